@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
-from tideate_core.agents.stage import open_stage
+from tests.agents.stage import StageStep, write_files
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workflows import Decision
@@ -30,13 +30,12 @@ OPERATIONS = st.lists(
 
 async def loaded(step: StageStep, *paths: str) -> StagedFiles:
     staged = StagedFiles()
-    async with open_stage(step, role("executor"), BRIEF) as stage:  # type: ignore[arg-type]
-        await staged.load(stage, paths)
+    await staged.load(step, paths)  # type: ignore[arg-type]
     return staged
 
 
 class Memory:
-    """Files without a disk: what `StagedFiles.load` needs of a stage."""
+    """Files without a disk: what `StagedFiles.load` needs of a step."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self.staged = StagedFiles()
@@ -95,6 +94,90 @@ def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]
             now[change.move_to or path] = change.after
         assert {name: staged.text(name) for name in NAMES} == {name: now.get(name) for name in NAMES}
     assert applied(files, staged.changes()) == now
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(st.dictionaries(st.sampled_from(NAMES), TEXTS, min_size=2), OPERATIONS, st.integers(1, 3))
+def test_exported_changes_lead_to_the_same_again(
+    files: dict[str, str], operations: list[Any], at_once: int
+) -> None:
+    staged, now = Memory(files).staged, dict(files)
+    exported = []
+    for number, (kind, path, other, text) in enumerate(operations):
+        if (change := change_of(kind, path, other, text, now)) is not None:
+            staged.stage([change])
+            now.pop(path, None)
+            if change.after is not None:
+                now[change.move_to or path] = change.after
+        if number % at_once == 0:
+            exported.append(json.loads(json.dumps(staged.export_change())))
+    exported.append(staged.export_change())
+    again = StagedFiles()
+    for record in exported:
+        again.restore(record)
+    assert sorted(again.changes(), key=str) == sorted(staged.changes(), key=str)
+    assert again.changed_texts() == staged.changed_texts()
+    assert (again.touched, staged.touched, staged.export_change()) == ([], [], {})
+
+
+async def test_an_exported_change_is_small_and_keeps_the_text_that_was_read(tmp_path: Path) -> None:
+    lines = [f"line {number}" for number in range(1_000)]
+    write_files(tmp_path, {"a.py": "\n".join(lines)})
+    step = StageStep(tmp_path)
+    staged = await loaded(step, "a.py")
+    first, second = "\n".join(["new", *lines[1:]]), "\n".join(["new", *lines[1:-1], "last"])
+    staged.stage([FileChange("a.py", "modify", "\n".join(lines), first)])
+    records = [staged.export_change()]
+    staged.stage([FileChange("a.py", "modify", first, second)])
+    records.append(staged.export_change(["a.py", "other.py"]))
+    assert len(json.dumps(records[1])) < 150
+    write_files(tmp_path, {"a.py": "what a person saved meanwhile"})
+    again = StagedFiles()
+    for record in records:
+        again.restore(record)
+    assert again.changes() == [FileChange("a.py", "modify", "\n".join(lines), second)]
+    assert await again.read(step, "a.py") == second  # type: ignore[arg-type]
+
+
+async def test_what_a_model_was_shown_counts_after_a_restart_only_while_it_is_the_same(
+    tmp_path: Path,
+) -> None:
+    write_files(tmp_path, {"a.py": "one", "b.py": "one"})
+    step: Any = StageStep(tmp_path)
+    staged = StagedFiles()
+    for path in ("a.py", "b.py"):
+        await staged.read(step, path)
+        assert not staged.was_shown(path)
+        staged.note_shown(path)
+    record = staged.export_change()
+    assert record["files"].keys() == {"a.py", "b.py"}
+    assert "one" not in json.dumps(record)
+    write_files(tmp_path, {"b.py": "two"})
+    again = StagedFiles()
+    again.restore(record)
+    assert (await again.read(step, "a.py"), await again.read(step, "b.py")) == ("one", "two")
+    assert (again.was_shown("a.py"), again.was_shown("b.py")) == (True, False)
+
+
+async def test_a_file_is_read_anew_until_it_is_edited(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "one"})
+    step: Any = StageStep(tmp_path)
+    staged = StagedFiles()
+    assert await staged.read(step, "a.py") == "one"
+    write_files(tmp_path, {"a.py": "two"})
+    assert await staged.read(step, "a.py") == "two"
+    staged.stage([FileChange("a.py", "modify", "two", "three")])
+    write_files(tmp_path, {"a.py": "four"})
+    assert await staged.read(step, "a.py") == "three"
+    assert staged.changes() == [FileChange("a.py", "modify", "two", "three")]
+    assert await staged.read(step, "new.py") is None
+
+
+def test_listed_files_are_those_that_are_wanted() -> None:
+    staged = Memory({"a": "one", "b": "two"}).staged
+    staged.stage([FileChange("a", "move", "one", "one", move_to="c"), FileChange("d", "create", None, "")])
+    assert staged.listed(["a", "b", "x"]) == ["b", "c", "d", "x"]
 
 
 def test_a_file_that_is_moved_twice_and_edited_is_moved_once() -> None:

@@ -93,7 +93,7 @@ async def correct_task(
         own = real_names(step.workspace, [*files, *named_files(plan)])
         first = [path for path in failing if beyond or path in own]
         candidates = real_names(step.workspace, [*files, *first, *own])
-        await staged.load(stage, candidates)
+        await staged.load(step, candidates)
         usable = [path for path in candidates if staged.knows(path)]
         notes: list[str] = []
         summary, no_change = "", True

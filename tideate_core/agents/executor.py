@@ -105,7 +105,7 @@ class _Execution:
         self._records = frozenset(records)
         if records:
             self._notes.append(f"{', '.join(records)}: left to the documentation")
-        await self._staged.load(self._stage, [path for path in named if path not in records])
+        await self._staged.load(self._stage.step, [path for path in named if path not in records])
         hidden = self._staged.hidden
         self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
         try:

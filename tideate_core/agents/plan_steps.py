@@ -60,7 +60,7 @@ async def analyse(
     :raises UnusableAnswer: the answer is empty.
     """
     async with open_stage(step, role, brief) as stage:
-        await staged.load(stage, part.files)
+        await staged.load(step, part.files)
         files = shown_of(staged, [path for path in part.files if staged.knows(path)])
         prompt = stage.render(
             "handoff_analysis",

@@ -1,24 +1,27 @@
-"""Files of a stage in memory: their texts as read, and with its staged edits; nothing is written."""
+"""Files of a run in memory: their texts as read, and with its staged edits; nothing is written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents.model_input import read_if_there, why_hidden
+from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
 from tideate_core.errors import UnusableAnswer, WorkspaceError
-from tideate_core.workspace import FileChange
+from tideate_core.workspace import FileChange, Source, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from tideate_core.agents.stage import Stage
-    from tideate_core.workspace import Source
+    from tideate_core.workflows import StepContext
 
 __all__ = ["StagedFiles"]
 
 
 class StagedFiles:
-    """Texts by path, over what the workspace has. Only files that were loaded are known."""
+    """Texts by path, over what the workspace has. Only files that were loaded are known.
+
+    Paths are as the workspace names them: relative to the root, links followed.
+    """
 
     def __init__(self) -> None:
         self._sources: dict[str, Source | None] = {}
@@ -27,22 +30,50 @@ class StagedFiles:
         """The old paths of moved files, by the new ones."""
         self._hidden: dict[str, str] = {}
         """Why a file can be neither shown nor edited."""
+        self._seen: dict[str, str] = {}
+        """Digests of the texts that a model was shown, by path."""
+        self._recorded: dict[str, tuple[str | None, str | None]] = {}
+        """The texts that exported changes begin with and lead to."""
+        self._touched: dict[str, None] = {}
+        """Files of which something is not exported yet, in order."""
 
-    async def load(self, stage: Stage, paths: Iterable[str]) -> None:
-        """Read files as the person sees them; one that cannot be used is kept with the reason."""
+    async def load(self, step: StepContext, paths: Iterable[str]) -> None:
+        """Read files as the person sees them; one that cannot be used is kept with the reason.
+
+        Files that are known stay as they are.
+        """
         for path in paths:
-            if path in self._now or path in self._hidden:
-                continue
-            try:
-                source = await read_if_there(stage.step.workspace, path)
-            except WorkspaceError as error:
-                self._hidden[path] = str(error)
-                continue
-            if source is not None and (why := await why_hidden(stage.step, path, source.text)):
-                self._hidden[path] = f"{why}, and nobody agreed to give it to the model"
-                continue
-            self._sources[path] = source
-            self._now[path] = source.text if source else None
+            if path not in self._now and path not in self._hidden:
+                await self._load(step, path)
+
+    async def read(self, step: StepContext, path: str) -> str | None:
+        """Return a file's text as it is wanted, None if there is none.
+
+        One that has no staged edit is read anew each time.
+
+        :raises UnusableAnswer: it cannot be used; says why.
+        """
+        if not self._is_changed(path):
+            await self._load(step, path)
+        if path in self._hidden:
+            why = self._hidden[path]
+            raise UnusableAnswer(why if path in why else f"{path}: {why}")
+        return self._now[path]
+
+    async def _load(self, step: StepContext, path: str) -> None:
+        self._hidden.pop(path, None)
+        self._sources.pop(path, None)
+        self._now.pop(path, None)
+        try:
+            source = await read_if_there(step.workspace, path)
+        except WorkspaceError as error:
+            self._hidden[path] = str(error)
+            return
+        if source is not None and (why := await why_hidden(step, path, source.text)):
+            self._hidden[path] = f"{why}, and nobody agreed to give it to the model"
+            return
+        self._sources[path] = source
+        self._now[path] = source.text if source else None
 
     @property
     def hidden(self) -> dict[str, str]:
@@ -64,13 +95,28 @@ class StagedFiles:
             raise UnusableAnswer("it is none of the files that may be changed now")
         return self._now[path]
 
+    def note_shown(self, path: str) -> None:
+        """Note that a model was shown the text of a file that is loaded, as it is wanted."""
+        text = self._now.get(path)
+        digest = "" if text is None else text_digest(text)
+        if digest and self._seen.get(path) != digest:
+            self._seen[path] = digest
+            self._touched[path] = None
+
+    def was_shown(self, path: str) -> bool:
+        """Tell whether a model was shown a file's text as it is wanted, or wrote it."""
+        text = self._now.get(path)
+        return text is not None and self._seen.get(path) == text_digest(text)
+
     def stage(self, changes: Sequence[FileChange]) -> None:
         """Put changes over what there is; they were made for the texts that `text` gives."""
         for change in changes:
+            self._touched[change.path] = None
             if change.action == "move" and change.move_to is not None:
                 self._now[change.path] = None
                 self._now[change.move_to] = change.after
                 self._moved[change.move_to] = self._moved.pop(change.path, change.path)
+                self._touched[change.move_to] = None
             else:
                 self._now[change.path] = change.after
                 if change.after is None:
@@ -103,3 +149,81 @@ class StagedFiles:
             buffer=source.buffer,
             tick=source.tick,
         )
+
+    def changed_texts(self) -> dict[str, str | None]:
+        """Return the texts of all files that staged edits change, None of one that is to go."""
+        return {path: text for path, text in self._now.items() if self._is_changed(path)}
+
+    def listed(self, files: Iterable[str]) -> list[str]:
+        """Return the names of the project's files with those that are to come and without those that go."""
+        changed = self.changed_texts()
+        coming = {path for path, text in changed.items() if text is not None}
+        return sorted(coming.union(path for path in files if path not in changed))
+
+    def _is_changed(self, path: str) -> bool:
+        if path not in self._now:
+            return False
+        source = self._sources.get(path)
+        return self._now[path] != (source.text if source else None)
+
+    @property
+    def touched(self) -> list[str]:
+        """The files of which something is not exported yet: a change, or that it was shown."""
+        return list(self._touched)
+
+    def export_change(self, paths: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return as JSON what was staged and shown since the last export, for `restore` in the same order.
+
+        A file's text before its first change is in it once; later it is only lines that change.
+
+        :param paths: only of these files; None for all that were touched.
+        :returns: empty if there is nothing.
+        """
+        wanted = self._touched if paths is None else [path for path in paths if path in self._touched]
+        files = {path: self._record(path) for path in list(wanted)}
+        for path in files:
+            del self._touched[path]
+        return {"files": {path: dict(file) for path, file in files.items()}} if files else {}
+
+    def _record(self, path: str) -> RecordedFile:
+        record: RecordedFile = {}
+        if path in self._seen:
+            record["shown"] = self._seen[path]
+        known = self._recorded.get(path)
+        if path not in self._now or (known is None and not self._is_changed(path)):
+            return record  # only shown
+        source, now = self._sources.get(path), self._now[path]
+        before = source.text if source else None
+        if known is None or known[0] != before:
+            record["before"] = before
+            known = (before, before)
+        record["now"] = recorded_text(known[1], now)
+        if path in self._moved:
+            record["moved_from"] = self._moved[path]
+        self._recorded[path] = (before, now)
+        return record
+
+    def restore(self, change: Mapping[str, Any]) -> None:
+        """Put an exported change over what there is, as after the call that made it.
+
+        The text before a change stays the one that was read then. Buffers are not known any more:
+        `Workspace.attach` gives them to the `changes`.
+        """
+        for path, record in change.get("files", {}).items():
+            self._restore(path, record)
+
+    def _restore(self, path: str, record: RecordedFile) -> None:
+        if "shown" in record:
+            self._seen[path] = record["shown"]
+        if "now" not in record:
+            return
+        if "before" in record:
+            first = record["before"]
+            self._sources[path] = None if first is None else Source(path, first)
+            self._recorded[path] = (first, first)
+        before, known = self._recorded[path]
+        self._now[path] = text_of_record(known, record["now"])
+        self._recorded[path] = (before, self._now[path])
+        self._moved.pop(path, None)
+        if "moved_from" in record:
+            self._moved[path] = record["moved_from"]

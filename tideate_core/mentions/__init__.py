@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from tideate_core.mentions.secrets import (
         HardLinks as HardLinks,
         secret_in as secret_in,
+        secret_lines as secret_lines,
         secret_name as secret_name,
     )
+    from tideate_core.mentions.tree import draw_tree as draw_tree
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -45,6 +47,7 @@ else:
             "extraction": "BUILT_IN extract",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
-            "secrets": "HardLinks secret_in secret_name",
+            "secrets": "HardLinks secret_in secret_lines secret_name",
+            "tree": "draw_tree",
         },
     )

@@ -10,7 +10,8 @@ import re
 import stat
 import unicodedata
 from collections import Counter
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["HardLinks", "secret_in", "secret_name"]
+__all__ = ["HardLinks", "secret_in", "secret_lines", "secret_name"]
 
 _NAMES: Final = (
     *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
@@ -49,6 +50,7 @@ _NAMES: Final = (
     *("credentials", "kubeconfig", "*.tfstate", "*.tfvars", "accesskeys.csv", "rootkey.csv"),
     *(".bash_history", ".zsh_history", ".sh_history", ".psql_history", ".mysql_history", ".python_history"),
 )
+_LISTED: Final = re.compile("|".join(map(translate, _NAMES)))
 _PARENTS: Final = frozenset(
     {
         *((".docker", "config.json"), (".kube", "config"), (".aws", "config"), (".ssh", "config")),
@@ -121,6 +123,7 @@ _MOST_NAMES: Final = 200_000
 """Names of a project that are looked at."""
 
 
+@lru_cache(maxsize=20_000)
 def secret_name(path: str) -> str:
     """Return in words why a file is taken for a secret by its name; empty where it is not.
 
@@ -131,7 +134,7 @@ def secret_name(path: str) -> str:
     if name.endswith(_HARMLESS):
         return ""
     above = _normalize(pure.parent.name)
-    listed = any(fnmatchcase(name, pattern) for pattern in _NAMES)
+    listed = _LISTED.match(name)
     beside = (above, name) in _PARENTS
     data = PurePosixPath(name).suffix in _DATA and _DATA_NAME.search(name)
     return f"{pure.name} is a file that usually holds secrets" if listed or beside or data else ""
@@ -139,6 +142,8 @@ def secret_name(path: str) -> str:
 
 def _normalize(name: str) -> str:
     """Return a name in small letters, without what is not seen and in the usual forms of letters."""
+    if name.isascii():
+        return name.lower()
     seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", seen).casefold()
 
@@ -166,6 +171,18 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
         return ""
     at, name = min(found)
     return f"line {text.count(chr(10), 0, at) + 1} seems to hold {name}"
+
+
+def secret_lines(text: str) -> frozenset[int]:
+    """Return the numbers (from 1) of the lines in which a text seems to hold secrets."""
+    found = (match.span() for shape in _TEXTS.values() for match in shape.finditer(text))
+    lines: set[int] = set()
+    number, at = 1, 0
+    for start, end in sorted(found):
+        number += text.count("\n", at, start)
+        at = start
+        lines.update(range(number, number + text.count("\n", start, end) + 1))
+    return frozenset(lines)
 
 
 def _span(text: str, first: int, last: int | None) -> tuple[int, int]:

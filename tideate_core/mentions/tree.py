@@ -21,35 +21,37 @@ class _Folder:
     shown: bool = False
 
 
-def draw_tree(paths: Iterable[str], entries: int) -> tuple[str, int]:
+def draw_tree(paths: Iterable[str], entries: int, depth: int | None = None) -> tuple[str, int]:
     """Draw files, relative to their folder and with ``/``, as an indented tree.
 
     Folders are opened level by level as long as there is room; one that is not tells how many files it has.
 
     :param entries: lines at most.
+    :param depth: levels that are opened at most, the paths' own folder included.
     :returns: the text, and how many files have no line of their own.
     """
     root = _Folder()
     for path in paths:
         _add(root, path)
-    _open_folders(root, entries)
+    _open_folders(root, entries, depth)
     lines = list(_lines(root, 0))
     hidden = root.count - _seen(root)
     return "\n".join(lines), hidden
 
 
-def _open_folders(root: _Folder, room: int) -> None:
+def _open_folders(root: _Folder, room: int, depth: int | None) -> None:
     names = sorted(root.folders)[:room]
     root.folders = {name: root.folders[name] for name in names}
     root.files = sorted(root.files)[: room - len(names)]
-    waiting = deque([root])
+    waiting = deque([(root, 1)])
     while waiting:
-        folder = waiting.popleft()
+        folder, level = waiting.popleft()
         takes = len(folder.folders) + len(folder.files)
         if takes <= room:
             folder.shown = True
             room -= takes
-            waiting.extend(folder.folders[name] for name in sorted(folder.folders))
+            if depth is None or level < depth:
+                waiting.extend((folder.folders[name], level + 1) for name in sorted(folder.folders))
 
 
 def _seen(folder: _Folder) -> int:

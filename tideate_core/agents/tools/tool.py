@@ -33,7 +33,7 @@ A = TypeVar("A", bound=Arguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool works on: the step that it is called in, and the files with the run's staged edits."""
+    """Context of a call: the step that it is called in, and the files with the run's staged edits."""
 
     step: StepContext
     staged: StagedFiles

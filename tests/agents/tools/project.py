@@ -1,0 +1,45 @@
+"""A project for the tools: real files, a real git, and calls as the work loop makes them."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from tests.agents.stage import StageStep, write_files
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.table import tools_named
+from tideate_core.agents.tools.tool import ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.workspace import FileChange
+
+__all__ = ["Project", "git"]
+
+
+def git(root: Path, *arguments: str) -> str:
+    told = ["git", "-c", "user.name=A Person", "-c", "user.email=a@b.example", "-C", str(root), *arguments]
+    return subprocess.run(told, check=True, capture_output=True, text=True).stdout
+
+
+class Project:
+    """A folder with files, and the tools in it."""
+
+    def __init__(self, root: Path, files: Mapping[str, str] | None = None, **step: Any) -> None:
+        self.root = root
+        write_files(root, files or {})
+        self.step = StageStep(root, **step)
+        self.staged = StagedFiles()
+
+    async def call(self, name: str, **arguments: Any) -> str:
+        """Call a tool with a model's arguments."""
+        (tool,) = tools_named([name], editor=True)
+        context = ToolContext(self.step, self.staged)  # type: ignore[arg-type]
+        return await tool.work(context, tool.parse(arguments))
+
+    async def stage(self, *changes: FileChange) -> None:
+        paths = [path for change in changes for path in (change.path, change.move_to) if path]
+        await self.staged.load(self.step, paths)  # type: ignore[arg-type]
+        self.staged.stage(changes)

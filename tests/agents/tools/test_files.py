@@ -1,0 +1,158 @@
+"""Reading and listing: numbers, ranges, bounds, and nothing outside of the project."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.stage import Buffers, write_files
+from tests.agents.tools.project import Project, git
+from tideate_core.errors import ToolError
+from tideate_core.workflows import Decision
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_lines_come_with_their_numbers(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "one\n\ttwo\n"})
+    assert await project.call("read_file", path="a.py") == "a.py, 2 lines\n1→one\n2→\ttwo"
+
+
+async def test_a_range_is_read(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
+    read = await project.call("read_file", path="./a.txt", first=3, last=4)
+    assert read == "a.txt, lines 3-4 of 20\n3→3\n4→4"
+    assert (await project.call("read_file", path="a.txt", first=20, last=99)).endswith("20→20")
+    with pytest.raises(ToolError, match="has 20 lines; there is no line 21"):
+        await project.call("read_file", path="a.txt", first=21)
+
+
+async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> None:
+    lines = [f"line {number} {'x' * 90}" for number in range(1, 1001)]
+    project = Project(tmp_path, {"a.txt": "\n".join(lines)})
+    read, first = "", 1
+    while first <= 1000:
+        part = await project.call("read_file", path="a.txt", first=first)
+        assert len(part) < 31_000
+        *shown, last = part.split("\n")[1:]
+        read += "\n".join(line.partition("→")[2] for line in shown) + "\n"
+        if "left out" not in last:
+            read += last.partition("→")[2]
+            break
+        first = int(last.removesuffix("]").rpartition("first=")[2])
+    assert read == "\n".join(lines)
+
+
+async def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.min.js": "x" * 50_000})
+    read = await project.call("read_file", path="a.min.js")
+    assert read.endswith("x [… 48,000 more characters]")
+    assert len(read) < 2_100
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../x", "outside the project"),
+        ("/etc/passwd", "outside the project"),
+        ("out/x", "outside the project"),
+        ("out.txt", "outside the project"),
+        (".git/config", r"never touches \.git"),
+        ("src", "is a directory; list_files"),
+        ("image.png", "is binary"),
+        ("huge.txt", "files over 2048 KiB are not read"),
+        ("src/aa.py", r"does not exist; there is src/a\.py"),
+        ("nothing-like-it", "does not exist; find_files"),
+        ("a\0b", "is not a path"),
+        ("", "is not a path"),
+        ("x" * 5000, "too long for a path"),
+        ("pipe", "no regular file"),
+    ],
+)
+async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str) -> None:
+    root = tmp_path / "project"
+    project = Project(root, {"src/a.py": "a", ".git/config": "", "huge.txt": "x" * 3_000_000})
+    (root / "image.png").write_bytes(b"\x89PNG\x00")
+    write_files(tmp_path, {"elsewhere/x": "not ours"})
+    (root / "out").symlink_to(tmp_path / "elsewhere")
+    (root / "out.txt").symlink_to(tmp_path / "elsewhere" / "x")
+    os.mkfifo(root / "pipe")
+    with pytest.raises(ToolError, match=said):
+        await project.call("read_file", path=path)
+
+
+async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers(str(tmp_path / "a.py"), "unsaved"))
+    assert await project.call("read_file", path="a.py") == (
+        "a.py, 1 line, with unsaved changes of the editor\n1→unsaved"
+    )
+    await project.stage(FileChange("a.py", "modify", "unsaved", "staged"))
+    assert await project.call("read_file", path="a.py") == "a.py, 1 line, with staged edits\n1→staged"
+
+
+async def test_what_a_person_saves_meanwhile_is_read(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "one"})
+    assert (await project.call("read_file", path="a.py")).endswith("1→one")
+    write_files(tmp_path, {"a.py": "two"})
+    assert (await project.call("read_file", path="a.py")).endswith("1→two")
+
+
+@pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "nobody agreed to give it")])
+async def test_a_secret_is_read_only_after_a_persons_yes(tmp_path: Path, accepted: bool, said: str) -> None:
+    project = Project(tmp_path, {".env": "KEY=1"}, decisions=(Decision(accepted),))
+    if accepted:
+        assert said in await project.call("read_file", path=".env")
+        assert said in await project.call("read_file", path=".env")
+    else:
+        with pytest.raises(ToolError, match=said):
+            await project.call("read_file", path=".env")
+    assert len(project.step.questions) == 1
+
+
+async def test_files_are_listed_as_staged_edits_leave_them_and_without_ignored_ones(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "src/a.py": "a",
+            "src/b.py": "b",
+            "src/sub/c.py": "c",
+            ".gitignore": "*.log\n",
+            "x.log": "",
+            "d.md": "",
+        },
+    )
+    git(tmp_path, "init", "-q")
+    await project.stage(
+        FileChange("src/a.py", "move", "a", "a", move_to="src/new.py"),
+        FileChange("d.md", "delete", "", None),
+        FileChange("src/sub/e.py", "create", None, "e"),
+    )
+    listed = await project.call("list_files")
+    assert listed == "src/\n  sub/\n    c.py\n    e.py\n  b.py\n  new.py\n.gitignore"
+    assert await project.call("list_files", path="src", depth=1) == (
+        "sub/ (2 files)\nb.py\nnew.py\n[2 files are in folders that are not opened; list one of these]"
+    )
+    assert await project.call("find_files", glob="*.py") == (
+        "src/b.py\nsrc/new.py\nsrc/sub/c.py\nsrc/sub/e.py"
+    )
+    with pytest.raises(ToolError, match="is a file; read_file"):
+        await project.call("list_files", path="src/b.py")
+    with pytest.raises(ToolError, match="has no files, or only ignored ones"):
+        await project.call("list_files", path="x.log")
+    with pytest.raises(ToolError, match="outside the project"):
+        await project.call("list_files", path="..")
+
+
+async def test_a_large_list_is_bounded_and_says_so(tmp_path: Path) -> None:
+    names = {f"{'d' * 50}/file-{number}.txt": "" for number in range(2_000)}
+    project = Project(tmp_path, names)
+    found = await project.call("find_files", glob="**/*.txt")
+    assert len(found) < 31_000
+    assert "more files; use a narrower glob" in found
+    assert await project.call("list_files") == (
+        f"{'d' * 50}/ (2000 files)\n[2,000 files are in folders that are not opened; list one of these]"
+    )

@@ -1,0 +1,204 @@
+"""Search with ripgrep and with ours: the same lines, staged texts included, no secrets, never without end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.stage import Buffers, write_files
+from tests.agents.tools.project import Project, git
+from tideate_core.errors import ToolError
+from tideate_core.workflows import Decision
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FILES = {
+    "src/a.py": "def start():\n    return 1\n\n\ndef stop():\n    return start()\n",
+    "src/b.ts": "const start = 1;\n",
+    "doc/c.md": "# Start\n\nstart it\n",
+}
+
+
+@pytest.fixture(params=["ripgrep", "ours"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Have ripgrep in PATH, or nowhere."""
+    folders = [folder for folder in os.get_exec_path() if not Path(folder, "rg").exists()]
+    with_it = Path(sys.executable).parent
+    assert (with_it / "rg").exists(), "`make install` installs ripgrep beside the tests' Python"
+    first = [str(with_it)] if request.param == "ripgrep" else []
+    monkeypatch.setenv("PATH", os.pathsep.join([*first, *folders]))
+    return str(request.param)
+
+
+LONG = {
+    "long.js": f"{'a' * 400_000}needle{'b' * 400_000}\n" * 2,
+    "many.txt": "needle\n" * 9_000,
+}
+
+
+class Editor(Buffers):
+    """An editor that tells which files have changes."""
+
+    async def modified(self, _root: Path) -> Sequence[Path]:
+        return [Path(self._buffer.path)]
+
+
+async def test_lines_are_found_by_file(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, FILES)
+    assert await project.call("search", pattern=r"\bstart\(") == (
+        "src/a.py\n1:def start():\n6:    return start()"
+    )
+    assert await project.call("search", pattern="start", glob="*.ts") == "src/b.ts\n1:const start = 1;"
+    assert await project.call("search", pattern="^# start$", ignore_case=True) == "doc/c.md\n1:# Start"
+    assert await project.call("search", pattern="start()", literal=True, glob="src") == (
+        "src/a.py\n1:def start():\n6:    return start()"
+    )
+    assert await project.call("search", pattern="nowhere") == "no line of 3 files matches"
+
+
+async def test_context_is_shown_once(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, FILES)
+    assert await project.call("search", pattern="return", context=1, glob="*.py") == (
+        "src/a.py\n1-def start():\n2:    return 1\n3-\n--\n5-def stop():\n6:    return start()"
+    )
+    assert await project.call("search", pattern="start|return", context=2, glob="*.py") == (
+        "src/a.py\n1:def start():\n2:    return 1\n3-\n4-\n5-def stop():\n6:    return start()"
+    )
+
+
+async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
+    tmp_path: Path, program: str
+) -> None:
+    write_files(tmp_path, FILES)
+    project = Project(tmp_path, buffers=Editor(str(tmp_path / "src/b.ts"), "const begin = 1;"))
+    await project.stage(
+        FileChange(
+            "src/a.py", "move", FILES["src/a.py"].rstrip("\n"), "def begin(): ...", move_to="src/n.py"
+        ),
+        FileChange("doc/c.md", "delete", FILES["doc/c.md"].rstrip("\n"), None),
+        FileChange("new.py", "create", None, "begin()\n"),
+    )
+    assert await project.call("search", pattern="begin") == (
+        "new.py\n1:begin()\n\nsrc/b.ts\n1:const begin = 1;\n\nsrc/n.py\n1:def begin(): ..."
+    )
+    assert await project.call("search", pattern="start") == "no line of 3 files matches"
+
+
+async def test_a_limit_says_how_much_there_is(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, {f"{number}.txt": "word\n" * 10 for number in range(5)})
+    found = await project.call("search", pattern="word", limit=12)
+    assert found.count(":word") == 12
+    assert "[12 of 50 matching lines in 5 files are shown; use a narrower" in found
+
+
+async def test_results_are_bounded(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, LONG)
+    found = await project.call("search", pattern="needle", limit=1000)
+    assert len(found) < 35_000
+    assert "aneedleb" in found.split("\n")[1]
+    assert len(found.split("\n")[1]) < 320
+
+
+async def test_ignored_files_links_and_what_is_protected_are_not_searched(
+    tmp_path: Path, program: str
+) -> None:
+    root = tmp_path / "project"
+    write_files(tmp_path, {"elsewhere/out.txt": "needle"})
+    project = Project(
+        root, {"a.txt": "needle", ".gitignore": "*.log", "x.log": "needle", ".tideate/x": "needle"}
+    )
+    git(root, "init", "-q")
+    (root / "out").symlink_to(tmp_path / "elsewhere")
+    (root / "out.txt").symlink_to(tmp_path / "elsewhere" / "out.txt")
+    (root / "binary.bin").write_bytes(b"needle\0")
+    assert await project.call("search", pattern="needle") == "a.txt\n1:needle"
+
+
+async def test_a_settings_file_of_ripgrep_changes_nothing(
+    tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"home/rc": "--invert-match\n"})
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "home" / "rc"))
+    project = Project(
+        tmp_path / "project", {"a.txt": "needle\nhay", ".ignore": "a.txt\n", ".rgignore": "*\n"}
+    )
+    assert await project.call("search", pattern="needle") == "a.txt\n1:needle"
+
+
+@pytest.mark.parametrize("pattern", ["--output=x", "-x", "--", "--pre=touch"])
+async def test_a_pattern_is_no_option(tmp_path: Path, program: str, pattern: str) -> None:
+    project = Project(tmp_path, {"-e.txt": f"say {pattern}", "--files": "hay"})
+    assert await project.call("search", pattern=pattern) == f"-e.txt\n1:say {pattern}"
+    assert await project.call("find_files", glob="**") == "--files\n-e.txt"
+
+
+async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
+    key = "sk-" + "a1" * 20
+    files = {".env": "needle=1", "a.py": f"needle = 1\nneedle = '{key}'\nneedle = 2\n"}
+    project = Project(tmp_path, files, decisions=(Decision(True),))
+    found = await project.call("search", pattern="needle", context=1)
+    assert found == (
+        "a.py\n1:needle = 1\n2:[a line that seems to hold a secret]\n3:needle = 2\n"
+        "[not searched, they usually hold secrets: .env]"
+    )
+    await project.call("read_file", path=".env")
+    assert ".env\n1:needle=1" in await project.call("search", pattern="needle")
+
+
+async def test_a_hard_link_to_outside_is_not_shown(tmp_path: Path, program: str) -> None:
+    write_files(tmp_path, {"private": "needle"})
+    project = Project(tmp_path / "project", {"b.txt": "needle"})
+    os.link(tmp_path / "private", tmp_path / "project" / "a.txt")
+    found = await project.call("search", pattern="needle")
+    assert found.startswith("b.txt\n1:needle\n[matches that cannot be shown: a.txt (")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("käse ü.txt", "naïve Straße 日本"), ("tab\tname", "x naïve"), ("a:12:3:b", "naïve")]
+)
+async def test_names_and_texts_may_have_any_characters(
+    tmp_path: Path, program: str, name: str, text: str
+) -> None:
+    project = Project(tmp_path, {name: f"first\r\n{text}\r\n"})
+    assert await project.call("search", pattern="naïve") == f"{name}\n2:{text}"
+    assert await project.call("search", pattern="first$") == f"{name}\n1:first"
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2,1}", "[z-a]", "*a", "(?P<n"])
+async def test_what_is_no_expression_is_refused_with_advice(
+    tmp_path: Path, program: str, pattern: str
+) -> None:
+    project = Project(tmp_path, {"a": "b"})
+    with pytest.raises(ToolError, match=r"no regular expression: .* literal=true"):
+        await project.call("search", pattern=pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"a\nb", "a\nb"])
+async def test_a_pattern_is_within_a_line(tmp_path: Path, program: str, pattern: str) -> None:
+    with pytest.raises(ToolError, match="single lines"):
+        await Project(tmp_path, {"a": "a\nb"}).call("search", pattern=pattern)
+
+
+async def test_look_around_is_understood_and_never_spans_lines(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, {"a": "one two\none\ntwo\n"})
+    assert await project.call("search", pattern=r"one(?=\s+two)") == "a\n1:one two"
+    assert await project.call("search", pattern=r"one\s+two") == "a\n1:one two"
+
+
+@pytest.mark.slow
+async def test_an_expression_without_end_is_ended(
+    tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
+    project = Project(tmp_path, {"a.txt": "a" * 40 + "!", "z.txt": "ok"})
+    begin = time.monotonic()
+    with pytest.raises(ToolError, match="took too long"):
+        await project.call("search", pattern=r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
+    assert time.monotonic() - begin < 10

@@ -1,0 +1,78 @@
+"""Paths that a model names, and the texts there: staged, unsaved or on disk, within the root."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tideate_core.agents.project_files import neighbours
+from tideate_core.errors import OutsideRoot, ToolError, UnusableAnswer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.agents.tools.tool import ToolContext
+
+__all__ = ["missing_file", "name_in_project", "project_files", "project_root", "read_text"]
+
+
+def project_root(context: ToolContext) -> Path:
+    """Return the project's root.
+
+    :raises ToolError: there is no project.
+    """
+    root = context.step.workspace.root
+    if root is None:
+        raise ToolError("there is no project here, so no file can be read or changed")
+    return root
+
+
+def name_in_project(context: ToolContext, path: str) -> str:
+    """Return a path as the workspace names it: relative to the root, links followed; `.` for the root.
+
+    :raises ToolError: it is none of the project's, or protected.
+    """
+    workspace = context.step.workspace
+    try:
+        return workspace.name_of(workspace.resolve(path))
+    except OutsideRoot as error:
+        raise ToolError(f"{error}; name a path relative to the project's root") from error
+
+
+async def project_files(context: ToolContext) -> list[str]:
+    """Return the project's files without ignored ones, as staged edits leave them, sorted."""
+    step = context.step
+    files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))
+    return context.staged.listed(files)
+
+
+async def read_text(context: ToolContext, path: str) -> tuple[str, str]:
+    """Return the name of a file and its text as the run wants it.
+
+    :raises ToolError: there is none, or it cannot be read; says why.
+    """
+    name = name_in_project(context, path)
+    text = await read_if_any(context, name)
+    if text is None:
+        raise await missing_file(context, path)
+    return name, text
+
+
+async def read_if_any(context: ToolContext, name: str) -> str | None:
+    """Return the text of a file by its name in the project, None if there is none.
+
+    :raises ToolError: it cannot be read; says why.
+    """
+    try:
+        return await context.staged.read(context.step, name)
+    except UnusableAnswer as error:
+        if await asyncio.to_thread((project_root(context) / name).is_dir):
+            raise ToolError(f"{name} is a directory; list_files shows what is in it") from error
+        raise ToolError(str(error)) from error
+
+
+async def missing_file(context: ToolContext, path: str) -> ToolError:
+    """Return the error for a file that is not there, with the paths that may be meant."""
+    near = ", ".join(neighbours(path, await project_files(context)))
+    hint = f"there is {near}" if near else "find_files and list_files show what there is"
+    return ToolError(f"{path} does not exist; {hint}")

@@ -1,0 +1,183 @@
+"""Programs that search files: ripgrep where it is installed, else Python in a child process.
+
+Neither follows links, and each is ended when it takes too long, so that no expression holds up the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.process import CommandResult
+
+__all__ = ["Found", "Query", "find_lines"]
+
+SECONDS: Final = 10
+"""Time that a search may take."""
+LARGEST: Final = 2 << 20
+"""Bytes of a file that is searched."""
+MOST_OF_FILE: Final = 1_000
+"""Lines of a file that are found."""
+OUTPUT: Final = 8 << 20
+ARGUMENTS: Final = 400_000
+"""Characters of names that one call of ripgrep is given: systems take at least a million."""
+FORKS: Final = 1_500
+"""Files from which on two processes share them."""
+_CHILD: Final = str(Path(__file__).with_name("search_child.py"))
+_RIPGREP: Final = (
+    *("rg", "--no-config", "--no-heading", "--with-filename", "--line-number", "--column", "--color=never"),
+    # a line's text is not wanted: whoever shows it looks at it first
+    *("--max-columns=1", f"--max-count={MOST_OF_FILE}", f"--max-filesize={LARGEST}", "--no-messages"),
+    *("--no-ignore", "--hidden", "--no-follow", "--crlf", "--no-mmap"),
+)
+_PLACE: Final = re.compile(r"(?P<file>.+):(?P<line>\d{1,9}):(?P<column>\d{1,9})(?::.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An expression, and how it is meant."""
+
+    pattern: str
+    literal: bool = False
+    any_case: bool = False
+
+
+@dataclass(slots=True)
+class Found:
+    """The lines in which an expression is found."""
+
+    lines: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By file, the columns (from 1, about) by the numbers of the lines."""
+    timed_out: bool = False
+    """The search was ended before it had looked at all files."""
+
+
+async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str], query: Query) -> Found:
+    """Look for an expression, line by line.
+
+    :param names: of files on disk, relative to the root; links are passed over.
+    :param texts: by name, which are searched in place of what is on disk.
+    :raises ToolError: the expression is none.
+    """
+    _refuse_invalid(query)
+    with tempfile.TemporaryDirectory(prefix="tideate-search-") as folder:
+        files = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
+        return await _search(root, Path(folder), files, query)
+
+
+def _refuse_invalid(query: Query) -> None:
+    if not query.pattern:
+        raise ToolError("the pattern is empty")
+    if "\n" in query.pattern or (not query.literal and re.search(r"(?<!\\)(?:\\\\)*\\n", query.pattern)):
+        raise ToolError("a pattern is looked for in single lines; search for one line, context=N shows more")
+
+
+def _searched(folder: Path, root: Path, names: Sequence[str], texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the files to search by the paths that a program is given; texts get a file of their own."""
+    found = {}
+    for index, (name, text) in enumerate(texts.items()):
+        path = folder / str(index)
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        found[str(path)] = name
+    others = (name for name in names if name not in texts)
+    return found | {f"./{name}": name for name in others if not (root / name).is_symlink()}
+
+
+async def _search(root: Path, folder: Path, files: dict[str, str], query: Query) -> Found:
+    from tideate_core.process import find_on_path, make_environment
+
+    found = None
+    if await asyncio.to_thread(find_on_path, "rg", make_environment()) is not None:
+        found = await _by_ripgrep(root, files, query)
+    return found if found is not None else await _by_child(root, folder, files, query)
+
+
+async def _by_ripgrep(root: Path, files: dict[str, str], query: Query) -> Found | None:
+    """Search with ripgrep; None where it does not know the expression (it has no look-around)."""
+    argv = [*_RIPGREP, "--ignore-case" if query.any_case else "--case-sensitive"]
+    argv += ["--fixed-strings"] if query.literal else []
+    argv += ["--regexp", query.pattern, "--"]
+    by_shown = {_as_printed(path): name for path, name in files.items()}
+    found = Found()
+    for part in _parts(list(files)):
+        done = await _run([*argv, *part], root)
+        if done.exit_code == 2 and done.stderr.text.strip():
+            return None
+        for match in filter(None, map(_PLACE.fullmatch, done.stdout.text.split("\n"))):
+            if (name := by_shown.get(match["file"])) is not None:
+                found.lines.setdefault(name, {})[int(match["line"])] = int(match["column"])
+        if done.timed_out:
+            found.timed_out = True
+            break
+    return found
+
+
+def _as_printed(path: str) -> str:
+    from tideate_core.process import strip_control_sequences
+
+    return strip_control_sequences(path)
+
+
+def _parts(paths: list[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]] if paths else []
+    size = 0
+    for path in paths:
+        size += len(os.fsencode(path)) + 1
+        if size > ARGUMENTS:
+            parts.append([])
+            size = 0
+        parts[-1].append(path)
+    return parts
+
+
+async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Query) -> Found:
+    try:
+        re.compile(re.escape(query.pattern) if query.literal else query.pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ToolError(
+            f"{query.pattern!r} is no regular expression: {error}; with literal=true it is taken as it is"
+        ) from error
+    paths = list(files)
+    request = {
+        "root": str(root),
+        "files": paths,
+        "pattern": query.pattern,
+        "literal": query.literal,
+        "any_case": query.any_case,
+        "most": MOST_OF_FILE,
+        "largest": LARGEST,
+        "seconds": SECONDS,
+        "workers": 2 if len(paths) > FORKS else 1,
+    }
+    place = folder / "request.json"
+    await asyncio.to_thread(place.write_text, json.dumps(request))
+    done = await _run([sys.executable, "-I", "-S", _CHILD, str(place)], root)
+    found = Found(timed_out=done.timed_out or done.signal == "SIGALRM")
+    for line in done.stdout.text.split("\n"):
+        fields = line.split(":")
+        if len(fields) == 3 and all(map(str.isdecimal, fields)):
+            index, number, column = map(int, fields)
+            found.lines.setdefault(files[paths[index]], {})[number] = column
+    if not done.ok and not found.timed_out:
+        raise ToolError(f"the search failed: {done.stderr.text.strip()[-500:] or done.ending}")
+    return found
+
+
+async def _run(argv: Sequence[str], root: Path) -> CommandResult:
+    from tideate_core.process import ProcessLimits, make_environment, run_program
+
+    # both end by themselves, also when this process is killed: no guard is needed
+    limits = ProcessLimits(timeout_ms=SECONDS * 1000, grace_ms=100, output_bytes=OUTPUT)
+    return await run_program(argv, cwd=root, environment=make_environment(), limits=limits, guarded=False)
