@@ -1,0 +1,259 @@
+"""Staged edits: exactly one place, all or none, seen by every later read, nothing written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agents.stage import Buffers, write_files
+from tests.agents.tools.project import Project
+from tideate_core.errors import ToolError
+from tideate_core.workflows import Decision
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+
+
+def edit(search: str, replace: str) -> dict[str, str]:
+    return {"search": search, "replace": replace}
+
+
+async def edited(project: Project, *edits: dict[str, str], path: str = "a.py") -> str:
+    return await project.call("edit_file", path=path, edits=list(edits))
+
+
+async def test_edits_are_staged_and_answered_with_their_diff(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    answer = await edited(project, edit("    return 1\n", "    return 10\n"), edit("def two", "def deux"))
+    assert answer == (
+        "staged: a.py is changed\n@@ -1,6 +1,6 @@\n def one():\n-    return 1\n+    return 10\n \n \n"
+        "-def two():\n+def deux():\n     return 2"
+    )
+    assert (tmp_path / "a.py").read_text() == TEXT
+    assert "def deux():" in await project.call("read_file", path="a.py")
+    assert await project.call("search", pattern="two|deux") == "a.py\n5:def deux():"
+    after = TEXT.replace("return 1", "return 10").replace("two", "deux").rstrip("\n")
+    assert project.staged.changes() == [FileChange("a.py", "modify", TEXT.rstrip("\n"), after)]
+
+
+@pytest.mark.parametrize(
+    ("search", "replace", "after"),
+    [
+        ("return 1", "return 3", TEXT.replace("return 1", "return 3")),
+        ("e():\n    return 1\n\n", "e(): 1\n", TEXT.replace("e():\n    return 1\n\n", "e(): 1\n")),
+        ("def one():\n    return 1\n\n\n", "", "def two():\n    return 2\n"),
+        ("o():\r\n    return 2", "o(): 2", TEXT.replace("o():\n    return 2", "o(): 2")),
+        ("  def one():\n      return 1", "  def one():\n      return 3", TEXT.replace("n 1", "n 3")),
+    ],
+)
+async def test_a_search_is_any_piece_that_stands_once(
+    tmp_path: Path, search: str, replace: str, after: str
+) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    await edited(project, edit(search, replace))
+    assert project.staged.text("a.py") == after.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ([edit("return 9", "x")], "edit 1: its lines to search are not in the file"),
+        ([edit("return", "x")], "edit 1: its lines to search are not in the file"),
+        ([edit("return 1", "\0")], "NUL character"),
+        ([edit("return 1", "\ud800")], "half a character"),
+        (
+            [edit("    return 1", "    return 3"), edit("return 1", "return 4")],
+            "edit 1 and edit 2 change the same",
+        ),
+        (
+            [edit("def one():\n    return 1", "def one():\n    # ... rest of the code ...")],
+            "left out|stands for",
+        ),
+        ([edit("def one", "def one")], "leave everything as it is"),
+    ],
+)
+async def test_a_refused_edit_says_why_and_stages_nothing(
+    tmp_path: Path, edits: list[dict[str, str]], said: str
+) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    with pytest.raises(ToolError, match=said) as refused:
+        await edited(project, *edits)
+    assert str(refused.value).startswith("a.py was not changed: ")
+    assert project.staged.changes() == []
+
+
+async def test_a_search_that_is_nowhere_is_answered_with_the_nearest_lines(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    with pytest.raises(ToolError, match=r"def two\(\):"):
+        await edited(project, edit("def two(x):\n    return 2\n", "def two(): ...\n"))
+
+
+async def test_new_syntax_errors_are_told(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT, "b.json": "{}"})
+    assert "[new syntax error: line 1: " in await edited(project, edit("def one():", "def one(:"))
+    assert "[new syntax error: " in await project.call("write_file", path="c.json", text='{"a": }')
+
+
+async def test_the_person_s_unsaved_text_is_edited_and_kept(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "disk"}, buffers=Buffers(str(tmp_path / "a.py"), "mine\nyours"))
+    await edited(project, edit("yours", "ours"))
+    (change,) = project.staged.changes()
+    assert (change.before, change.after, change.buffer) == ("mine\nyours", "mine\nours", 7)
+
+
+async def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert (
+        await project.call("write_file", path="src/new.py", text="x = 1\r\n") == "staged: src/new.py is new"
+    )
+    assert await project.call("read_file", path="src/new.py") == (
+        "src/new.py, 1 line, with staged edits\n1→x = 1"
+    )
+    await project.call("write_file", path="src/new.py", text="x = 2\n")  # it knows what it wrote
+    assert project.staged.changes() == [FileChange("src/new.py", "create", None, "x = 2")]
+    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240
+
+
+async def test_a_file_is_replaced_only_by_who_has_read_all_of_it(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    with pytest.raises(ToolError, match="read_file it first"):
+        await project.call("write_file", path="a.py", text="x = 1")
+    await project.call("read_file", path="a.py", first=2)
+    with pytest.raises(ToolError, match="not read all of it"):
+        await project.call("write_file", path="a.py", text="x = 1")
+    await project.call("read_file", path="a.py")
+    write_files(tmp_path, {"a.py": "a person wrote this\n"})
+    with pytest.raises(ToolError, match="as it is now"):
+        await project.call("write_file", path="a.py", text="x = 1")
+    await project.call("read_file", path="a.py")
+    assert "+x = 1" in await project.call("write_file", path="a.py", text="x = 1")
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1\n# ... rest of the code ...\n", "def f():\n    # rest of the function\n"]
+)
+async def test_a_text_with_something_left_out_is_refused(tmp_path: Path, text: str) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    await project.call("read_file", path="a.py")
+    with pytest.raises(ToolError, match="stands for lines that are left out"):
+        await project.call("write_file", path="a.py", text=text)
+
+
+async def test_files_are_moved_and_deleted_and_edited_under_their_new_names(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT, "b.py": "b\n"})
+    assert await project.call("move_file", path="a.py", to="src/c.py") == "staged: a.py is moved to src/c.py"
+    await edited(project, edit("return 1", "return 3"), path="src/c.py")
+    assert await project.call("delete_file", path="b.py") == "staged: b.py is deleted"
+    assert await project.call("find_files", glob="**") == "src/c.py"
+    for path in ("a.py", "b.py"):
+        with pytest.raises(ToolError, match="does not exist"):
+            await project.call("read_file", path=path)
+    after = TEXT.replace("return 1", "return 3").rstrip("\n")
+    assert project.staged.changes() == [
+        FileChange("a.py", "move", TEXT.rstrip("\n"), after, move_to="src/c.py"),
+        FileChange("b.py", "delete", "b", None),
+    ]
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("write_file", {"text": "x"}),
+    ("edit_file", {"edits": [edit("a", "b")]}),
+    ("delete_file", {}),
+    ("move_file", {"to": "b.py"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "more"), CALLS)
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../x", "outside the project"),
+        ("/etc/hosts", "outside the project"),
+        ("out/x", "outside the project"),
+        (".git/hooks/pre-commit", r"never touches \.git"),
+        ("sub/.GIT/config", "never touches"),
+        (".tideate/config.toml", r"never touches \.tideate"),
+        ("bare.git/hooks/x", "git repository's own directory"),
+    ],
+)
+async def test_no_edit_leaves_the_project_or_touches_what_is_protected(
+    tmp_path: Path, tool: str, more: dict[str, Any], path: str, said: str
+) -> None:
+    root = tmp_path / "project"
+    write_files(tmp_path, {"elsewhere/x": "a"})
+    files = dict.fromkeys([".git/hooks/pre-commit", "bare.git/HEAD", "bare.git/hooks/x", "a.py"], "a")
+    project = Project(root, {**files, "bare.git/objects/1": "", "bare.git/refs/1": ""})
+    (root / "out").symlink_to(tmp_path / "elsewhere")
+    if path == "bare.git/hooks/x":
+        await project.call("read_file", path=path)
+    with pytest.raises(ToolError, match=said):
+        await project.call(tool, path=path, **more)
+    assert project.staged.changes() == []
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("../b.py", "outside the project"),
+        (".git/x", r"never touches \.git"),
+        ("b.py", "exists already"),
+        ("a.py", "exists already"),
+        ("-rf", "not a name for a new file"),
+        ("b.py/c.py", "b.py is a file"),
+        ("dir", "is a directory"),
+        ("x\ny", "not a name for a new file"),
+    ],
+)
+async def test_a_target_is_checked_as_a_new_file_s_name_is(tmp_path: Path, target: str, said: str) -> None:
+    project = Project(tmp_path, {"a.py": "a", "b.py": "b", "dir/x": ""})
+    with pytest.raises(ToolError, match=said):
+        await project.call("move_file", path="a.py", to=target)
+    if target not in ("a.py", "b.py"):
+        with pytest.raises(ToolError, match=said):
+            await project.call("write_file", path=target, text="x")
+    assert project.staged.changes() == []
+
+
+async def test_a_link_is_neither_moved_nor_deleted(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "a"})
+    (tmp_path / "link.py").symlink_to("a.py")
+    for call in (("delete_file", {}), ("move_file", {"to": "b.py"})):
+        with pytest.raises(ToolError, match="is a symbolic link"):
+            await project.call(call[0], path="link.py", **call[1])
+
+
+async def test_a_secret_is_not_edited_without_a_persons_yes(tmp_path: Path) -> None:
+    project = Project(tmp_path, {".env": "KEY=1"}, decisions=(Decision(False),))
+    with pytest.raises(ToolError, match="nobody agreed"):
+        await edited(project, edit("1", "2"), path=".env")
+
+
+async def test_a_long_diff_is_bounded(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "x\n"})
+    await project.call("read_file", path="a.txt")
+    answer = await project.call("write_file", path="a.txt", text="line\n" * 50_000)
+    assert len(answer) < 8_300
+    assert "more lines; read_file shows the file as it is staged]" in answer
+
+
+async def test_a_restored_run_goes_on_with_the_same_texts(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT, "b.py": "b\n"})
+    records = []
+    for name, arguments in [
+        ("read_file", {"path": "b.py"}),
+        ("edit_file", {"path": "a.py", "edits": [edit("return 1", "return 3")]}),
+        ("move_file", {"path": "a.py", "to": "c.py"}),
+        ("write_file", {"path": "d.py", "text": "d"}),
+    ]:
+        await project.call(name, **arguments)  # type: ignore[arg-type]
+        records.append(project.staged.export_change())
+    again = Project(tmp_path)
+    for record in records:
+        again.staged.restore(record)
+    assert again.staged.changes() == project.staged.changes()
+    await again.call("write_file", path="b.py", text="it was read before")
+    await again.call("write_file", path="d.py", text="it was written before")
