@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.agents.roles import Roles
 from tideate_core.agents.stage import TaskBrief
+from tideate_core.errors import ConfigError
 from tideate_core.workflows import Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from tideate_core.adapters import OfferedTool
     from tideate_core.agents.roles import Role
 
 __all__ = ["BRIEF", "Buffers", "StageStep", "role", "write_files"]
@@ -83,7 +85,6 @@ class StageStep:
         self.context = RunContext()
         self.asked: list[Prompt] = []
         self.adapters: list[str | None] = []
-        self.tools: list[tuple[str, ...]] = []
         self.notices: list[str] = []
         self.questions: list[str] = []
 
@@ -92,6 +93,12 @@ class StageStep:
         """How many answers nobody asked for."""
         return len(self._answers)
 
+    def can_use_tools(self, adapter: str | None = None) -> bool:
+        return False
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        raise ConfigError(f"the adapter {adapter!r} cannot use tools ({', '.join(names)} are wanted)")
+
     async def ask(
         self,
         prompt: Prompt,
@@ -99,10 +106,8 @@ class StageStep:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
-        tools: Sequence[str] = (),
     ) -> Reply:
         assert quiet
-        self.tools.append(tuple(tools))
         self.asked.append(prompt)
         self.adapters.append(adapter)
         assert self._answers, f"asked once too often: {prompt.user[-400:]}"

@@ -13,7 +13,7 @@ from tests.support.later import Later
 from tideate_core.adapters import Usage
 from tideate_core.agents.planner import plan_task
 from tideate_core.agents.stage import TaskBrief, open_stage
-from tideate_core.errors import StepFailed, StepTimedOut
+from tideate_core.errors import ConfigError, StepFailed, StepTimedOut
 from tideate_core.gates import ExecutionPlan, PlanStep
 from tideate_core.workflows.time_limits import persons_time
 
@@ -89,10 +89,11 @@ async def test_what_was_left_out_of_a_role_is_told(tmp_path: Path) -> None:
     assert step.notices == ["left out adapter"]
 
 
-async def test_a_roles_tools_are_offered_with_each_of_its_questions(tmp_path: Path) -> None:
+async def test_a_role_with_tools_needs_a_model_that_can_call_them(tmp_path: Path) -> None:
     step = StageStep(tmp_path, ANSWER)
-    await planned(step, replace(role("planner"), tools=("git/git_log",)))
-    assert step.tools == [("git/git_log",)]
+    with pytest.raises(ConfigError, match=r"cannot use tools.*git/git_log"):
+        await planned(step, replace(role("planner"), tools=("git/git_log",)))
+    assert step.asked == []
 
 
 async def test_too_many_tokens_fail_the_stage(tmp_path: Path) -> None:

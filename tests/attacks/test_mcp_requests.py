@@ -12,7 +12,7 @@ import pytest
 from tests.engine.conftest import Bench, bench
 from tests.engine.steps.test_tool import use
 from tests.support.hostile import hostile, said
-from tideate_core.adapters import Prompt
+from tideate_core.adapters import Conversation, UserMessage
 from tideate_core.engine import EventName
 from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
 from tideate_core.errors import ToolError, ToolNotPermitted
@@ -260,7 +260,8 @@ async def test_no_two_tools_are_offered_to_a_model_under_one_name(
     bench.server.answers("what", "Nothing.")
 
     async def step(it: StepContext) -> Any:
-        return (await it.ask(Prompt("what is there?"), tools=("evil", "evil__a"))).text
+        tools = await it.find_tools(("evil", "evil__a"))
+        return (await it.take_turn(Conversation("", (UserMessage("what is there?"),)), tools, key="one")).text
 
     bench.register("flow", {"one": step})
     result = await bench.run("flow")

@@ -276,7 +276,10 @@ def keyed(shell: Shell, server: ModelServer) -> Shell:
 
 def configure(shell: Shell, server: ModelServer, key: str, url: str = "") -> None:
     address = url or server.base_url
-    shell.configure(f'adapter = "fake"\n[adapters.fake]\nbase_url = "{address}"\nmodel = "scripted"\n{key}\n')
+    shell.configure(
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{address}"\nmodel = "scripted"\n'
+        f"tools = false\n{key}\n"
+    )
 
 
 def message(words: str) -> dict[str, Any]:

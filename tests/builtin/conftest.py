@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.engine.conftest import bench
+from tests.engine.conftest import bench, tools
 
-__all__ = ["bench"]
+__all__ = ["bench", "tools"]

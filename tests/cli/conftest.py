@@ -60,6 +60,7 @@ class Shell:
         """Make a server the default adapter."""
         self.configure(
             f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+            "tools = false\n"
         )
 
     def write(self, name: str, text: str) -> Path:

@@ -110,15 +110,14 @@ class Front:
 class Bench:
     """Everything a run needs, on a folder of its own."""
 
-    def __init__(self, root: Path, server: ModelServer) -> None:
+    def __init__(self, root: Path, server: ModelServer, *, tools: bool = False) -> None:
         self.root = root
         self.server = server
         self.front = Front()
         self.registry = WorkflowRegistry()
         register_builtin(self.registry)
-        self.config = Config.model_validate(
-            {"adapter": "fake", "adapters": {"fake": {"base_url": server.base_url, "model": "scripted"}}}
-        )
+        adapter = {"base_url": server.base_url, "model": "scripted", "tools": tools}
+        self.config = Config.model_validate({"adapter": "fake", "adapters": {"fake": adapter}})
         self.pool = AdapterPool(self.config)
         self.runners: list[WorkflowRunner] = []
         self.runner = self.make_runner(self.config)
@@ -197,9 +196,15 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
+def tools() -> bool:
+    """Tell whether the bench's model can call tools; a module of tests may say otherwise."""
+    return False
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, server: ModelServer, tools: bool) -> AsyncIterator[Bench]:
     root = tmp_path / "project"
     root.mkdir()
-    bench = Bench(root, server)
+    bench = Bench(root, server, tools=tools)
     yield bench
     await bench.aclose()

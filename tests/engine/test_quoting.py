@@ -52,7 +52,7 @@ async def test_generate_quotes_everything_whole_and_asks_for_longer_fences(bench
     context = bench.context("notes.md").model_copy(update={"cursor": Cursor(line=10)})
     result = await bench.run("generate", "an example", context=context)
     assert result.ok, result.error
-    assert quoted(sent(bench)) == [NOTES, NOTES]
+    assert quoted(sent(bench)) == ["1: Notes\n11: Notes", NOTES, NOTES]
     assert "between two lines of 5 backticks (`````)" in sent(bench)
     assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\n```sh\nls\n```\n{NOTES}"
 
@@ -111,11 +111,11 @@ async def test_a_text_above_the_limit_is_not_sent(bench: Bench, name: str, conte
     assert bench.server.requests == []
 
 
-async def test_a_question_beside_a_large_text_is_answered_without_it(bench: Bench) -> None:
+async def test_a_question_beside_a_large_text_is_answered_with_what_is_near(bench: Bench) -> None:
     limited(bench)
     result = await bench.run("ask", "why", context=RunContext(buffer=LARGE))
     assert result.ok, result.error
-    assert "x = 1" not in str(bench.server.requests)
+    assert str(bench.server.requests).count("x = 1") <= 200
 
 
 async def test_an_untrusted_prompt_is_told_of_once_in_a_run(

@@ -20,7 +20,7 @@ async def test_a_run_on_a_model_with_a_limit_is_replayed(
 ) -> None:
     recording = tmp_path / "run.jsonl"
     monkeypatch.setenv("TIDEATE_RECORD", str(recording))
-    small = {"base_url": bench.server.base_url, "model": "scripted", "context_tokens": 256}
+    small = {"base_url": bench.server.base_url, "model": "scripted", "tools": False, "context_tokens": 256}
     config = Config.model_validate({"adapter": "fake", "adapters": {"fake": small}})
     bench.pool = AdapterPool(config)
     bench.runner = bench.make_runner(config)

@@ -69,7 +69,9 @@ def write_whole_tree(tree: Path, forged: Forgeries) -> None:
 
 def fill_home(home: Path, model_url: str, forged: Forgeries) -> None:
     """Write a person's home: a key, configuration, documents, state of an earlier version."""
-    config = f'adapter = "fake"\n[adapters.fake]\nbase_url = "{model_url}"\nmodel = "scripted"\n'
+    config = (
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{model_url}"\nmodel = "scripted"\ntools = false\n'
+    )
     _write(home / ".config" / "tideate" / "config.toml", config)
     _write(home / ".ssh" / "id_ed25519", f"{SECRET}\n" * 3, 0o600)
     _write(home / ".bashrc", "alias ll='ls -l'\n")

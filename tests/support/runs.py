@@ -29,7 +29,7 @@ end
 
 def configure(editor: Editor, server: ModelServer, **server_options: Any) -> None:
     """Make the model server the default adapter."""
-    adapter = {"base_url": server.base_url, "model": "scripted", **server_options}
+    adapter = {"base_url": server.base_url, "model": "scripted", "tools": False, **server_options}
     editor.lua("require('tideate').setup(...)", {"adapter": "fake", "adapters": {"fake": adapter}})
 
 

@@ -25,10 +25,25 @@ ABSENT: Final[dict[str, Any]] = {
         ("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language", "remarks"), ""
     ),
     **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
+    **dict.fromkeys(("outline", "top", "whole"), ""),
+    **dict.fromkeys(("checks", "tools"), False),
     **dict.fromkeys(
-        ("documents", "files", "issues", "items", "kept", "left_out", "own", "past", "steps", "ways"), ()
+        (
+            "diagnostics",
+            "documents",
+            "files",
+            "issues",
+            "items",
+            "kept",
+            "left_out",
+            "own",
+            "past",
+            "steps",
+            "ways",
+        ),
+        (),
     ),
-    **dict.fromkeys(("first", "last")),
+    **dict.fromkeys(("cursor", "first", "last")),
     "fence": "```",
     "more": 0,
     "prompt": "PROMPT",
@@ -36,6 +51,7 @@ ABSENT: Final[dict[str, Any]] = {
 }
 SPECIAL: Final[dict[str, dict[str, Any]]] = {
     "machine_choice": {"state": ""},
+    "multi_file_work": {"plan": ()},
     "multi_file_write": {"plan": (), "text": None, "path": "PATH"},
     "refactor": {"text": "TEXT"},
     "refactor_analyze": {"text": "TEXT"},

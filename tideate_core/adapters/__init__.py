@@ -15,10 +15,18 @@ if TYPE_CHECKING:
         OfferedTool as OfferedTool,
         Prompt as Prompt,
         Reply as Reply,
-        ToolAdapter as ToolAdapter,
         Turn as Turn,
         Usage as Usage,
         tool_name as tool_name,
+    )
+    from tideate_core.adapters.conversation import (
+        Conversation as Conversation,
+        Message as Message,
+        ModelTurn as ModelTurn,
+        RequestedCall as RequestedCall,
+        ToolResult as ToolResult,
+        TurnAdapter as TurnAdapter,
+        UserMessage as UserMessage,
     )
     from tideate_core.adapters.libraries import INSTALL_MODEL as INSTALL_MODEL, MODULES as MODULES
     from tideate_core.adapters.pool import AdapterPool as AdapterPool
@@ -26,7 +34,10 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "Adapter OfferedTool Prompt Reply ToolAdapter Turn Usage tool_name",
+            "base": "Adapter OfferedTool Prompt Reply Turn Usage tool_name",
+            "conversation": (
+                "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
+            ),
             "libraries": "INSTALL_MODEL MODULES",
             "pool": "AdapterPool",
         },

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from pydantic import BaseModel
 
-__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage", "tool_name"]
+__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
 
 LONGEST_TOOL_NAME: Final = 64
 
@@ -74,8 +74,11 @@ class OfferedTool:
     description: str
     schema: Mapping[str, Any]
     """JSON Schema of the arguments."""
-    call: Callable[[dict[str, Any]], Awaitable[str]]
-    """Returns its result for the model; an exception ends the answer."""
+    call: Callable[[dict[str, Any], str], Awaitable[str]]
+    """Is given arguments, and a key that tells the call from others of its step; returns the result for the
+    model. An exception ends the answer."""
+    parallel: bool = False
+    """It only reads: calls of one turn may run side by side."""
 
 
 def tool_name(wanted: str, taken: Collection[str]) -> str:
@@ -128,20 +131,4 @@ class Adapter(Protocol):
 
     async def aclose(self) -> None:
         """Free connections and child processes; the adapter can be used again afterwards."""
-        ...
-
-
-@runtime_checkable
-class ToolAdapter(Protocol):
-    """An adapter whose model may call tools."""
-
-    async def ask_with_tools(
-        self,
-        prompt: Prompt,
-        tools: Sequence[OfferedTool],
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
-        """Answer a prompt; the model may call the tools first. See `Adapter.ask`."""
         ...

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.adapters.base import OfferedTool, Prompt, Reply, Usage
+from tideate_core.adapters.base import Prompt, Reply, Usage
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
 
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
 
+    from tideate_core.adapters.base import OfferedTool
+    from tideate_core.adapters.conversation import Conversation, ModelTurn
     from tideate_core.adapters.retry import Backoff
     from tideate_core.adapters.sources import ModelSource, OpenModel
     from tideate_core.adapters.translate import Origin
 
 __all__ = ["ModelAdapter", "ModelHandle"]
+
+_T = TypeVar("_T")
 
 _LONGEST: Final = 4 << 20
 _LONGEST_TYPED: Final = 128 << 10
@@ -37,41 +41,25 @@ class _Stream:
     """Passes tokens on and counts them; a typed answer is validated only when it is whole."""
 
     on_token: Callable[[str], None] | None
-    tools: Sequence[OfferedTool] = ()
     longest: int = _LONGEST
     characters: int = 0
     """Of the answer that is streaming."""
     shown: bool = False
-    """Something of any answer arrived, or a tool was called."""
-    _calls: set[int] = field(default_factory=set)
-    """Parts of the answer that are calls of tools, no text of it."""
+    """Something of any answer arrived."""
 
     async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
         from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
 
-        self.characters, self._calls = 0, set()
+        self.characters = 0
         read = 0
-        offered = {tool.name for tool in self.tools}
         async for event in events:
             read += _length_of(event)
             if read > self.longest:
                 raise InvalidReply(f"the model's answer has more than {self.longest} characters")
             if isinstance(event, PartStartEvent):
-                if getattr(event.part, "tool_name", None) in offered:
-                    self._calls.add(event.index)
-                else:
-                    self._pass_on(_text_of(event.part))
-            elif isinstance(event, PartDeltaEvent) and event.index not in self._calls:
+                self._pass_on(_text_of(event.part))
+            elif isinstance(event, PartDeltaEvent):
                 self._pass_on(_text_of(event.delta))
-
-    def called(self, tool: OfferedTool) -> Callable[..., Awaitable[str]]:
-        """Return the function of a tool; once one was called, nothing is asked again from the beginning."""
-
-        async def call(**arguments: Any) -> str:
-            self.shown = True
-            return await tool.call(arguments)
-
-        return call
 
     def _pass_on(self, text: str) -> None:
         if not text:
@@ -139,6 +127,7 @@ class ModelAdapter:
 
     :param attempts: how often the model may try to give a typed answer that validates.
     :param temperature: None leaves it to the provider.
+    :param tools: its model can call tools.
     :param max_tokens: the longest answer where the prompt does not say; None leaves it to the provider.
     """
 
@@ -152,11 +141,13 @@ class ModelAdapter:
         demonstration: bool = False,
         temperature: float | None = None,
         max_tokens: int | None = None,
+        tools: bool = True,
         backoff: Backoff | None = None,
     ) -> None:
         self.name = name
         self.demonstration = demonstration
         self.context_tokens = context_tokens
+        self.tools = tools
         self._source = source
         self._attempts = attempts
         self._temperature = temperature
@@ -172,23 +163,36 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        return await self.ask_with_tools(prompt, (), on_token=on_token, schema=schema)
-
-    async def ask_with_tools(
-        self,
-        prompt: Prompt,
-        tools: Sequence[OfferedTool],
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
         from tideate_core.adapters.retry import Backoff, retrying
 
-        stream = _Stream(on_token, tools, _LONGEST_TYPED if schema else _LONGEST)
+        stream = _Stream(on_token, _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
             may_retry=lambda: self._handle is not None and not stream.shown,
+            backoff=self._backoff or Backoff(),
+        )
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        on_reasoning: Callable[[str], None] | None = None,
+    ) -> ModelTurn:
+        from tideate_core.adapters.retry import Backoff, retrying
+        from tideate_core.adapters.turns import TurnStream, request_turn
+
+        stream = TurnStream(on_token, on_reasoning)
+
+        async def once(opened: OpenModel) -> ModelTurn:
+            settings = self._settings(None, opened)
+            return await request_turn(opened.model, conversation, tools, settings, stream, opened.origin)
+
+        return await retrying(
+            lambda: self._with_model(once, lambda: stream.characters),
+            may_retry=lambda: self._handle is not None and not stream.characters,
             backoff=self._backoff or Backoff(),
         )
 
@@ -228,36 +232,49 @@ class ModelAdapter:
         await handle.retire()
 
     async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
+        async def once(opened: OpenModel) -> Reply:
+            try:
+                result = await self._run_agent(opened, prompt, stream, schema)
+            except Exception as error:
+                if not schema or opened.typed != "native" or not _refuses_schemas(error):
+                    raise
+                opened = replace(opened, typed="prompted")
+                if self._handle is not None:
+                    self._handle.opened = opened
+                result = await self._run_agent(opened, prompt, stream, schema)
+            return _reply(result, schema, opened.origin)
+
+        return await self._with_model(once, lambda: stream.characters)
+
+    async def _with_model(
+        self, once: Callable[[OpenModel], Awaitable[_T]], streamed: Callable[[], int]
+    ) -> _T:
+        """Do one request with the open model; errors of its library become ours.
+
+        :param streamed: gives the characters of the answer that had arrived.
+        """
         from tideate_core.adapters.translate import translate
 
         handle = await self._open()
         async with handle.in_use() as opened:
             try:
-                result = await self._run_agent(opened, prompt, stream, schema)
+                return await once(opened)
             except Exception as error:
-                if schema and opened.typed == "native" and _refuses_schemas(error):
-                    handle.opened = replace(opened, typed="prompted")
-                    return await self._ask_once(prompt, stream, schema)
-                translated = translate(error, opened.origin, streamed=stream.characters)
+                translated = translate(error, opened.origin, streamed=streamed())
                 if translated is None:
                     raise
                 if isinstance(translated, AuthenticationFailed):
                     await self._retire(handle)  # a key command is asked again: its key may have expired
                 raise translated from error
-            return _reply(result, schema, opened.origin)
 
     async def _run_agent(
         self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None
     ) -> AgentRunResult[Any]:
-        from pydantic_ai import Agent, Tool
+        from pydantic_ai import Agent
 
         agent = Agent(
             opened.model,
             output_type=_output_type(schema, opened.typed),
-            tools=[
-                Tool.from_schema(stream.called(tool), tool.name, tool.description, dict(tool.schema))
-                for tool in stream.tools
-            ],
             retries={"output": self._attempts - 1},
         )
         # cancelled while it closes the stream, the library would leave the connection open
@@ -272,10 +289,10 @@ class ModelAdapter:
             )
         )
 
-    def _settings(self, prompt: Prompt, opened: OpenModel) -> ModelSettings:
+    def _settings(self, prompt: Prompt | None, opened: OpenModel) -> ModelSettings:
         # retries are ours: the libraries' own would hide a Retry-After from the person
         settings: ModelSettings = {"timeout": opened.timeout, "max_retries": 0}
-        max_tokens = prompt.max_tokens or self._max_tokens
+        max_tokens = (prompt.max_tokens if prompt else None) or self._max_tokens
         if max_tokens is not None:
             settings["max_tokens"] = max_tokens
         if self._temperature is not None:

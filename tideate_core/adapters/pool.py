@@ -69,7 +69,13 @@ class AdapterPool:
 
         if (server := self._config.adapters.get(name)) is not None:
             source = ServerSource(name, server)
-            return ModelAdapter(name, source, attempts=attempts, context_tokens=server.context_tokens)
+            return ModelAdapter(
+                name,
+                source,
+                attempts=attempts,
+                context_tokens=server.context_tokens,
+                tools=server.tools,
+            )
         if provider in PROVIDERS:
             return ModelAdapter(name, ProviderSource(name), attempts=attempts)
         if provider is not None:

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.agents.asking import (
+        LookingModel as LookingModel,
+        look_tools as look_tools,
+        looking_model as looking_model,
+        may_look as may_look,
+    )
     from tideate_core.agents.attempts import Ask as Ask
     from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
     from tideate_core.agents.coder import (
@@ -32,6 +38,11 @@ if TYPE_CHECKING:
         PlannedFile as PlannedFile,
         make_plan as make_plan,
         parse_plan as parse_plan,
+    )
+    from tideate_core.agents.loop import (
+        LoopResult as LoopResult,
+        Submission as Submission,
+        WorkLoop as WorkLoop,
     )
     from tideate_core.agents.memory_file import memory_material as memory_material
     from tideate_core.agents.model_input import (
@@ -67,11 +78,17 @@ if TYPE_CHECKING:
         open_stage as open_stage,
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
+    from tideate_core.agents.writer import (
+        Bounds as Bounds,
+        why_unplanned as why_unplanned,
+        write_with_tools as write_with_tools,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "attempts": "Ask",
+            "asking": "LookingModel look_tools looking_model may_look",
             "auditor": "apply_fixes audit_plan",
             "coder": "edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",
@@ -79,6 +96,7 @@ else:
             "documenter": "document_task",
             "executor": "execute_plan result_of",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
+            "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
             "model_input": ("CHARACTERS_PER_TOKEN clip is_small named_files text_budget why_hidden"),
             "plan_document": "parse_plan_document plan_as_markdown",
@@ -89,5 +107,6 @@ else:
             "roles": "Role Roles",
             "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
+            "writer": "Bounds why_unplanned write_with_tools",
         },
     )

@@ -80,7 +80,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
     :raises StepFailed: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
-        shown = await shown_files(stage, real_names(step.workspace, named_files(plan)))
+        shown = await shown_files(step, real_names(step.workspace, named_files(plan)))
         answer, _ = await ask_until_valid(
             stage.ask,
             AuditAnswer,

@@ -7,11 +7,20 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import Edit, Edited, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.file_edits import (
+    Edit,
+    Edited,
+    can_be_named,
+    edit_files,
+    files_format,
+    removes,
+    shown_of,
+)
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.writer import Bounds, fitting, why_unplanned
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 
@@ -96,6 +105,9 @@ async def correct_task(
         await staged.load(step, candidates)
         usable = [path for path in candidates if staged.knows(path)]
         notes: list[str] = []
+        if stage.may_look:
+            may = usable if not beyond else None
+            return await _work(stage, plan, report, staged, usable, may)
         summary, no_change = "", True
         try:
             for part in _parts(step, usable, failing, staged):
@@ -111,6 +123,49 @@ async def correct_task(
         if changes:
             summary = f"corrected {changed}; {summary}" if summary else f"corrected {changed}"
         return Corrected(changes, summary, notes, no_change and not summary)
+
+
+async def _work(
+    stage: Stage,
+    plan: ExecutionPlan,
+    report: VerificationReport,
+    staged: StagedFiles,
+    files: Sequence[str],
+    only: Sequence[str] | None,
+) -> Corrected:
+    """Have a model that can call tools correct what the verification found.
+
+    :param files: that it is shown as far as they fit, and may change unasked.
+    :param only: the only ones that may be changed; None: of others the person is asked.
+    """
+
+    async def why_not(path: str) -> str:
+        if path in files:
+            return ""
+        if only is not None:
+            return "nobody reviews this task, and neither plan nor task has to do with it"
+        return await why_unplanned(stage.step, path)
+
+    shown = shown_of(staged, fitting(stage.step, staged, files))
+    words = plan_as_markdown(plan).strip()
+    budget = text_budget(stage.step)
+    findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
+    prompt = stage.render(
+        "task_correct",
+        plan=words,
+        findings=findings,
+        files=shown,
+        order="Correct what the verification found. If nothing has to change, hand in and say why.",
+        answer_format="",
+        fence=fence_for(words, findings, *(file.text or "" for file in shown)),
+    )
+    done = await stage.write(prompt, staged, Bounds(why_not))
+    refused = [change.path for change in done.changes if removes(change)]
+    if refused:
+        return Corrected([], f"a correction may not delete, move or empty {', '.join(refused)}", done.notes)
+    changed = ", ".join(change.path for change in done.changes)
+    summary = "; ".join(filter(None, [changed and f"corrected {changed}", done.summary, done.exhausted]))
+    return Corrected(done.changes, summary, done.notes, not done.changes and not done.exhausted)
 
 
 async def _failing_files(workspace: Workspace, report: VerificationReport) -> list[str]:

@@ -40,7 +40,7 @@ SCHEMA: Final = {
 }
 FAILURES: Final = (AdapterError, ConfigError, Declined, InvalidDefinition, StepFailed, ToolError)
 """Errors of an agent that was asked, which the one who asked can go on without."""
-AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool]], Awaitable[str]]"
+AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool], str], Awaitable[str]]"
 
 
 def render_task_prompt(step: StepContext, role: Role, task: str, **values: Any) -> Prompt:
@@ -57,7 +57,8 @@ class Delegation:
     the tokens of the one who asked are used up, the stage ends.
 
     :param roles: finds the agents.
-    :param answer: asks an agent in its stage, and returns its answer for the one who asked.
+    :param answer: asks an agent in its stage, and returns its answer for the one who asked; given a key that
+        tells this task from others of the step.
     """
 
     def __init__(self, step: StepContext, roles: Roles, answer: AgentAnswer) -> None:
@@ -87,25 +88,25 @@ class Delegation:
     def _tool(
         self, name: str, stage: Stage, role: Role, around: Sequence[str], calls: Counter[str]
     ) -> OfferedTool:
-        async def call(arguments: dict[str, Any]) -> str:
+        async def call(arguments: dict[str, Any], key: str) -> str:
             calls[role.name] += 1
             if calls.total() > MOST_CALLS:
                 return f"error: no more than {MOST_CALLS} tasks may be given; answer with what you know"
-            return await self._call(stage, role, str(arguments.get("task", "")), around)
+            return await self._call(stage, role, str(arguments.get("task", "")), around, key)
 
         words = role.description or "an agent"
         return OfferedTool(name, f"Give a task to the agent {role.name}: {words}", SCHEMA, call)
 
-    async def _call(self, stage: Stage, role: Role, task: str, around: Sequence[str]) -> str:
+    async def _call(self, stage: Stage, role: Role, task: str, around: Sequence[str], key: str) -> str:
         stage.check_budget()
         if not task.strip():
             return "error: the task is empty; say what is to be done"
         asker = around[-1]
         self._step.notice(f"{asker} asks {role.name}: {shorten(task, LONGEST_SHOWN, placeholder=' …')}")
         try:
-            async with open_stage(self._step, role, TaskBrief(task), around=stage) as inner:
+            async with open_stage(self._step, role, TaskBrief(task), around=stage, looks=False) as inner:
                 offered = await self.offer(inner, role, around)
-                return await self._answer(inner, role, task, offered)
+                return await self._answer(inner, role, task, offered, key)
         except FAILURES as error:
             stage.check_budget()
             self._step.notice(f"{role.name} failed: {error}", level="warn")

@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.file_edits import (
+    Edit,
+    can_be_named,
+    edit_files,
+    files_format,
+    removes,
+    shown_of,
+)
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.writer import Bounds, fitting, why_unplanned
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
@@ -108,11 +116,56 @@ class _Execution:
         await self._staged.load(self._stage.step, [path for path in named if path not in records])
         hidden = self._staged.hidden
         self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
+        if self._stage.may_look:
+            await self._work()
+            return
         try:
             for part in self._parts():
                 await self._try(part)
         except (ContextTooLong, UnusableAnswer) as error:
             self._errors.append(str(error))  # what follows may depend on it: nothing more is asked for
+
+    async def _work(self) -> None:
+        """Have a model that can call tools carry out the plan."""
+        files = self._editable(named_files(self._plan))
+        shown = shown_of(self._staged, fitting(self._stage.step, self._staged, files))
+        plan = plan_as_markdown(self._plan, self._remarks).strip()
+        prompt = self._stage.render(
+            "task_work",
+            plan=plan,
+            remarks=self._remarks is not None,
+            files=shown,
+            fence=fence_for(plan, *(file.text or "" for file in shown)),
+        )
+        done = await self._stage.write(prompt, self._staged, Bounds(self._why_not, self._missing))
+        self._notes += [*done.notes, *([done.summary] if done.summary else [])]
+        removable = self._removable(self._named(named_files(self._plan)))
+        self._errors += [
+            f"{change.path} may not be deleted, moved or emptied in a task that nobody reviews"
+            for change in self._staged.changes()
+            if not self._beyond and removes(change) and change.path not in removable
+        ]
+        if done.exhausted:
+            self._errors.append(f"{done.exhausted} was reached before the plan was carried out")
+
+    async def _why_not(self, path: str) -> str:
+        """Say why a file may not be changed."""
+        if path in self._records:
+            return "it is kept by somebody else after the change"
+        if path in self._named(named_files(self._plan)):
+            return ""
+        if not self._beyond:
+            return "the plan does not name it, and nobody reviews this task"
+        return await why_unplanned(self._stage.step, path)
+
+    def _missing(self, staged: StagedFiles) -> list[str]:
+        """Return what the plan creates and the staged edits do not."""
+        new = [path for step in self._plan.steps if _kind(step) == "create" for path in step.files]
+        return [
+            f"{path}, which the plan creates, is not there; create it, or hand in again if it is not needed"
+            for path in self._editable(new)
+            if staged.text(path) is None and not is_document(path)
+        ]
 
     async def _try(self, part: _Part) -> None:
         try:

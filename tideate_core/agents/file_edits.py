@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import Stage
     from tideate_core.agents.staged_files import StagedFiles
 
-__all__ = ["Edit", "Edited", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
+__all__ = [
+    "Edit",
+    "Edited",
+    "FileProblem",
+    "can_be_named",
+    "edit_files",
+    "files_format",
+    "removes",
+    "shown_of",
+]
 
 _WHOLE: Final = (
     "For each file that you change or create you write its path on a line of its own, below it a fenced code "
@@ -167,8 +176,7 @@ def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> N
     """Refuse what goes beyond what was asked for."""
     for change in changes:
         _refuse_other(change, staged, edit)
-        emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
-        if (emptied or change.action in {"delete", "move"}) and change.path not in edit.removable:
+        if removes(change) and change.path not in edit.removable:
             raise UnusableAnswer(f"{change.path} may not be deleted, moved or emptied now; change it")
     there = {change.move_to or change.path for change in changes if change.after is not None}
     missing = [path for path in edit.wanted if path not in there and staged.text(path) is None]
@@ -176,6 +184,12 @@ def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> N
         raise UnusableAnswer(
             f"it leaves out {', '.join(missing)}, which the plan creates; answer with all files"
         )
+
+
+def removes(change: FileChange) -> bool:
+    """Tell whether a file is deleted, moved or emptied."""
+    emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
+    return emptied or change.action in {"delete", "move"}
 
 
 def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:

@@ -13,7 +13,6 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tideate_core.agents.stage import Stage
     from tideate_core.gates import ExecutionPlan
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source, Workspace
@@ -119,9 +118,8 @@ async def read_if_there(workspace: Workspace, path: str) -> Source | None:
         return None
 
 
-async def shown_files(stage: Stage, paths: Iterable[str]) -> Shown:
+async def shown_files(step: StepContext, paths: Iterable[str]) -> Shown:
     """Read files for a prompt, as many as the model bears, the first ones first; none is cut."""
-    step = stage.step
     left = text_budget(step)
     shown = Shown()
     for path in paths:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from tideate_core.agents.asking import LookingModel, look_tools, may_look
+from tideate_core.agents.loop import WorkLoop
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows import shown_path, working_time
@@ -17,8 +21,10 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import OfferedTool, Prompt, Reply
+    from tideate_core.adapters import ModelTurn, OfferedTool, Prompt, Reply
+    from tideate_core.agents.loop import LoopResult, Submission
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.writer import Bounds, WrittenWork
     from tideate_core.workflows import StepContext
 
 __all__ = ["Stage", "TaskBrief", "open_stage"]
@@ -42,21 +48,37 @@ class Stage:
     """Asks for one stage and counts its tokens; made by `open_stage`.
 
     :param around: of the agent that asked for this one; its tokens are used, too.
+    :param looks: its model looks at the project where it can call tools.
     """
 
-    def __init__(self, step: StepContext, role: Role, brief: TaskBrief, around: Stage | None = None) -> None:
+    def __init__(
+        self,
+        step: StepContext,
+        role: Role,
+        brief: TaskBrief,
+        around: Stage | None = None,
+        *,
+        looks: bool = True,
+    ) -> None:
         self.step = step
         self._around = around
-        self._role = role
+        self._looks = looks
+        self.role = role
         self._brief = brief
         self._spent = 0
+        self._model: LookingModel | None = None
 
     def render(self, name: str, **values: Any) -> Prompt:
         """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
-        values = {"instructions": self._role.instructions, "task": self._brief.description, **values}
+        values = {"instructions": self.role.instructions, "task": self._brief.description, **values}
         prompt = self.step.render(name, **values)
         material = self._brief.material
         return replace(prompt, user=f"{material}\n\n---\n\n{prompt.user}") if material else prompt
+
+    @cached_property
+    def may_look(self) -> bool:
+        """The role's model is given tools to look at the project."""
+        return self._looks and may_look(self.step, self.role.adapter)
 
     async def ask(
         self,
@@ -64,32 +86,97 @@ class Stage:
         *,
         schema: type[BaseModel] | None = None,
         quiet: bool = True,
-        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
         """Ask quietly: JSON and edits are for parsers, the person sees what comes of them.
 
+        A model that can call tools looks at the project first.
+
         :param quiet: False: the answer is for the person, who sees it come.
-        :param agents: others that may be asked; see `Delegation`.
         :raises StepFailed: the answers of this stage took more tokens than its role may use.
         """
-        role = self._role
-        more: dict[str, Any] = {"tools": role.tools} if role.tools else {}
-        more |= {"agents": agents} if agents else {}
-        reply = await self.step.ask(prompt, schema=schema, quiet=quiet, adapter=role.adapter, **more)
-        self._spend(reply.usage.input_tokens + reply.usage.output_tokens)
-        self.check_budget()
+        if self.may_look:
+            return await (await self._looking()).ask(prompt, schema=schema, quiet=quiet)
+        if self.role.tools:
+            await self.step.find_tools(self.role.tools, self.role.adapter)  # says why it cannot be
+        reply = await self.step.ask(prompt, schema=schema, quiet=quiet, adapter=self.role.adapter)
+        self._count(reply)
         return reply
+
+    async def _looking(self) -> LookingModel:
+        if self._model is None:
+            staged = StagedFiles()
+            self._model = LookingModel(
+                self.step,
+                self.role.name,
+                [*look_tools(self.step, staged), *await self.server_tools()],
+                staged=staged,
+                adapter=self.role.adapter,
+                on_turn=self._count,
+                words=self.step.render("look").system,
+            )
+        return self._model
+
+    async def server_tools(self) -> list[OfferedTool]:
+        """Return the tools of MCP servers that the role's file names."""
+        return await self.step.find_tools(self.role.tools, self.role.adapter) if self.role.tools else []
+
+    async def write(self, prompt: Prompt, staged: StagedFiles, bounds: Bounds) -> WrittenWork:
+        """Have the role's model make edits with tools; they are staged. See `write_with_tools`.
+
+        :raises StepFailed: it took more tokens than its role may use.
+        """
+        from tideate_core.agents.writer import write_with_tools
+
+        return await write_with_tools(
+            self.step,
+            self.role.name,
+            prompt,
+            staged,
+            bounds,
+            more_tools=await self.server_tools(),
+            adapter=self.role.adapter,
+            on_turn=self._count,
+        )
+
+    async def work(
+        self,
+        key: str,
+        prompt: Prompt,
+        tools: Sequence[OfferedTool] = (),
+        *,
+        submission: Submission[T] | None = None,
+        quiet: bool = False,
+    ) -> LoopResult[T]:
+        """Have the role's model work with tools, beside those that its file names.
+
+        :param key: what tells this work from others of the step.
+        :raises StepFailed: it took more tokens than its role may use.
+        """
+        loop = WorkLoop(
+            self.step,
+            key,
+            [*tools, *await self.server_tools()],
+            submission=submission,
+            adapter=self.role.adapter,
+            quiet=quiet,
+            on_turn=self._count,
+        )
+        return await loop.run(prompt)
+
+    def _count(self, answer: Reply | ModelTurn) -> None:
+        self._spend(answer.usage.input_tokens + answer.usage.output_tokens)
+        self.check_budget()
 
     def check_budget(self) -> None:
         """Check what was used so far, by the agents that were asked, too.
 
         :raises StepFailed: it is more than the role may use.
         """
-        limit = self._role.tokens
+        limit = self.role.tokens
         if limit is not None and self._spent > limit:
             raise StepFailed(
-                f"the role {self._role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
-                f"set `tokens` higher in {_place(self._role)}, or give it less to do"
+                f"the role {self.role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
+                f"set `tokens` higher in {_place(self.role)}, or give it less to do"
             )
         if self._around is not None:
             self._around.check_budget()
@@ -113,13 +200,19 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(
-    step: StepContext, role: Role, brief: TaskBrief, *, around: Stage | None = None
+    step: StepContext,
+    role: Role,
+    brief: TaskBrief,
+    *,
+    around: Stage | None = None,
+    looks: bool = True,
 ) -> AsyncIterator[Stage]:
     """Open a stage, which ends in time; notices of its role are passed on.
 
     The time that a person takes to answer is not the role's.
 
     :param around: the stage of the agent that asked for this one.
+    :param looks: its model looks at the project where it can call tools.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
@@ -127,7 +220,7 @@ async def open_stage(
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Stage(step, role, brief, around)
+            yield Stage(step, role, brief, around, looks=looks)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

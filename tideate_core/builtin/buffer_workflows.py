@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import clip, text_budget
+from tideate_core.agents import clip, is_small, looking_model, text_budget
+from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 
 if TYPE_CHECKING:
+    from tideate_core.adapters import Prompt, Reply
     from tideate_core.workflows import StepContext
 
 __all__ = ["analyze", "generate", "query", "refactor", "summarize"]
@@ -19,22 +21,36 @@ ORIENTATION = 15
 
 
 async def query(step: StepContext) -> str:
-    """Answer a question, about the selection where there is one."""
+    """Answer a question, about the selection where there is one, else about the text around the cursor."""
     subject = Subject.of(step.context)
-    about = subject is not None and subject.selected
-    return await _answer(step, "ask", subject if about else None)
+    if subject is None or subject.selected or is_small(step):
+        return await _answer(step, "ask", subject if subject and subject.selected else None)
+    cursor = step.context.cursor
+    return await _answer(step, "ask", near(subject, cursor), cursor=cursor.line if cursor else None)
 
 
 async def summarize(step: StepContext) -> str:
     """Summarize the selection or the whole text."""
-    return await _answer(step, "summarize", Subject.of(step.context))
+    subject = Subject.of(step.context)
+    asked = await _asked(step, "summarize", subject)
+    return _text_of(step, await step.ask(asked))
 
 
-async def _answer(step: StepContext, prompt: str, subject: Subject | None) -> str:
-    variables = subject.variables() if subject else dict(NO_TEXT)
+async def _answer(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> str:
+    model = looking_model(step, prompt)
+    found = diagnostics(step.context, subject) if subject and not is_small(step) else []
+    values = {"cursor": None, "diagnostics": found, "tools": model is not None, **more}
+    asked = await _asked(step, prompt, subject, **values)
+    return _text_of(step, await (model or step).ask(asked))
+
+
+async def _asked(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> Prompt:
+    variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
-    asked = await with_material(step, step.render(prompt, prompt=step.prompt, **variables))
-    reply = await step.ask(brief(step, asked))
+    return brief(step, await with_material(step, step.render(prompt, prompt=step.prompt, **variables)))
+
+
+def _text_of(step: StepContext, reply: Reply) -> str:
     if reply.truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     return reply.text.strip()
@@ -43,8 +59,12 @@ async def _answer(step: StepContext, prompt: str, subject: Subject | None) -> st
 async def analyze(step: StepContext) -> Confirm:
     """Say what the code does and how it will be changed; the person agrees before it is."""
     subject = _subject(step)
-    prompt = step.render("refactor_analyze", prompt=step.prompt, **subject.variables())
-    reply = await step.ask(brief(step, await with_material(step, prompt)))
+    model = looking_model(step, "refactor")
+    around = await surroundings(step, subject)
+    variables = {**subject.variables(), **around, "tools": model is not None}
+    variables["fence"] = fence_for(subject.text, around["whole"])
+    prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
+    reply = await (model or step).ask(brief(step, await with_material(step, prompt)))
     text = reply.text.strip()
     where = subject.path or "the buffer"
     lines = f"lines {subject.start + 1}-{subject.end} of {where}"
@@ -59,8 +79,10 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     around = subject.around(0 if step.demonstration else ORIENTATION)
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
     prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
+    # what the model saw when it analysed the code is still there
+    model = looking_model(step, "refactor", earlier=step.conversation("analyze"))
     written = await edit_range(
-        step.ask,
+        (model or step).ask,
         await with_material(step, prompt),
         lines=subject.lines,
         start=subject.start,
@@ -84,11 +106,12 @@ async def generate(step: StepContext) -> dict[str, Any]:
         "before": "\n".join(lines[max(0, at[0] - ORIENTATION) : at[0]]).strip("\n"),
         "after": "\n".join(lines[at[1] : at[1] + ORIENTATION]).strip("\n"),
     }
-    prompt = step.render(
-        "generate", prompt=step.prompt, language=language, fence=fence_for(*around.values()), **around
-    )
+    model = looking_model(step, "generate")
+    place = await file_around(step, subject, at[0]) if subject else NO_FILE
+    fence = fence_for(*around.values(), place["top"], place["outline"])
+    prompt = step.render("generate", prompt=step.prompt, language=language, fence=fence, **around, **place)
     written = await insert_text(
-        step.ask,
+        (model or step).ask,
         await with_material(step, prompt),
         lines=lines,
         at=at[1],

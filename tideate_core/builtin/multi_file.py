@@ -7,17 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tideate_core.agents import (
+    Bounds,
     PlannedFile,
+    StagedFiles,
     clip,
     edit_format,
     is_small,
     list_for_model,
+    looking_model,
     make_plan,
+    may_look,
     or_no_change,
     parse_plan,
     text_budget,
     why_hidden,
+    why_unplanned,
     write_text,
+    write_with_tools,
 )
 from tideate_core.builtin.review import review_and_apply
 from tideate_core.edits import fence_for
@@ -47,8 +53,17 @@ async def plan(step: StepContext) -> dict[str, Any]:
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
-    prompt = step.render("multi_file_plan", prompt=step.prompt, files=listed.lines, more=listed.more, **about)
-    quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
+    model = looking_model(step, "plan")
+    prompt = step.render(
+        "multi_file_plan",
+        prompt=step.prompt,
+        files=listed.lines,
+        more=listed.more,
+        tools=model is not None,
+        **about,
+    )
+    # JSON is for the parser: the person sees the list
+    quietly = model.ask if model else partial(step.ask, quiet=True)
     prompt = await with_material(step, prompt)
     planned = await make_plan(quietly, prompt, step.workspace, listed.files, attempts=step.attempts)
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
@@ -105,19 +120,70 @@ async def execute(step: StepContext) -> dict[str, Any]:
     """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
     await _ask_about_secrets(step, planned)
+    if may_look(step):
+        return await _work(step, planned)
     kept, failed = await _write_and_ask(step, planned)
-    written = await review_and_apply(step, kept)
-    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
-    if unsaved:
-        step.notice(
-            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
-        )
+    written = await _review(step, kept)
     paths = [change.move_to or change.path for change in written]
     if failed:
         reasons = "; ".join(map(str, failed.values()))
         raise StepFailed(f"left out {', '.join(failed)}; changed {', '.join(paths) or 'nothing'}. {reasons}")
     unchanged = [change.path for change in kept if _is_unchanged(change)]
     return {"response": _summary(written, unchanged), "files": paths}
+
+
+async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]:
+    """Have one model carry out the plan with tools: it sees its earlier edits, and what it read to plan."""
+    staged, names = StagedFiles(), _names(step, planned)
+    await staged.load(step, names)
+
+    async def why_not(path: str) -> str:
+        return "" if path in names else await why_unplanned(step, path)
+
+    def missing(now: StagedFiles) -> list[str]:
+        return [
+            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged; do it, or hand "
+            "in again if it is not needed"
+            for file in planned
+            if file.path not in now.changed_texts()
+        ]
+
+    prompt = step.render("multi_file_work", prompt=step.prompt, plan=planned)
+    done = await write_with_tools(
+        step,
+        "work",
+        await with_material(step, prompt),
+        staged,
+        Bounds(why_not, missing),
+        earlier=step.conversation("plan"),
+    )
+    for note in done.notes:
+        step.notice(note, level="warn")
+    if done.exhausted:
+        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
+    written = await _review(step, done.changes)
+    changed = {path for change in done.changes for path in (change.path, change.move_to)}
+    unchanged = [file.path for file in planned if file.path not in changed]
+    paths = [change.move_to or change.path for change in written]
+    summary = "\n\n".join(filter(None, [done.summary, _summary(written, unchanged)]))
+    return {"response": summary, "files": paths}
+
+
+def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:
+    """Return the files of a plan as the workspace names them."""
+    paths = [path for file in planned for path in (file.path, file.move_to) if path]
+    return [step.workspace.name_of(step.workspace.resolve(path)) for path in paths]
+
+
+async def _review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
+    """Have changes reviewed and written; say which buffers are not saved yet."""
+    written = await review_and_apply(step, changes)
+    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
+    if unsaved:
+        step.notice(
+            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
+        )
+    return written
 
 
 async def _write_and_ask(

@@ -40,6 +40,8 @@ class AdapterConfig(_Section):
     """Program and arguments whose first line of output is the key; no shell."""
     context_tokens: int | None = Field(default=None, ge=256)
     """Tokens that prompt and answer share."""
+    tools: bool = True
+    """Its model can call tools; false: it is asked in one go, without looking at files by itself."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds without a byte from the server after which a request fails."""
 
@@ -93,6 +95,12 @@ class LimitsConfig(_Section):
     """Moves that a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
     """Times that a machine may come to the same state."""
+    turns: int = Field(default=60, ge=1, le=1000)
+    """Turns of a model in one step; then what it has done so far is offered."""
+    tool_calls: int = Field(default=300, ge=1, le=10_000)
+    """Tool calls of a model in one step."""
+    tokens: int | None = Field(default=None, ge=1000)
+    """Tokens, read and written, of a model's turns in one step; None: no limit."""
     max_replans: int = Field(default=2, ge=1, le=10)
     """Plans of a task that the audit may reject before the task fails."""
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from tideate_core.errors import TideateError
+from tideate_core.workflows import CallReport
 
-__all__ = ["TRANSIENT", "Emit", "Event", "EventName", "WorkflowHooks", "error_fields"]
+__all__ = ["TRANSIENT", "Emit", "Event", "EventName", "WorkflowHooks", "error_fields", "report_call"]
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,7 @@ class EventName(StrEnum):
     CHECKPOINT_CREATED = "SD_EVENT_CHECKPOINT_CREATED"
     TRANSITION = "SD_EVENT_TRANSITION"
     TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 a piece of streamed text, no secret
+    REASONING = "SD_EVENT_REASONING"
     MODEL_ANSWERED = "SD_EVENT_MODEL_ANSWERED"
     NOTICE = "SD_EVENT_NOTICE"
     CONFIRMATION_REQUIRED = "SD_EVENT_CONFIRMATION_REQUIRED"
@@ -51,7 +55,9 @@ class EventName(StrEnum):
     TOOL_COMPLETED = "SD_EVENT_TOOL_COMPLETED"
 
 
-TRANSIENT: Final = frozenset({EventName.TOKEN, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS})
+TRANSIENT: Final = frozenset(
+    {EventName.TOKEN, EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
+)
 """Told as they come, and not kept."""
 
 
@@ -98,6 +104,44 @@ _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
     EventName.GATE_FAILED: ("on_gate_fail",),
 }
 _OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
+
+
+SHOWN: Final = 2_000
+"""Characters of a tool call's arguments that its event has."""
+
+
+class EmitOfStep(Protocol):
+    """Sends an event of a step."""
+
+    def __call__(self, event: EventName, /, **data: Any) -> None: ...
+
+
+@contextmanager
+def report_call(
+    emit: EmitOfStep, tool: str, arguments: Mapping[str, Any], *, server: str = ""
+) -> Iterator[CallReport]:
+    """Tell of a tool call, at its begin and at its end; an exception is told and raised.
+
+    :param server: of the tool; empty of those that come with tideate.
+    """
+    place = {"server": server, "tool": tool}
+    emit(EventName.TOOL_CALLED, **place, arguments=_shown(arguments))
+    begun, report, ending = time.monotonic(), CallReport(), dict[str, Any](ok=False)
+    try:
+        yield report
+        ending = {"ok": not report.failed, **({"error": report.failed} if report.failed else {})}
+    except Exception as error:
+        ending |= error_fields(error)
+        raise
+    finally:
+        size = {} if report.size is None else {"size": report.size}
+        duration = round((time.monotonic() - begun) * 1000)
+        emit(EventName.TOOL_COMPLETED, **place, duration_ms=duration, **size, **ending)
+
+
+def _shown(arguments: Mapping[str, Any]) -> Any:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return dict(arguments) if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunLog
 
-__all__ = ["CONTEXT", "FAILED", "MISSING", "PENDING_END", "REPLY", "RUN", "Memory", "digest_of", "spent_on"]
+__all__ = [
+    "CONTEXT",
+    "CONVERSATION",
+    "FAILED",
+    "MISSING",
+    "PENDING_END",
+    "REPLY",
+    "RUN",
+    "Memory",
+    "digest_of",
+    "spent_on",
+]
 
 REPLY: Final = ".ask:"
 """Stands in the keys of a model's replies, after the attempt's number."""
@@ -26,6 +37,8 @@ RUN: Final = ""
 """The step of what belongs to the whole run: no step is called so."""
 CONTEXT: Final = "context:"
 """Stands before the names of the run's context, in the keys of the values that steps gave them."""
+CONVERSATION: Final = "conversation:"
+"""Stands before the names of steps, in the keys of the conversations that they had."""
 PENDING_END: Final = "taking_back"
 """The key of how a run was going to end when the rollback of its writes began."""
 

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.events import EventName
 from tideate_core.engine.state import StateManager, about
-from tideate_core.machines import ExecutionMachine, ExecutionMetrics, ExecutionState
+from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMetrics, ExecutionState
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from tideate_core.engine.driver import Driver, Settled
+    from tideate_core.engine.recording import Recorder
     from tideate_core.errors import TideateError
-    from tideate_core.machines import ExecutionEvent
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 __all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest", "WorkflowResult"]
@@ -199,6 +200,9 @@ class Execution:
         self._within: set[Execution] = set()
         self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
+        self._messages: list[str] = []
+        self._waiting = 0
+        """Steps that stand still, within them, because a pause is wanted."""
         self._pause_wanted = False
         self._go_on = asyncio.Event()
         self.on_state: Callable[[ExecutionState], None] | None = None
@@ -308,6 +312,34 @@ class Execution:
         for task in self._children:
             task.cancel()
         await asyncio.gather(*self._children, return_exceptions=True)
+
+    def say(self, text: str) -> None:
+        """Give the model that works next, in this run or one within it, a message from the person."""
+        self._messages.append(text)
+
+    def take_messages(self) -> list[str]:
+        """Return what the person said since the last call, to this run or to those around it."""
+        said = self._around.take_messages() if self._around is not None else []
+        said += self._messages
+        self._messages.clear()
+        return said
+
+    async def wait_if_paused(self, step: str, recorder: Recorder) -> None:
+        """Wait, within a step, until a wanted pause is lifted; at once where none is wanted."""
+        if not self._pause_wanted:
+            return
+        self._waiting += 1
+        if self._waiting == len(self.begun) - len(self.settled):  # nothing of it is at work any more
+            self.move(ExecutionEvent.PAUSE_WORKFLOW)
+            recorder.event(EventName.WORKFLOW_PAUSED, {"step": step})
+            await recorder.flush()
+        try:
+            await self.resumed()
+        finally:
+            self._waiting -= 1
+        if self.is_paused:
+            self.move(ExecutionEvent.RESUME_WORKFLOW)
+            recorder.event(EventName.WORKFLOW_RESUMED, {"step": step})
 
     @property
     def is_paused(self) -> bool:

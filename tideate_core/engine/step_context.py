@@ -7,24 +7,39 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tideate_core.adapters import Conversation
 from tideate_core.engine.confirmation import ConfirmationRequest
-from tideate_core.engine.events import EventName
-from tideate_core.engine.memory import CONTEXT, MISSING, RUN, digest_of
+from tideate_core.engine.events import EventName, report_call
+from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, RUN, digest_of
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Adapter, OfferedTool, Prompt, Reply, Usage
+    from tideate_core.adapters import (
+        Adapter,
+        ModelTurn,
+        OfferedTool,
+        Prompt,
+        Reply,
+        Usage,
+    )
     from tideate_core.config import LimitsConfig
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
-    from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
+    from tideate_core.workflows import (
+        CallReport,
+        DecisionKind,
+        PromptLibrary,
+        StepContext,
+        WorkflowStep,
+    )
     from tideate_core.workspace import ExecutableFile, Workspace
 
     OfferTools = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
@@ -140,6 +155,7 @@ class StepRun:
         self.editor = run.front.editor
         self.files: list[str] = []
         """Files and buffers that this attempt changed."""
+        self.limits = limits
         self.attempts = limits.attempts
         self.concurrency = limits.concurrency
         self.mention_tokens = limits.mention_tokens
@@ -215,12 +231,47 @@ class StepRun:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
-        tools: Sequence[str] = (),
-        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
-        return await self.model.ask(
-            prompt, schema=schema, quiet=quiet, adapter=adapter, tools=tools, agents=agents
+        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter)
+
+    def can_use_tools(self, adapter: str | None = None) -> bool:
+        return self.model.can_use_tools(adapter)
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        key: str,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> ModelTurn:
+        # items of a loop share a model: the step's name tells their turns apart
+        return await self.model.take_turn(
+            conversation, tools, key=f"{self.step}:{key}", quiet=quiet, adapter=adapter
         )
+
+    def conversation(self, step: str) -> Conversation | None:
+        kept = self.run.memory.recall(RUN, f"{CONVERSATION}{step}")
+        return None if kept is MISSING else Conversation.of_json(kept)
+
+    async def keep_conversation(self, conversation: Conversation) -> None:
+        await self.run.memory.remember(RUN, f"{CONVERSATION}{self.step}", conversation.as_json())
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        return await self.model.find_tools(names, adapter)
+
+    def report_call(
+        self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
+    ) -> AbstractContextManager[CallReport]:
+        return report_call(self.person.emit, tool, arguments, server=server)
+
+    def take_messages(self) -> list[str]:
+        return self.run.execution.take_messages()
+
+    async def wait_if_paused(self) -> None:
+        with persons_time():
+            await self.run.execution.wait_if_paused(self.step, self.run.recorder)
 
     def render(self, name: str, **values: Any) -> Prompt:
         return self.run.prompts.render(name, notice=self.person.warn_once, **values)
@@ -274,6 +325,9 @@ class StepRun:
 
     async def remember(self, key: str, value: Any) -> None:
         await self.memory.remember(key, value)
+
+    def numbered(self, key: str) -> str:
+        return self.run.memory.numbered(self.step, key)
 
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         return await self.memory.choose_once(key, digest, produce)

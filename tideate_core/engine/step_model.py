@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.adapters import Reply, ToolAdapter, Usage
+from tideate_core.adapters import ModelTurn, Reply, TurnAdapter, Usage
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.run import usage_json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Adapter, OfferedTool, Prompt
+    from tideate_core.adapters import Adapter, Conversation, OfferedTool, Prompt
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
@@ -73,65 +73,100 @@ class StepModel:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
-        tools: Sequence[str] = (),
-        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
         """Ask the run's adapter, or another one.
 
-        :param tools: of MCP servers, by their names.
-        :param agents: others that may be given a task.
-        :raises ConfigError: the adapter cannot use tools, and some are wanted.
-        :raises ToolError: a tool that is offered cannot be found.
         :raises UnknownAdapter: there is none of this name.
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
         """
-        asked = self._adapter if adapter is None else self._adapters(adapter)
-        # what comes of it is no more to be relied on than who was asked
-        self.demonstration = self.demonstration or asked.demonstration
+        asked = self._named(adapter)
         shape = schema.model_json_schema() if schema else None
-        more = [*([] if adapter is None else [adapter]), *([list(tools)] if tools else [])]
-        more += [["agent", *(one.name for one in agents)]] if agents else []
-        digest = digest_of(asdict(prompt), shape, *more)
+        digest = digest_of(asdict(prompt), shape, *([] if adapter is None else [adapter]))
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
-        if agents and not isinstance(asked, ToolAdapter):
-            names = ", ".join(one.name for one in agents)
-            raise ConfigError(f"the adapter {asked.name!r} cannot use tools ({names} are wanted)")
-        offered = [*(await self._find_tools(asked, tools) if tools else ()), *agents]
-        reply = await self._ask(asked, prompt, schema, quiet, offered)
+        reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
+        reply = replace(reply, text=mended(reply.text))
+        self._count(reply)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self._step in self._execution.settled
         self._memory.note(self._step, key, {**_json_of(reply), "late": late}, keep=False)
         return reply
 
-    async def _ask(
+    def can_use_tools(self, adapter: str | None = None) -> bool:
+        """Tell whether a model can call tools."""
+        asked = self._named(adapter)
+        return isinstance(asked, TurnAdapter) and asked.tools
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        """Return tools of MCP servers for a model, by their names.
+
+        :raises ConfigError: the adapter cannot use tools.
+        :raises ToolError: one cannot be found.
+        """
+        asked = self._named(adapter)
+        self._tool_adapter(asked, names)
+        return await self._find_tools(asked, names) if names else []
+
+    async def take_turn(
         self,
-        adapter: Adapter,
-        prompt: Prompt,
-        schema: type[BaseModel] | None,
-        quiet: bool,
-        offered: Sequence[OfferedTool],
-    ) -> Reply:
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        key: str,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> ModelTurn:
+        """Return the next turn of the run's adapter, or another one. It is durable when this returns.
+
+        :raises ConfigError: the adapter cannot use tools.
+        :raises AdapterError: the adapter failed.
+        """
+        asked = self._named(adapter)
+        key = f"{self._attempt}{REPLY}turn:{key}"
+        kept = self._memory.recall(self._step, key)
+        if kept is not MISSING:
+            return ModelTurn.of_json(kept["turn"])
+        turn = await self._tool_adapter(asked, [tool.name for tool in tools]).take_turn(
+            conversation,
+            tools,
+            on_token=None if quiet else self._stream(),
+            on_reasoning=None if quiet else self._stream(EventName.REASONING),
+        )
+        turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
+        self._count(turn)
+        late = self._step in self._execution.settled
+        memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late}
+        await self._memory.remember(self._step, key, memo, keep=False)
+        return turn
+
+    def _named(self, adapter: str | None) -> Adapter:
+        asked = self._adapter if adapter is None else self._adapters(adapter)
+        # what comes of it is no more to be relied on than who was asked
+        self.demonstration = self.demonstration or asked.demonstration
+        return asked
+
+    def _tool_adapter(self, adapter: Adapter, tools: Sequence[str]) -> TurnAdapter:
+        if isinstance(adapter, TurnAdapter) and adapter.tools:
+            return adapter
+        raise ConfigError(f"the adapter {adapter.name!r} cannot use tools ({', '.join(tools)} are wanted)")
+
+    def _stream(self, event: EventName = EventName.TOKEN) -> Callable[[str], None]:
         joiner = SurrogateJoiner()
 
         def stream(piece: str) -> None:
             if text := joiner.feed(piece):
-                self._emit(EventName.TOKEN, text=text)
+                self._emit(event, text=text)
 
-        on_token = None if quiet else stream
-        if offered and isinstance(adapter, ToolAdapter):
-            reply = await adapter.ask_with_tools(prompt, offered, on_token=on_token, schema=schema)
-        else:
-            reply = await adapter.ask(prompt, on_token=on_token, schema=schema)
-        reply = replace(reply, text=mended(reply.text))
-        self._execution.usage += reply.usage
-        self._memory.spend(self._step, reply.usage)
-        self._emit(EventName.MODEL_ANSWERED, model=reply.model, usage=usage_json(reply.usage))
-        return reply
+        return stream
+
+    def _count(self, answer: Reply | ModelTurn) -> None:
+        self._execution.usage += answer.usage
+        self._memory.spend(self._step, answer.usage)
+        self._emit(EventName.MODEL_ANSWERED, model=answer.model, usage=usage_json(answer.usage))
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self._recorder.event(event, {"step": self._step, **data})

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         secret_lines as secret_lines,
         secret_name as secret_name,
     )
+    from tideate_core.mentions.symbols import outline as outline
     from tideate_core.mentions.tree import draw_tree as draw_tree
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -48,6 +49,7 @@ else:
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "secrets": "HardLinks secret_in secret_lines secret_name",
+            "symbols": "outline",
             "tree": "draw_tree",
         },
     )

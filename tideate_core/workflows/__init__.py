@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from tideate_core.workflows.handler import (
         MISSING as MISSING,
         BufferContext as BufferContext,
+        CallReport as CallReport,
         Confirm as Confirm,
         Cursor as Cursor,
         Decision as Decision,
         DecisionKind as DecisionKind,
         Declined as Declined,
+        DiagnosticContext as DiagnosticContext,
         EditorAccess as EditorAccess,
         MemoryAccess as MemoryAccess,
         ModelAccess as ModelAccess,
@@ -97,9 +99,9 @@ else:
             "expressions": "evaluate render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
-                "BufferContext Confirm Cursor Decision DecisionKind Declined EditorAccess MISSING "
-                "MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext StepHandler "
-                "WorkspaceAccess"
+                "BufferContext CallReport Confirm Cursor Decision DecisionKind Declined DiagnosticContext "
+                "EditorAccess MISSING MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext "
+                "StepHandler WorkspaceAccess"
             ),
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
-    from tideate_core.adapters import OfferedTool, Prompt, Reply
+    from contextlib import AbstractContextManager
+
+    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
+    from tideate_core.config import LimitsConfig
     from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workspace import ExecutableFile, Workspace
 
 __all__ = [
     "MISSING",
     "BufferContext",
+    "CallReport",
     "Confirm",
     "Cursor",
     "Decision",
     "DecisionKind",
     "Declined",
     "DiagnosticContext",
+    "EditorAccess",
     "MemoryAccess",
     "ModelAccess",
     "PersonAccess",
@@ -139,6 +144,16 @@ class Declined(Exception):
     """The person said no: the run ends as cancelled."""
 
 
+@dataclass(slots=True)
+class CallReport:
+    """The outcome of a tool call, for its event."""
+
+    size: int | None = None
+    """Characters of its result; None where nobody says."""
+    failed: str = ""
+    """The reason that the model was told; empty where it succeeded."""
+
+
 class ModelAccess(Protocol):
     """Access to a model."""
 
@@ -152,6 +167,8 @@ class ModelAccess(Protocol):
     """Tokens of material that the mentions of a prompt may bring."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
+    limits: LimitsConfig
+    """Of turns, tool calls and tokens."""
 
     async def ask(
         self,
@@ -160,15 +177,67 @@ class ModelAccess(Protocol):
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
-        tools: Sequence[str] = (),
-        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
         """Ask a model; its tokens are streamed to the front end unless `quiet`.
 
         :param adapter: another one than the run's.
-        :param tools: of MCP servers, which it may call first: `SERVER/TOOL`, or `SERVER` for all of one.
-        :param agents: others that it may give a task to first.
         """
+        ...
+
+    def can_use_tools(self, adapter: str | None = None) -> bool:
+        """Tell whether a model can call tools.
+
+        :param adapter: another one than the run's.
+        """
+        ...
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        key: str,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> ModelTurn:
+        """Return a model's next turn; no tool is called here. It is durable when this returns.
+
+        :param key: what tells this turn from others of the step; after a crash the turn of the same key is
+            returned, and nobody is asked.
+        """
+        ...
+
+    def conversation(self, step: str) -> Conversation | None:
+        """Return the last conversation of a step of the run, None where it had none."""
+        ...
+
+    async def keep_conversation(self, conversation: Conversation) -> None:
+        """Keep the step's conversation with the run, for those that go on with it."""
+        ...
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        """Return tools of MCP servers for a model: `SERVER/TOOL`, or `SERVER` for all of one.
+
+        :raises ConfigError: the adapter cannot use tools.
+        :raises ToolError: one cannot be found.
+        """
+        ...
+
+    def report_call(
+        self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
+    ) -> AbstractContextManager[CallReport]:
+        """Tell of a tool call, at its begin and at its end.
+
+        :param server: of the tool; empty of those that come with tideate.
+        """
+        ...
+
+    def take_messages(self) -> list[str]:
+        """Return what the person said to the model since the last call."""
+        ...
+
+    async def wait_if_paused(self) -> None:
+        """Return at once, or once the run goes on, where a pause is wanted."""
         ...
 
     def render(self, name: str, **values: Any) -> Prompt:
@@ -229,6 +298,13 @@ class MemoryAccess(Protocol):
 
     async def remember(self, key: str, value: Any) -> None:
         """Keep a JSON value for this step; durable when it returns."""
+        ...
+
+    def numbered(self, key: str) -> str:
+        """Return the key of this occurrence: what a step does again in one attempt is another thing then.
+
+        In the process that goes on after a crash the count begins anew.
+        """
         ...
 
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:

@@ -54,7 +54,7 @@ async def test_a_role_may_ask_another_adapter(desk: Desk) -> None:
     home = desk.site.home / "config_home" / "tideate"
     with ModelServer() as other:
         second = Model(other)
-        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\n'
+        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\ntools = false\n'
         (home / "config.toml").write_text((home / "config.toml").read_text() + more)
         (home / "agents").mkdir()
         (home / "agents" / "auditor.md").write_text("---\nadapter: second\n---\n")

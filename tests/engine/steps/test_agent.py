@@ -44,6 +44,11 @@ steps:
 """
 
 
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
 def asked(bench: Bench, words: str) -> list[str]:
     texts = [text_of(body) for body in bench.server.requests]
     return [text for text in texts if words in text]
@@ -272,7 +277,7 @@ async def test_what_goes_wrong_with_an_agent_that_is_asked_is_told_to_the_one_wh
 
 async def test_tokens_of_agents_count_to_the_one_who_asks(bench: Bench, write: Write) -> None:
     agent(bench, "cook", "You cook.\n")
-    agent(bench, "chef", CHEF % "tokens: 1\n")
+    agent(bench, "chef", CHEF % "tokens: 12\n")
     write(CHEF_FLOW)
     bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
     bench.server.answers("Name a soup", "goulash", times=1)

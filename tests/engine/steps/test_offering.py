@@ -9,8 +9,8 @@ import pytest
 
 from tests.engine.steps.test_tool import READ, WRITE, Tools, use, writing
 from tideate_core.adapters import Prompt
+from tideate_core.agents import WorkLoop
 from tideate_core.engine import EventName
-from tideate_core.engine.tools import calls
 from tideate_core.engine.tools.permission import LONGEST_DESCRIPTION
 from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
@@ -20,9 +20,15 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
 def asking(bench: Bench, *names: str) -> None:
     async def ask(step: StepContext) -> Any:
-        return (await step.ask(Prompt("what is there?"), tools=names)).text
+        loop = WorkLoop[Any](step, "ask", await step.find_tools(names))
+        return (await loop.run(Prompt("what is there?"))).text
 
     bench.register("flow", {"one": ask})
 
@@ -91,14 +97,14 @@ async def test_a_question_shows_all_arguments_and_the_beginning_of_a_long_descri
     assert f"word  … ({4 * LONGEST_DESCRIPTION - 1} more characters" in request.details
 
 
-async def test_a_model_that_calls_on_and_on_is_told_to_answer(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "MOST_CALLS", 0)
+async def test_a_model_that_calls_on_and_on_is_told_to_answer(bench: Bench) -> None:
+    limits = bench.config.limits.model_copy(update={"tool_calls": 1})
+    bench.config = bench.config.model_copy(update={"limits": limits})
     tools = Tools(READ, answers=[{"size": 41}])
     use(bench, tools)
-    bench.server.calls("what", "files__read", {"path": "a.py"})
-    bench.server.answers("no more than 0 calls are allowed", "I do not know.")
+    bench.server.calls("what", "files__read", {"path": "a.py"}, times=1)
+    bench.server.answers("This is your last turn", "I do not know.")
     asking(bench, "files/read")
     assert (await bench.run("flow")).response == "I do not know."
-    assert tools.calls == []
+    assert len(tools.calls) == 1
+    assert "tools" not in bench.server.requests[-1]

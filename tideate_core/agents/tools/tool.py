@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tideate_core.errors import ToolError
+from tideate_core.adapters import OfferedTool
+from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
-__all__ = ["Arguments", "Effect", "ToolContext", "WorkTool"]
+__all__ = ["Arguments", "Effect", "MayChange", "ToolContext", "WorkTool", "offer_tools"]
 
 Effect: TypeAlias = Literal["reads", "stages", "runs"]
 """It only reads; it changes staged files in memory; it runs a program of the project."""
+
+
+MayChange: TypeAlias = "Callable[[str], Awaitable[str]]"
+"""Is given a path, and returns why the file may not be changed; empty where it may."""
 
 
 class Arguments(BaseModel):
@@ -37,6 +42,8 @@ class ToolContext:
 
     step: StepContext
     staged: StagedFiles
+    may_change: MayChange | None = None
+    """Asked before a file's first staged edit."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +79,25 @@ class WorkTool(Generic[A]):
                 for one in error.errors(include_url=False)
             )
             raise ToolError(f"{self.name}: {wrong}") from error
+
+
+def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
+    """Return tools for a model, which work in a step; what goes wrong the model is told."""
+    return [
+        OfferedTool(one.name, one.description, one.schema, _call(one, context), one.effect == "reads")
+        for one in tools
+    ]
+
+
+def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any], str], Awaitable[str]]:
+    async def call(arguments: dict[str, Any], _key: str) -> str:
+        with context.step.report_call(tool.name, arguments) as report:
+            try:
+                text = await tool.work(context, tool.parse(arguments))
+            except (ToolError, WorkspaceError) as error:
+                report.failed = str(error)
+                return f"error: {error}"
+            report.size = len(text)
+            return text
+
+    return call

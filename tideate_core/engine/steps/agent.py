@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from functools import cached_property, partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import Delegation, Roles, TaskBrief, open_stage, render_task_prompt
+from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
-from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import with_material
 from tideate_core.engine.selected_text import brief
@@ -24,9 +22,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import OfferedTool, Prompt, Reply
+    from tideate_core.adapters import OfferedTool, Prompt
     from tideate_core.agents import Role, Stage
-    from tideate_core.engine.events import Emit
     from tideate_core.engine.step_services import Services
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
@@ -53,8 +50,8 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
         roles = Roles(step.workspace.root)
         role = await asyncio.to_thread(roles.get, agent)
         task = render_task(definition.task or "", step.values())
-        async with open_stage(step, role, TaskBrief(task)) as stage:
-            asked = partial(_answer_of_asked, definition, services.emit)
+        async with open_stage(step, role, TaskBrief(task), looks=False) as stage:
+            asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
             prompt = partial(_prompt, step, role, task)
             return await _answer(stage, _with_schema(definition, role), prompt, agents)
@@ -64,33 +61,25 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
 
 async def _answer_of_asked(
     definition: WorkflowStep,
-    emit: Emit,
     stage: Stage,
     role: Role,
     task: str,
     agents: Sequence[OfferedTool],
+    key: str,
 ) -> str:
     """Return what an agent answers that another one gave a task to; it fits the agent's own schema.
 
     It is told like the call of a tool.
     """
-    place = {"step": stage.step.step, "server": AGENTS, "tool": role.name}
-    emit(EventName.TOOL_CALLED, {**place, "arguments": {"task": shorten(task, LONGEST_TASK)}})
-    begun, ending = time.monotonic(), dict[str, Any](ok=False)
-    try:
-        answer = await _typed_answer(definition, stage, role, task, agents)
-        ending = {"ok": True}
-    except Exception as error:
-        ending |= error_fields(error)
-        raise
-    finally:
-        duration = round((time.monotonic() - begun) * 1000)
-        emit(EventName.TOOL_COMPLETED, {**place, "duration_ms": duration, **ending})
+    shown = {"task": shorten(task, LONGEST_TASK)}
+    with stage.step.report_call(role.name, shown, server=AGENTS) as report:
+        answer = await _typed_answer(definition, stage, role, task, agents, key)
+        report.size = len(answer)
     return answer
 
 
 async def _typed_answer(
-    definition: WorkflowStep, stage: Stage, role: Role, task: str, agents: Sequence[OfferedTool]
+    definition: WorkflowStep, stage: Stage, role: Role, task: str, agents: Sequence[OfferedTool], key: str
 ) -> str:
     own = definition.model_copy(
         update={"output_schema": dict(role.output_schema) if role.output_schema is not None else None}
@@ -99,7 +88,7 @@ async def _typed_answer(
     async def prompt(**values: Any) -> Prompt:
         return render_task_prompt(stage.step, role, task, **values)
 
-    value = await _answer(stage, own, prompt, agents, quiet=True)
+    value = await _answer(stage, own, prompt, agents, quiet=True, key=key)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -115,17 +104,24 @@ async def _answer(
     agents: Sequence[OfferedTool],
     *,
     quiet: bool = False,
+    key: str = "",
 ) -> Any:
     step, schema = stage.step, definition.output_schema
     wanted = WantedOutput(definition.id, schema) if schema else None
-    words = wanted.words if wanted else ""
+    words, shape = (wanted.words, wanted.shape) if wanted else ("", None)
     prompt = await render(schema=words, fence=fence_for(words))
-    reply = await stage.ask(prompt, schema=wanted.shape if wanted else None, quiet=quiet, agents=agents)
-    if reply.truncated:
+    if agents or stage.role.tools:
+        submission = wanted.submission(definition) if wanted else None
+        done = await stage.work(f"task:{key}", prompt, agents, submission=submission, quiet=quiet)
+        text, parsed, truncated = done.text, done.value, done.truncated
+    else:
+        reply = await stage.ask(prompt, schema=shape, quiet=quiet)
+        text, parsed, truncated = reply.text, reply.parsed, reply.truncated
+    if truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     if wanted is None:
-        return reply.text.strip()
-    value = wanted.value_of(reply)
+        return text.strip()
+    value = wanted.value_of(text, parsed)
     check_value(definition, value)
     return value
 
@@ -160,14 +156,28 @@ class WantedOutput:
         """The schema for the prompt, empty where it goes with the request."""
         return "" if self.shape else json.dumps(self._schema, indent=2, ensure_ascii=False)
 
-    def value_of(self, reply: Reply) -> Any:
+    def submission(self, definition: WorkflowStep) -> Submission[BaseModel] | None:
+        """Return how a model that works with tools hands it in; None: as text."""
+        if self.shape is None:
+            return None
+
+        async def look_at(value: BaseModel) -> str:
+            try:
+                check_value(definition, self.value_of("", value))
+            except OutputMismatch as error:
+                return str(error)
+            return ""
+
+        return Submission(self.shape, "Hand in the result; this ends the work.", look_at)
+
+    def value_of(self, text: str, parsed: BaseModel | None) -> Any:
         """Return the value that a model answered with.
 
         :raises OutputMismatch: the answer's text is no JSON.
         """
-        if reply.parsed is None:
-            return self._read(reply.text)
-        given = reply.parsed.model_dump(mode="json")
+        if parsed is None:
+            return self._read(text)
+        given = parsed.model_dump(mode="json")
         return given if self._is_object else given[WRAPPED]
 
     def _model(self) -> type[BaseModel]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.adapters import OfferedTool, ToolAdapter, tool_name
-from tideate_core.engine.events import EventName, error_fields
+from tideate_core.adapters import OfferedTool, tool_name
+from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.state import render_value
 from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
@@ -27,14 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Repetition", "ToolCalls", "call_tool", "offering"]
 
 
-SHOWN: Final = 2_000
-"""Characters of a call's arguments that its event has."""
 BETWEEN: Final = 0.1
 """Seconds between two words of how far a call is: a server may say it a thousand times."""
 ENDED: Final = None
 """The memory of a call whose outcome is known."""
-MOST_CALLS: Final = 30
-"""Of one answer."""
 LONGEST: Final = 60_000
 """Characters of a result that a model is told."""
 
@@ -96,19 +91,8 @@ class ToolCalls:
         return value
 
     async def _call_with_events(self, tool: Tool, arguments: dict[str, Any]) -> Any:
-        place = {"server": tool.server, "tool": tool.name}
-        self._emit(EventName.TOOL_CALLED, {**place, "arguments": _shown(arguments)})
-        begun, ending = time.monotonic(), dict[str, Any](ok=False)
-        try:
-            value = await self._send(tool, arguments)
-            ending = {"ok": True}
-        except Exception as error:
-            ending |= error_fields(error)
-            raise
-        finally:
-            duration = round((time.monotonic() - begun) * 1000)
-            self._emit(EventName.TOOL_COMPLETED, {**place, "duration_ms": duration, **ending})
-        return value
+        with self._step.report_call(tool.name, arguments, server=tool.server):
+            return await self._send(tool, arguments)
 
     async def _send(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         place = {"server": tool.server, "tool": tool.name}
@@ -130,11 +114,6 @@ class ToolCalls:
 
     def _emit(self, event: EventName, data: dict[str, Any]) -> None:
         self._services.emit(event, {"step": self._step.step, **data})
-
-
-def _shown(arguments: dict[str, Any]) -> Any:
-    text = json.dumps(arguments, ensure_ascii=False)
-    return arguments if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
 
 
 class Repetition:
@@ -214,10 +193,6 @@ def offering(services: Services) -> OfferTools:
     async def offer(step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
         if services.tools is None:
             raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
-        if not isinstance(adapter, ToolAdapter):
-            raise ConfigError(
-                f"the adapter {adapter.name!r} cannot use tools ({', '.join(names)} are wanted)"
-            )
         found = [tool for name in names for tool in await _found(services.tools, name)]
         calls = _Calls(ToolCalls(services.tools, services, step))
         return calls.offer({(one.server, one.name): one for one in found}.values())
@@ -235,7 +210,6 @@ class _Calls:
 
     def __init__(self, calls: ToolCalls) -> None:
         self._calls = calls
-        self._made = Counter[str]()
 
     def offer(self, tools: Iterable[Tool]) -> list[OfferedTool]:
         """Return tools under names that a model takes; no two have the same, whatever servers call them."""
@@ -246,21 +220,15 @@ class _Calls:
         return list(named.values())
 
     def _offered(self, tool: Tool, name: str) -> OfferedTool:
-        async def call(arguments: dict[str, Any]) -> str:
-            return await self._call(tool, arguments)
+        async def call(arguments: dict[str, Any], key: str) -> str:
+            return await self._call(tool, arguments, key)
 
         return OfferedTool(name, tool.description, tool.input_schema, call)
 
-    async def _call(self, tool: Tool, arguments: dict[str, Any]) -> str:
+    async def _call(self, tool: Tool, arguments: dict[str, Any], key: str) -> str:
         """Call a tool for the model; what goes wrong it is told, so that it can go on otherwise."""
-        digest = digest_of(tool.digest, arguments)
-        self._made[digest] += 1
-        if self._made.total() > MOST_CALLS:
-            return f"error: no more than {MOST_CALLS} calls are allowed; answer with what you know"
-        # the same call again is another one: it is told apart by its number, in the next process, too
-        key = f"agent:{digest}:{self._made[digest]}"
         try:
-            value = await self._calls.call(tool.server, tool.name, arguments, key=key)
+            value = await self._calls.call(tool.server, tool.name, arguments, key=f"agent:{key}")
         except Declined as declined:
             return f"error: the person did not allow this call ({declined}); go on without it"
         except ToolError as error:

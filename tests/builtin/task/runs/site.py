@@ -60,7 +60,7 @@ class Site(Place):
         self.before = as_it_stands(self.root)
         config = home / "config_home" / "tideate"
         config.mkdir(parents=True)
-        adapter = f'[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+        adapter = f'[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\ntools = false\n'
         (config / "config.toml").write_text(f'adapter = "fake"\n{adapter}')
 
     @property

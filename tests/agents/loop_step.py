@@ -1,0 +1,142 @@
+"""A step for work loops: a memory that outlives it, and a model that takes turns from a list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.adapters import ModelTurn, OfferedTool, RequestedCall, ToolResult, Usage, UserMessage
+from tideate_core.config import LimitsConfig
+from tideate_core.workflows import MISSING, CallReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tideate_core.adapters import Conversation
+
+__all__ = ["Killed", "LoopStep", "Memory", "said", "tool", "turn"]
+
+Memory = dict[str, Any]
+"""What is durable, by key."""
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def turn(text: str = "", *calls: tuple[str, Mapping[str, Any] | None], **rest: Any) -> ModelTurn:
+    """Return a turn with calls of tools; their ids are made of its words."""
+    made = [
+        RequestedCall(f"{text}{at}", name, None if given is None else dict(given))
+        for at, (name, given) in enumerate(calls)
+    ]
+    return ModelTurn(text, tuple(made), "scripted", usage=rest.pop("usage", Usage(10, 1)), **rest)
+
+
+def tool(name: str, work: Any, *, parallel: bool = False) -> OfferedTool:
+    """Return a tool with any arguments."""
+    return OfferedTool(name, f"does {name}", {"type": "object"}, work, parallel)
+
+
+def said(conversation: Conversation) -> list[str]:
+    """Return a conversation in short: who said what."""
+    lines = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage(text):
+                lines.append(f"user: {text}")
+            case ToolResult(call, text):
+                lines.append(f"{call.name}: {text}")
+            case ModelTurn(text=text, calls=calls):
+                lines.append(f"model: {text}{[call.name for call in calls] or ''}")
+    return lines
+
+
+class LoopStep:
+    """A `StepContext`, as far as loops use it.
+
+    :param answers: the model's turns, or errors that are raised once.
+    :param memory: of an earlier process, which is written to.
+    :param dies_at: the number of the durable write in which the process is killed, from 1; 0: never.
+    """
+
+    step = "work"
+    attempt = 1
+    demonstration = False
+
+    def __init__(
+        self,
+        answers: Sequence[ModelTurn | Exception],
+        memory: Memory | None = None,
+        *,
+        dies_at: int = 0,
+        context_tokens: int | None = None,
+        **limits: Any,
+    ) -> None:
+        self.memory = {} if memory is None else memory
+        self.context_tokens = context_tokens
+        self.limits = LimitsConfig(**limits)
+        self.asked: list[Conversation] = []
+        self.offered: list[list[str]] = []
+        self.notices: list[str] = []
+        self.messages: list[str] = []
+        self.reports: list[tuple[str, CallReport]] = []
+        self._turns = list(answers)
+        self._dies_at = dies_at
+        self._writes = 0
+        self._numbered = Counter[str]()
+
+    def recall(self, key: str) -> Any:
+        return self.memory.get(key, MISSING)
+
+    async def remember(self, key: str, value: Any) -> None:
+        self._writes += 1
+        if self._writes == self._dies_at:
+            raise Killed
+        assert key not in self.memory, f"{key} was written before"
+        self.memory[key] = value
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        key: str,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> ModelTurn:
+        kept = self.recall(f"turn:{key}")
+        if kept is not MISSING:
+            return ModelTurn.of_json(kept)
+        self.asked.append(conversation)
+        self.offered.append([one.name for one in tools])
+        number = sum(1 for name in self.memory if name.startswith("turn:"))
+        answer = self._turns[number]
+        if isinstance(answer, Exception):
+            self._turns.pop(number)
+            raise answer
+        await self.remember(f"turn:{key}", answer.as_json())
+        return answer
+
+    def numbered(self, key: str) -> str:
+        self._numbered[key] += 1
+        return key if self._numbered[key] == 1 else f"{key}#{self._numbered[key]}"
+
+    def take_messages(self) -> list[str]:
+        taken, self.messages = self.messages, []
+        return taken
+
+    async def wait_if_paused(self) -> None:
+        """Nobody pauses."""
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        self.notices.append(message)
+
+    @contextmanager
+    def report_call(
+        self, name: str, arguments: Mapping[str, Any], *, server: str = ""
+    ) -> Iterator[CallReport]:
+        report = CallReport()
+        self.reports.append((name, report))
+        yield report

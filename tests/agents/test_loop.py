@@ -1,0 +1,285 @@
+"""The work loop: turns and calls until the model submits, limits, and nothing twice after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
+from tideate_core.adapters import ModelTurn, Prompt, UserMessage
+from tideate_core.agents.loop import LoopResult, Submission, WorkLoop
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.errors import ContextTooLong
+from tideate_core.workspace import FileChange
+
+
+class Answer(BaseModel):
+    number: int
+
+
+def accepting(*reasons: str) -> Submission[Answer]:
+    left = list(reasons)
+
+    async def accept(_value: Answer) -> str:
+        return left.pop(0) if left else ""
+
+    return Submission(Answer, "Hand in a number.", accept)
+
+
+async def echo(arguments: dict[str, Any], _key: str) -> str:
+    return str(arguments.get("text"))
+
+
+async def work(step: LoopStep, **rest: Any) -> LoopResult[Any]:
+    tools = rest.pop("tools", [tool("echo", echo)])
+    loop: WorkLoop[Any] = WorkLoop(step, "one", tools, **rest)  # type: ignore[arg-type]
+    return await loop.run(Prompt("do it", system="be good"))
+
+
+async def test_a_model_calls_tools_until_it_answers() -> None:
+    step = LoopStep([turn("look", ("echo", {"text": "a"}), ("echo", {"text": "b"})), turn("done")])
+    done = await work(step)
+    assert (done.text, done.turns, done.calls, done.exhausted) == ("done", 2, 2, "")
+    assert (done.usage.input_tokens, done.usage.output_tokens) == (20, 2) if done.usage else False
+    assert step.asked[-1].system == "be good"
+    assert said(step.asked[-1]) == ["user: do it", "model: look['echo', 'echo']", "echo: a", "echo: b"]
+
+
+async def test_a_submission_that_will_not_do_is_given_back() -> None:
+    bad, small, good = ({"number": "x"}, {"number": 1}, {"number": 2})
+    step = LoopStep([turn("a", ("submit", bad)), turn("b", ("submit", small)), turn("c", ("submit", good))])
+    done = await work(step, submission=accepting("too small"))
+    assert done.value == Answer(number=2)
+    results = [line for line in said(step.asked[-1]) if line.startswith("submit")]
+    assert "number: input should be a valid integer" in results[0]
+    assert results[1] == "submit: error: not accepted: too small"
+
+
+async def test_a_submission_is_taken_in_the_end_with_what_is_wrong() -> None:
+    again = [turn(str(at), ("submit", {"number": at})) for at in range(10)]
+    done = await work(LoopStep(again), submission=accepting(*["no"] * 9))
+    assert (done.value, done.refused, done.turns) == (Answer(number=3), "no", 4)
+
+
+@pytest.mark.parametrize("text", ['{"number": 4}', ' {"number": 4}\n'])
+async def test_a_text_that_is_what_should_be_submitted_is_taken(text: str) -> None:
+    assert (await work(LoopStep([turn(text)]), submission=accepting())).value == Answer(number=4)
+
+
+async def test_a_model_that_only_talks_is_told_to_submit_and_ends_after_that() -> None:
+    step = LoopStep([turn("well"), turn("so"), turn("hm"), turn("never asked")])
+    done = await work(step, submission=accepting())
+    assert (done.value, done.text, done.turns) == (None, "hm", 3)
+    assert "call submit if the work is done" in said(step.asked[-1])[-1]
+
+
+async def test_a_turn_that_was_cut_off_is_no_answer() -> None:
+    step = LoopStep([turn("half a sent", truncated=True), turn("whole")])
+    done = await work(step)
+    assert (done.text, done.turns) == ("whole", 2)
+    assert "cut off" in said(step.asked[-1])[-1]
+
+
+async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
+    step = LoopStep([turn("a", ("ehco", {}), ("echo", None)), turn("done")])
+    await work(step)
+    wrong, unreadable = said(step.asked[-1])[-2:]
+    assert "there is no tool 'ehco'; did you mean echo?" in wrong
+    assert "no JSON object" in unreadable
+
+
+async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order() -> None:
+    order: list[str] = []
+    both = asyncio.Barrier(2)
+
+    async def read(arguments: dict[str, Any], _key: str) -> str:
+        await asyncio.wait_for(both.wait(), 10)
+        return str(arguments["text"])
+
+    async def write(arguments: dict[str, Any], _key: str) -> str:
+        order.append(arguments["text"])
+        return "written"
+
+    calls = [
+        ("read", {"text": "1"}),
+        ("read", {"text": "2"}),
+        ("write", {"text": "3"}),
+        ("write", {"text": "4"}),
+    ]
+    step = LoopStep([turn("a", *calls), turn("done")])
+    await work(step, tools=[tool("read", read, parallel=True), tool("write", write)])
+    assert said(step.asked[-1])[2:] == ["read: 1", "read: 2", "write: written", "write: written"]
+    assert order == ["3", "4"]
+
+
+async def test_what_goes_wrong_beside_others_is_raised_as_it_is() -> None:
+    async def fail(_arguments: dict[str, Any], _key: str) -> str:
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="gone"):
+        await work(LoopStep([turn("a", ("read", {}))]), tools=[tool("read", fail, parallel=True)])
+
+
+async def test_a_limit_of_turns_ends_with_what_there_is() -> None:
+    step = LoopStep([turn(str(at), ("echo", {"text": at})) for at in range(9)], turns=4)
+    done = await work(step, submission=accepting())
+    assert (done.exhausted, done.turns, done.value) == ("limits.turns (4)", 5, None)
+    assert step.offered[-1] == ["submit"]
+    assert "This is your last turn: call submit" in said(step.asked[-1])[-1]
+    assert any("Left: 3 turns" in line for line in said(step.asked[-1]))
+
+
+async def test_what_is_submitted_in_the_last_turn_counts() -> None:
+    turns = [turn(str(at), ("echo", {"text": at})) for at in range(4)]
+    step = LoopStep([*turns, turn("end", ("submit", {"number": 7}))], turns=4)
+    done = await work(step, submission=accepting("not good"))
+    assert (done.value, done.refused, done.exhausted) == (Answer(number=7), "not good", "")
+
+
+async def test_no_more_calls_are_made_than_are_allowed() -> None:
+    made: list[str] = []
+
+    async def count(_arguments: dict[str, Any], key: str) -> str:
+        made.append(key)
+        return "ok"
+
+    step = LoopStep(
+        [turn("a", *[("count", {})] * 3), turn("b", *[("count", {})] * 3), turn("c")], tool_calls=4
+    )
+    done = await work(step, tools=[tool("count", count)])
+    assert len(made) == 3
+    assert done.exhausted == "limits.tool_calls (4)"
+
+
+async def test_a_limit_of_tokens_is_one_of_what_was_read_and_written() -> None:
+    step = LoopStep([turn(str(at), ("echo", {"text": at})) for at in range(400)], tokens=1000, turns=1000)
+    assert (await work(step)).exhausted == "limits.tokens (1000)"
+    assert len(step.asked) == 92, "11 tokens each, and the last turn"
+
+
+async def test_what_the_person_says_comes_before_the_next_turn() -> None:
+    step = LoopStep([turn("a", ("say", {})), turn("b", ("say", {})), turn("c")])
+
+    async def say(_arguments: dict[str, Any], _key: str) -> str:
+        step.messages.append(f"word {len(step.asked)}")
+        return "ok"
+
+    await work(step, tools=[tool("say", say)])
+    told = [line for line in said(step.asked[-1]) if line.startswith("user: word")]
+    assert told == ["user: word 1", "user: word 2"]
+
+
+async def test_a_full_window_leaves_old_results_out_and_shows_them_again() -> None:
+    turns = [turn(str(at), ("echo", {"text": f"{at} " + "x" * 2_000})) for at in range(5)]
+    again = turn("again", ("read_result", {"call": 1}), ("read_result", {"call": 99}))
+    step = LoopStep([*turns, again, turn("done")], context_tokens=2_500)
+    await work(step)
+    before_again = said(step.asked[-2])
+    assert any("the result of call 1, echo, was left out" in line for line in before_again)
+    assert any(line.startswith("echo: 4 xxx") for line in before_again), "the last one is never left out"
+    assert "read_result" not in step.offered[0]
+    assert "read_result" in step.offered[-1]
+    shown, unknown = said(step.asked[-1])[-2:]
+    assert shown.startswith("read_result: 0 xxx")
+    assert "there is no call 99" in unknown
+    assert any("context is nearly full" in notice for notice in step.notices)
+
+
+async def test_a_provider_that_refuses_the_length_is_asked_once_more_with_less() -> None:
+    long = turn("a", ("echo", {"text": "x" * 5_000}), ("echo", {"text": "y" * 5_000}))
+    step = LoopStep([long, ContextTooLong("too long"), turn("done")])
+    assert (await work(step)).text == "done"
+    assert any("was left out" in line for line in said(step.asked[-1]))
+    with pytest.raises(ContextTooLong):
+        await work(LoopStep([ContextTooLong("too long")]))
+
+
+# -- over a crash ---------------------------------------------------------------------------------
+
+EDITS = 20
+
+
+def edits() -> list[ModelTurn]:
+    """Return a conversation of 40 turns that stages edits of several files."""
+    turns = []
+    for at in range(EDITS):
+        turns.append(turn(f"look {at}", ("echo", {"text": f"{at}"})))
+        turns.append(turn(f"edit {at}", ("write", {"path": f"{at % 3}.txt", "text": f"text {at}"})))
+    return [*turns, turn("end", ("submit", {"number": EDITS}))]
+
+
+async def edit_all(
+    memory: Memory, dies_at: int
+) -> tuple[LoopResult[Any] | None, list[FileChange], list[str]]:
+    """Work until the end or until the process is killed; return what was staged, and the calls made."""
+    staged, made = StagedFiles(), list[str]()
+
+    async def write(arguments: dict[str, Any], key: str) -> str:
+        made.append(key)
+        path = arguments["path"]
+        before = staged.text(path) if staged.knows(path) else None
+        staged.stage([FileChange(path, "modify" if before else "create", before, arguments["text"])])
+        return f"wrote {path}"
+
+    async def look(arguments: dict[str, Any], key: str) -> str:
+        made.append(key)
+        return str(arguments["text"])
+
+    step = LoopStep(edits(), memory, dies_at=dies_at)
+    step.messages = [] if any(":said" in key for key in memory) else ["go on"]
+    tools = [tool("echo", look, parallel=True), tool("write", write)]
+    try:
+        done = await work(step, tools=tools, staged=staged, submission=accepting())
+    except Killed:
+        return None, [], made
+    return done, staged.changes(), made
+
+
+async def test_a_loop_killed_at_every_write_ends_with_the_same_edits_and_no_call_twice() -> None:
+    whole: Memory = {}
+    done, wanted, _ = await edit_all(whole, 0)
+    assert done is not None
+    assert (done.turns, len(wanted)) == (2 * EDITS + 1, 3)
+    memory: Memory = {}
+    made: list[str] = []
+    ends = 0
+    while True:
+        done, changes, calls = await edit_all(memory, 2)  # each process gets one write further
+        made += calls
+        ends += 1
+        if done is not None:
+            break
+    assert ends > 2 * EDITS
+    assert changes == wanted
+    assert memory == whole
+    recorded = {key for key in memory if ":call:" in key}
+    assert {key for key in made if made.count(key) > 2} == set(), (
+        "only the call that was cut off is made again"
+    )
+    assert recorded == {key for key in made if ":call:" in key}
+
+
+@pytest.mark.parametrize("dies_at", range(1, 4 * EDITS, 7))
+async def test_a_loop_killed_once_goes_on_where_it_was(dies_at: int) -> None:
+    whole: Memory = {}
+    _, wanted, _ = await edit_all(whole, 0)
+    memory: Memory = {}
+    assert (await edit_all(memory, dies_at))[0] is None
+    before = set(memory)
+    _, changes, made = await edit_all(memory, 0)
+    assert (changes, memory) == (wanted, whole)
+    assert not before.intersection(made), "a call whose result was recorded was made again"
+
+
+async def test_the_prompt_is_the_one_that_the_loop_began_with() -> None:
+    memory: Memory = {}
+    with pytest.raises(Killed):
+        await work(LoopStep([turn("a", ("echo", {"text": "1"})), turn("done")], memory, dies_at=4))
+    step = LoopStep([turn("a", ("echo", {"text": "1"})), turn("done")], memory)
+    loop: WorkLoop[Any] = WorkLoop(step, "one", [tool("echo", echo)])  # type: ignore[arg-type]
+    await loop.run(Prompt("another text", system="be bad"))
+    assert step.asked[-1].system == "be good"
+    assert step.asked[-1].messages[0] == UserMessage("do it")

@@ -1,0 +1,184 @@
+"""Turns of the work loop in the model library's messages: there, streamed, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters.base import Usage
+from tideate_core.adapters.conversation import ModelTurn, RequestedCall, ToolResult, UserMessage
+from tideate_core.errors import InvalidReply
+from tideate_core.util.uncancelled import run_cancelled_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+    from tideate_core.adapters.base import OfferedTool
+    from tideate_core.adapters.conversation import Conversation
+    from tideate_core.adapters.translate import Origin
+
+__all__ = ["TurnStream", "request_turn"]
+
+LONGEST: Final = 4 << 20
+"""Characters of a turn with its calls; a model that writes more never ends."""
+
+
+class TurnStream:
+    """Passes on what streams of a turn, and counts it."""
+
+    def __init__(
+        self,
+        on_token: Callable[[str], None] | None = None,
+        on_reasoning: Callable[[str], None] | None = None,
+    ) -> None:
+        self.characters = 0
+        self._on_token = on_token
+        self._on_reasoning = on_reasoning
+
+    def take(self, event: object) -> None:
+        """Take one event of the library's stream.
+
+        :raises InvalidReply: the turn is too long.
+        """
+        from pydantic_ai.messages import TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta
+
+        part = getattr(event, "part", None) or getattr(event, "delta", None)
+        text = getattr(part, "content", None) or getattr(part, "content_delta", None) or ""
+        arguments = getattr(part, "args", None) or getattr(part, "args_delta", None) or ""
+        # a part is told again at its end
+        if type(event).__name__ == "PartEndEvent":
+            return
+        self.characters += len(text) + len(arguments)
+        if self.characters > LONGEST:
+            raise InvalidReply(f"the model's answer has more than {LONGEST} characters")
+        if isinstance(part, TextPart | TextPartDelta) and text and self._on_token:
+            self._on_token(text)
+        if isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
+            self._on_reasoning(text)
+
+
+async def request_turn(
+    model: Model,
+    conversation: Conversation,
+    tools: Sequence[OfferedTool],
+    settings: ModelSettings,
+    stream: TurnStream,
+    origin: Origin,
+) -> ModelTurn:
+    """Ask for the next turn and return it, whole.
+
+    :raises InvalidReply: it has neither text nor calls.
+    """
+    from pydantic_ai.direct import model_request_stream
+
+    async def ask() -> ModelResponse:
+        parameters = _parameters(tools)
+        messages = _messages(conversation)
+        async with model_request_stream(
+            model, messages, model_settings=settings, model_request_parameters=parameters
+        ) as response:
+            async for event in response:
+                stream.take(event)
+            return response.get()
+
+    # cancelled while it closes the stream, the library would leave the connection open
+    return _turn(await run_cancelled_once(ask()), origin)
+
+
+def _parameters(tools: Sequence[OfferedTool]) -> ModelRequestParameters:
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
+
+    offered = [
+        ToolDefinition(
+            name=tool.name,
+            parameters_json_schema=dict(tool.schema),
+            description=tool.description,
+            strict=False,
+        )
+        for tool in tools
+    ]
+    return ModelRequestParameters(function_tools=offered)
+
+
+def _messages(conversation: Conversation) -> list[ModelMessage]:
+    from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
+
+    messages: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
+
+    def close() -> None:
+        if parts:
+            instructions = conversation.system or None
+            messages.append(ModelRequest(parts=list(parts), instructions=instructions))
+            parts.clear()
+
+    for message in conversation.messages:
+        match message:
+            case UserMessage(text):
+                parts.append(UserPromptPart(text))
+            case ToolResult(call, text):
+                parts.append(ToolReturnPart(call.name, text, call.id))
+            case ModelTurn():
+                close()
+                messages.append(_response(message))
+    close()
+    return messages
+
+
+def _response(turn: ModelTurn) -> ModelMessage:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+
+    if turn.raw:
+        (message,) = ModelMessagesTypeAdapter.validate_json(turn.raw)
+        return message
+    text = [TextPart(turn.text)] if turn.text else []
+    calls = [ToolCallPart(call.name, call.arguments or {}, call.id) for call in turn.calls]
+    return ModelResponse(parts=[*text, *calls])
+
+
+def _turn(response: ModelResponse, origin: Origin) -> ModelTurn:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    text = response.text or ""
+    calls = tuple(
+        RequestedCall(call.tool_call_id, call.tool_name, _arguments(call.args))
+        for call in response.tool_calls
+    )
+    if not text.strip() and not calls:
+        raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
+    return ModelTurn(
+        text=text,
+        calls=calls,
+        model=origin.cut(response.model_name or ""),
+        reasoning=response.thinking or "",
+        usage=_usage(response),
+        truncated=response.finish_reason == "length",
+        raw=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+    )
+
+
+def _arguments(args: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a call's arguments, None where they are no JSON object."""
+    if args is None or args == "":
+        return {}
+    if isinstance(args, dict):
+        return args
+    try:
+        read = json.loads(args)
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _usage(response: ModelResponse) -> Usage:
+    used = response.usage
+    try:
+        cost = float(response.cost().total_price)
+    except (AssertionError, LookupError, ValueError):
+        cost = None  # a model whose price nobody knows
+    return Usage(used.input_tokens, used.output_tokens, cost)

@@ -1,0 +1,144 @@
+"""Questions to a model that may look first: each answer is the end of a work loop in one conversation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tideate_core.adapters import Reply, Usage
+from tideate_core.agents.loop import Submission, WorkLoop
+from tideate_core.agents.model_input import is_small
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.table import tools_named
+from tideate_core.agents.tools.tool import ToolContext, offer_tools
+from tideate_core.errors import InvalidReply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt
+    from tideate_core.agents.loop import LoopResult
+    from tideate_core.workflows import StepContext
+
+__all__ = ["LookingModel", "look_tools", "looking_model", "may_look"]
+
+T = TypeVar("T", bound="BaseModel")
+
+LOOKING: Final = ("files", "search")
+"""Groups of tools of which a model that only looks gets those that read."""
+
+
+class LookingModel:
+    """Asks like `StepContext.ask`, and lets the model call tools before it answers.
+
+    A prompt with a history goes on with the conversation of the one before: it is a correction of the answer,
+    and what the model looked at is still there.
+
+    :param key: tells these questions from others of the step.
+    :param earlier: the conversation that the first question goes on with.
+    :param on_turn: called with each turn; what it raises ends the question.
+    :param words: on the tools, for the end of the instructions.
+    """
+
+    def __init__(
+        self,
+        step: StepContext,
+        key: str,
+        tools: Sequence[OfferedTool],
+        *,
+        staged: StagedFiles | None = None,
+        adapter: str | None = None,
+        earlier: Conversation | None = None,
+        on_turn: Callable[[ModelTurn], None] | None = None,
+        words: str = "",
+    ) -> None:
+        self._conversation = earlier
+        self._step = step
+        self._key = key
+        self._tools = tools
+        self._staged = staged
+        self._adapter = adapter
+        self._first = earlier
+        self._on_turn = on_turn
+        self._words = words
+        self._asked = 0
+
+    async def ask(
+        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+    ) -> Reply:
+        """Return the answer: a text, or what was submitted by a schema.
+
+        :raises InvalidReply: a value is wanted, and none was submitted in the end.
+        """
+        self._asked += 1
+        submission = _submission(schema) if schema is not None else None
+        loop: WorkLoop[Any] = WorkLoop(
+            self._step,
+            f"{self._key}:{self._asked}",
+            self._tools,
+            submission=submission,
+            staged=self._staged,
+            adapter=self._adapter,
+            quiet=quiet,
+            on_turn=self._on_turn,
+        )
+        if self._words:
+            prompt = replace(prompt, system=f"{prompt.system}\n\n{self._words}")
+        before = self._conversation if prompt.history else self._first
+        if before is not None and before.system != prompt.system:
+            # the instructions stay those of the conversation, and with them what the provider has cached
+            prompt = replace(prompt, system=before.system, user=f"{prompt.system}\n\n{prompt.user}")
+        done = await loop.run(prompt, before.messages if before else ())
+        self._conversation = done.conversation
+        await self._step.keep_conversation(done.conversation)
+        if done.exhausted:
+            self._step.notice(
+                f"{done.exhausted} is reached: this is what the model had by then", level="warn"
+            )
+        return _reply(done, schema)
+
+
+def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
+    if schema is not None and done.value is None:
+        raise InvalidReply(f"{done.model} submitted nothing; try again or word it differently")
+    if schema is None and not done.text.strip():
+        raise InvalidReply(f"{done.model} answered with nothing; try again or word it differently")
+    text = done.value.model_dump_json() if done.value is not None else done.text
+    # its turns are counted already
+    return Reply(text, done.model, done.value, done.usage or Usage(), done.truncated)
+
+
+def _submission(schema: type[T]) -> Submission[T]:
+    async def accept(_value: T) -> str:
+        return ""
+
+    return Submission(schema, "Hand in the answer, once you have looked at what you need.", accept)
+
+
+def may_look(step: StepContext, adapter: str | None = None) -> bool:
+    """Tell whether a model is given tools: a small one would only be confused by them.
+
+    :param adapter: another one than the run's.
+    """
+    return step.can_use_tools(adapter) and not is_small(step)
+
+
+def look_tools(step: StepContext, staged: StagedFiles) -> list[OfferedTool]:
+    """Return the tools that only read."""
+    tools = tools_named(LOOKING, editor=step.editor is not None)
+    return offer_tools((tool for tool in tools if tool.effect == "reads"), ToolContext(step, staged))
+
+
+def looking_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel | None:
+    """Return the run's model with the tools that only read; None where it is asked without them.
+
+    :param key: tells its questions from others of the step.
+    :param earlier: the conversation that its first question goes on with.
+    """
+    if not may_look(step):
+        return None
+    staged = StagedFiles()
+    words = step.render("look").system
+    return LookingModel(step, key, look_tools(step, staged), staged=staged, earlier=earlier, words=words)

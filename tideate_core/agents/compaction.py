@@ -1,0 +1,123 @@
+"""Compaction of a work loop's conversation: old tool results by reference when the window fills up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters import ModelTurn, OfferedTool, ToolResult
+from tideate_core.agents.model_input import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.adapters import Message
+
+__all__ = ["READ_RESULT", "Compaction"]
+
+READ_RESULT: Final = "read_result"
+FULL: Final = 0.75
+"""The part of the window that may be filled before old results are left out."""
+FREED: Final = 0.4
+"""The part that is filled afterwards at the most, so that the provider's cache is seldom spoiled."""
+SHORT: Final = 600
+"""Characters of a result that is never left out: its reference would be nearly as long."""
+SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "call": {"type": "integer", "minimum": 1, "description": "The number of the call."},
+        "first": {"type": "integer", "minimum": 1, "description": "First line, from 1."},
+        "last": {"type": "integer", "minimum": 1, "description": "Last line."},
+    },
+    "required": ["call"],
+    "additionalProperties": False,
+}
+
+
+class Compaction:
+    """Leaves old results out of what is sent, and gives them again when the model wants one.
+
+    :param window: tokens that the conversation and the next turn share; None: not known.
+    """
+
+    def __init__(self, window: int | None) -> None:
+        self._window = window
+        self._results: list[str] = []
+        self._left_out: set[str] = set()
+        """Ids of the calls whose results are left out."""
+
+    def tool(self) -> OfferedTool:
+        """Return the tool that reads a result again."""
+
+        async def call(arguments: dict[str, Any], _key: str) -> str:
+            return self._read(arguments)
+
+        return OfferedTool(
+            READ_RESULT,
+            "Show the result of an earlier tool call again that was left out to save room.",
+            SCHEMA,
+            call,
+        )
+
+    def sent(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages as they are sent: some results by reference."""
+        results = [message for message in messages if isinstance(message, ToolResult)]
+        self._results = [result.text for result in results]
+        numbers = {result.call.id: number for number, result in enumerate(results, 1)}
+        return [
+            _reference(message, numbers[message.call.id])
+            if isinstance(message, ToolResult) and message.call.id in self._left_out
+            else message
+            for message in messages
+        ]
+
+    def make_room(self, messages: Sequence[Message], *, refused: bool = False) -> int:
+        """Leave out the oldest results if the window is nearly full; return how many.
+
+        :param refused: the provider said that it is too long.
+        """
+        size = sum(len(_text(message)) for message in self.sent(messages))
+        limit = size if self._window is None else self._window * CHARACTERS_PER_TOKEN
+        if size <= limit * FULL and not refused:
+            return 0
+        wanted = min(size, limit) * FREED
+        newly = 0
+        for message in messages if refused else messages[: _last_turn(messages)]:
+            if size <= wanted:
+                break
+            if not isinstance(message, ToolResult) or message.call.id in self._left_out:
+                continue
+            if len(message.text) > SHORT:
+                self._left_out.add(message.call.id)
+                size -= len(message.text)
+                newly += 1
+        return newly
+
+    def _read(self, arguments: Mapping[str, Any]) -> str:
+        number, first = arguments.get("call"), arguments.get("first") or 1
+        if not isinstance(number, int) or not 1 <= number <= len(self._results):
+            return f"error: there is no call {number}; calls have the numbers 1 to {len(self._results)}"
+        lines = self._results[number - 1].split("\n")
+        return "\n".join(lines[first - 1 : arguments.get("last")])
+
+
+def _last_turn(messages: Sequence[Message]) -> int:
+    """Return the place of the last turn: what comes after it the model has not seen yet."""
+    turns = (at for at, message in enumerate(messages) if isinstance(message, ModelTurn))
+    return max(turns, default=0)
+
+
+def _text(message: Message) -> str:
+    match message:
+        case ModelTurn(text=text, calls=calls):
+            return text + "".join(str(call.arguments) for call in calls)
+        case _:
+            return message.text
+
+
+def _reference(result: ToolResult, number: int) -> ToolResult:
+    words = (
+        f"[the result of call {number}, {result.call.name}, was left out to save room: "
+        f"{len(result.text)} characters; {READ_RESULT} shows it again]"
+    )
+    return replace(result, text=words)

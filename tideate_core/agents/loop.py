@@ -1,0 +1,297 @@
+"""Work loop: a model takes turns and calls tools until it submits; each turn and each result is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tideate_core.adapters import Conversation, OfferedTool, ToolResult, UserMessage
+from tideate_core.agents.budget import Budget
+from tideate_core.agents.compaction import READ_RESULT, Compaction
+from tideate_core.errors import ContextTooLong
+from tideate_core.workflows import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tideate_core.adapters import Message, ModelTurn, Prompt, RequestedCall, Usage
+    from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.workflows import StepContext
+
+__all__ = ["SUBMIT", "LoopResult", "Submission", "WorkLoop", "explain_mistakes"]
+
+T = TypeVar("T", bound=BaseModel)
+
+SUBMIT: Final = "submit"
+LONGEST: Final = 60_000
+"""Characters of a result that a model is told."""
+NUDGES: Final = 2
+"""Turns without a call that are answered with the word to submit; the next one ends the loop."""
+GO_ON: Final = f"Go on with the tools, or call {SUBMIT} if the work is done. A text alone ends nothing."
+CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
+REFUSALS: Final = 3
+"""Submissions that may be refused; the next one is taken as it is, with what was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission(Generic[T]):
+    """The end of the work: what a model hands in, and whether that will do.
+
+    :param accept: returns why it will not do, for the model; empty where it will.
+    """
+
+    shape: type[T]
+    description: str
+    accept: Callable[[T], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult(Generic[T]):
+    """The outcome of a loop."""
+
+    text: str
+    """Of the last turn."""
+    value: T | None
+    """What was submitted; None where nothing was, or nothing is wanted."""
+    refused: str = ""
+    """What is wrong with the value all the same."""
+    exhausted: str = ""
+    """The limit that was reached before the model submitted; empty where it did."""
+    turns: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    model: str = ""
+    truncated: bool = False
+    conversation: Conversation = field(default=Conversation(""), repr=False)
+    """All of it, for one that goes on with it."""
+
+
+class WorkLoop(Generic[T]):
+    """Turns of one model, in one attempt of a step.
+
+    After a crash the loop goes on from the last result that was recorded: no turn is asked for again, and no
+    call is made again whose result was recorded. Its prompt is then the one that it began with.
+
+    :param key: tells it from other loops of the step.
+    :param submission: None: a turn without calls is the answer.
+    :param staged: the files that its tools stage edits of.
+    :param adapter: another one than the run's.
+    :param quiet: the person does not see its words stream.
+    :param on_turn: called with each turn; what it raises ends the loop.
+    """
+
+    def __init__(
+        self,
+        step: StepContext,
+        key: str,
+        tools: Sequence[OfferedTool],
+        *,
+        submission: Submission[T] | None = None,
+        staged: StagedFiles | None = None,
+        adapter: str | None = None,
+        quiet: bool = False,
+        on_turn: Callable[[ModelTurn], None] | None = None,
+    ) -> None:
+        self._step = step
+        self._key = step.numbered(f"loop:{step.attempt}:{key}")
+        self._submission = submission
+        self._staged = staged
+        self._adapter = adapter
+        self._quiet = quiet
+        self._on_turn = on_turn
+        self._budget = Budget(step.limits)
+        self._compaction = Compaction(step.context_tokens)
+        offered = [*tools, *([self._submit_tool(submission)] if submission else [])]
+        self._tools = {tool.name: tool for tool in offered}
+        self._messages: list[Message] = []
+        self._submitted: T | None = None
+        self._refused = ""
+        self._refusals = 0
+
+    async def run(self, prompt: Prompt, earlier: Sequence[Message] = ()) -> LoopResult[T]:
+        """Work until the model submits, answers without a call, or a limit is reached.
+
+        :param earlier: the conversation that this one goes on with.
+        :raises ContextTooLong: it does not fit the model, whatever is left out.
+        :raises AdapterError: the adapter failed.
+        """
+        system, user = await self._begin(prompt)
+        self._messages = [*earlier, UserMessage(user)]
+        idle = 0
+        while True:
+            await self._step.wait_if_paused()
+            await self._hear()
+            exhausted = self._budget.exhausted
+            turn = await self._take_turn(system, last=bool(exhausted))
+            self._messages.append(turn)
+            await self._answer(turn)
+            if not turn.calls:
+                self._take_as_submission(turn.text)
+            if self._submitted is not None or exhausted or (not turn.calls and self._ends_with(turn, idle)):
+                return self._result(system, turn, "" if self._submitted is not None else exhausted)
+            idle = 0 if turn.calls else idle + 1
+            if not turn.calls:
+                self._tell(CUT_OFF if turn.truncated else GO_ON)
+            if words := self._budget.warning():
+                self._tell(words)
+
+    def _ends_with(self, turn: ModelTurn, idle: int) -> bool:
+        """Tell whether a turn without calls is the end."""
+        if turn.truncated:
+            return idle >= NUDGES
+        return self._submission is None or idle >= NUDGES
+
+    def _take_as_submission(self, text: str) -> None:
+        """Take a text that is what should be submitted, word for word, as some models answer."""
+        if self._submission is not None and text.lstrip().startswith("{"):
+            with contextlib.suppress(ValidationError):
+                self._submitted = self._submission.shape.model_validate_json(text)
+
+    async def _begin(self, prompt: Prompt) -> tuple[str, str]:
+        kept = self._step.recall(f"{self._key}:start")
+        if kept is MISSING:
+            kept = [prompt.system, prompt.user]
+            await self._step.remember(f"{self._key}:start", kept)
+        return kept[0], kept[1]
+
+    async def _hear(self) -> None:
+        """Add what the person said meanwhile."""
+        key = f"{self._key}:{self._budget.turns}:said"
+        said = self._step.recall(key)
+        if said is MISSING:
+            said = self._step.take_messages()
+            if not said:
+                return
+            await self._step.remember(key, said)
+        for text in said:
+            self._tell(text)
+
+    async def _take_turn(self, system: str, *, last: bool) -> ModelTurn:
+        tools = list(self._tools.values())
+        if last:
+            tools = [tool for tool in tools if tool.name == SUBMIT]
+            self._tell(self._budget.last_words(SUBMIT if tools else ""))
+        self._make_room()
+        try:
+            turn = await self._ask(system, tools)
+        except ContextTooLong:
+            if not self._make_room(refused=True):
+                raise
+            turn = await self._ask(system, tools)
+        self._budget.spend(turn)
+        if self._on_turn is not None:
+            self._on_turn(turn)
+        return turn
+
+    async def _ask(self, system: str, tools: Sequence[OfferedTool]) -> ModelTurn:
+        key = f"{self._key}:{self._budget.turns}"
+        conversation = Conversation(system, self._compaction.sent(self._messages))
+        return await self._step.take_turn(
+            conversation, tools, key=key, quiet=self._quiet, adapter=self._adapter
+        )
+
+    def _make_room(self, *, refused: bool = False) -> int:
+        count = self._compaction.make_room(self._messages, refused=refused)
+        if count:
+            results = f"{count} old tool result{'' if count == 1 else 's'}"
+            self._tools[READ_RESULT] = self._compaction.tool()
+            self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
+        return count
+
+    def _tell(self, text: str) -> None:
+        self._messages.append(UserMessage(text))
+
+    async def _answer(self, turn: ModelTurn) -> None:
+        """Make the calls of a turn, and add their results; those that only read run side by side."""
+        first = self._budget.calls - len(turn.calls) + 1
+        numbered = list(enumerate(turn.calls, first))
+        for parallel, group in groupby(numbered, key=lambda one: self._is_parallel(one[1])):
+            calls = list(group)
+            if not parallel:
+                self._messages += [await self._call(number, call) for number, call in calls]
+                continue
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    made = [tasks.create_task(self._call(number, call)) for number, call in calls]
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+            self._messages += [task.result() for task in made]
+
+    def _is_parallel(self, call: RequestedCall) -> bool:
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.parallel
+
+    async def _call(self, number: int, call: RequestedCall) -> ToolResult:
+        """Return the result of a call: the recorded one, else it is made and its result recorded."""
+        key = f"{self._key}:call:{number}"
+        kept = self._step.recall(key)
+        if kept is MISSING or call.name == SUBMIT:
+            text = await self._make(call, key)
+            if len(text) > LONGEST:
+                text = f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"
+            staged = self._staged.export_change() if self._staged is not None else {}
+            if call.name != SUBMIT:  # it is looked at again: what it was about is there again
+                await self._step.remember(key, {"text": text, "staged": staged})
+            return ToolResult(call, text)
+        if self._staged is not None:
+            self._staged.restore(kept["staged"])
+        return ToolResult(call, kept["text"])
+
+    async def _make(self, call: RequestedCall, key: str) -> str:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            near = get_close_matches(call.name, self._tools, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            return f"error: there is no tool {call.name!r}{hint} (there are {', '.join(self._tools)})"
+        if call.arguments is None:
+            return "error: the arguments are no JSON object; nothing was called"
+        if call.name != SUBMIT and self._budget.calls_left < 0:
+            return "error: no tool calls are left; come to an end"
+        return await tool.call(call.arguments, key)
+
+    def _submit_tool(self, submission: Submission[T]) -> OfferedTool:
+        async def call(arguments: dict[str, Any], _key: str) -> str:
+            return await self._submit(submission, arguments)
+
+        return OfferedTool(SUBMIT, submission.description, submission.shape.model_json_schema(), call)
+
+    async def _submit(self, submission: Submission[T], arguments: dict[str, Any]) -> str:
+        try:
+            value = submission.shape.model_validate(arguments)
+        except ValidationError as error:
+            return f"error: it cannot be read: {explain_mistakes(error)}"
+        reason = await submission.accept(value)
+        if reason and self._refusals < REFUSALS and not self._budget.exhausted:
+            self._refusals += 1
+            self._refused = reason
+            return f"error: not accepted: {reason}"
+        self._submitted, self._refused = value, reason
+        return "accepted"
+
+    def _result(self, system: str, turn: ModelTurn, exhausted: str) -> LoopResult[T]:
+        return LoopResult(
+            text=turn.text,
+            value=self._submitted,
+            refused=self._refused,
+            exhausted=exhausted,
+            turns=self._budget.turns,
+            calls=self._budget.calls,
+            usage=self._budget.usage,
+            model=turn.model,
+            truncated=turn.truncated,
+            conversation=Conversation(system, tuple(self._messages)),
+        )
+
+
+def explain_mistakes(error: ValidationError) -> str:
+    """Say what is wrong with a value, without the library's words for developers."""
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'].lower()}"
+        for one in error.errors(include_url=False)
+    )

@@ -1,0 +1,174 @@
+"""The writer: a model that looks, stages edits and runs checks until it hands its work in."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from tideate_core.agents.answers import Answer, tidy_text
+from tideate_core.agents.asking import LOOKING
+from tideate_core.agents.loop import Submission, WorkLoop
+from tideate_core.agents.model_input import text_budget
+from tideate_core.agents.tools.table import tools_named
+from tideate_core.agents.tools.tool import ToolContext, offer_tools
+from tideate_core.gates import new_errors
+from tideate_core.util.escaping import label
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt
+    from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.agents.tools.tool import MayChange
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+__all__ = ["Bounds", "Handover", "WrittenWork", "fitting", "why_unplanned", "write_with_tools"]
+
+WRITING: Final = (*LOOKING, "edits", "checks")
+"""Groups of tools of a model that writes."""
+
+
+SHOWN: Final = 60_000
+"""Characters of files that a model which can read the others itself is shown."""
+
+
+class Handover(Answer):
+    """What a model says of its work when it hands it in."""
+
+    summary: str = Field(max_length=4_000, description="What you changed and why, in a few lines.")
+    open_points: list[str] = Field(
+        default_factory=list,
+        max_length=20,
+        description="What you could not do, or what a person has to decide.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenWork:
+    """The staged edits of a piece of work."""
+
+    changes: list[FileChange]
+    summary: str = ""
+    notes: list[str] = field(default_factory=list)
+    """What is open or wrong with it, for the person."""
+    exhausted: str = ""
+    """The limit that ended the work before it was handed in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of a piece of work.
+
+    :param may_change: returns why a file may not be changed; empty where it may.
+    :param find_missing: returns what is missing in the staged edits; asked when the work is handed in.
+    """
+
+    may_change: MayChange | None = None
+    find_missing: Callable[[StagedFiles], Sequence[str]] = lambda _staged: ()
+
+
+async def write_with_tools(
+    step: StepContext,
+    key: str,
+    prompt: Prompt,
+    staged: StagedFiles,
+    bounds: Bounds,
+    *,
+    more_tools: Sequence[OfferedTool] = (),
+    adapter: str | None = None,
+    earlier: Conversation | None = None,
+    on_turn: Callable[[ModelTurn], None] | None = None,
+) -> WrittenWork:
+    """Have a model make edits with tools; they are staged, and bring no new syntax errors if it can help it.
+
+    Where a limit ends the work, what was staged so far is returned.
+
+    :param key: tells this work from others of the step.
+    :param earlier: the conversation that it goes on with.
+    :param on_turn: called with each turn; what it raises ends the work.
+    """
+    context = ToolContext(step, staged, bounds.may_change)
+    tools = tools_named(WRITING, editor=step.editor is not None)
+    words = step.render("work", checks=any(tool.effect == "runs" for tool in tools)).system
+    loop: WorkLoop[Handover] = WorkLoop(
+        step,
+        key,
+        [*offer_tools(tools, context), *more_tools],
+        submission=_submission(staged, bounds),
+        staged=staged,
+        adapter=adapter,
+        on_turn=on_turn,
+    )
+    done = await loop.run(_with_words(prompt, words, earlier), earlier.messages if earlier else ())
+    await step.keep_conversation(done.conversation)
+    changes = await step.workspace.attach(staged.changes())
+    notes = [done.refused] if done.refused else []
+    if done.value is None:
+        return WrittenWork(changes, tidy_text(done.text), notes, done.exhausted)
+    return WrittenWork(
+        changes, tidy_text(done.value.summary), [*notes, *map(tidy_text, done.value.open_points)]
+    )
+
+
+def fitting(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[str]:
+    """Return the files that a prompt shows beside the work, which count as read; others the model reads."""
+    left = min(text_budget(step) or SHOWN, SHOWN)
+    shown = []
+    for path in files:
+        left -= len(staged.text(path) or "")
+        if left < 0:
+            break
+        shown.append(path)
+        staged.note_shown(path)
+    return shown
+
+
+async def why_unplanned(step: StepContext, path: str) -> str:
+    """Ask the person whether a file that the plan does not name may be changed; empty if it may."""
+
+    async def decide() -> bool:
+        decision = await step.confirm(
+            "gate",
+            f"{step.step}: may {label(path)} be changed, too? The plan does not name it.",
+            details="With a no, the model goes on without it. What it changes is reviewed all the same.",
+        )
+        return decision.accepted
+
+    agreed = await step.choose_once(f"unplanned:{path}", path, decide)
+    return "" if agreed else "the plan does not name it, and the person does not want it changed"
+
+
+def _with_words(prompt: Prompt, words: str, earlier: Conversation | None) -> Prompt:
+    """Return the prompt with the words on the tools, within the conversation that it goes on with."""
+    instructions = f"{prompt.system}\n\n{words}".strip()
+    if earlier is None:
+        return replace(prompt, system=instructions)
+    # the instructions stay those of the conversation, and with them what the provider has cached
+    return replace(prompt, system=earlier.system, user=f"{instructions}\n\n{prompt.user}")
+
+
+def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
+    told = set[str]()
+
+    async def accept(_handover: Handover) -> str:
+        problems = await asyncio.to_thread(_syntax_errors, staged.changes())
+        # told once: it may have a reason
+        missing = [one for one in bounds.find_missing(staged) if one not in told]
+        told.update(missing)
+        return "; ".join([*problems, *missing])
+
+    return Submission(Handover, "Hand in the staged edits; this ends the work.", accept)
+
+
+def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:
+    return [
+        f"{change.path}:{problem.line}: new syntax error: {problem.message}"
+        for change in changes
+        if change.after is not None and change.action in {"create", "modify"}
+        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+    ]

@@ -1,0 +1,81 @@
+"""Surroundings of the text that a workflow is about: the file as a whole or in outline, its diagnostics."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.agents import is_small, text_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.engine import Subject
+    from tideate_core.workflows import Cursor, DiagnosticContext, RunContext, StepContext
+
+__all__ = ["NO_FILE", "diagnostics", "file_around", "near", "surroundings"]
+
+WHOLE: Final = 40_000
+"""Characters up to which a file is shown as a whole."""
+NEAR: Final = 100
+"""Lines before and after the cursor that a question is about where the file is longer than that."""
+TOP: Final = 40
+"""First lines of a file, which hold its imports."""
+NO_FILE: Final[Mapping[str, Any]] = MappingProxyType({"path": "", "first": None, "top": "", "outline": ""})
+"""The variables of a prompt about a place that is in no file."""
+
+
+def near(subject: Subject, cursor: Cursor | None) -> Subject:
+    """Return the lines around the cursor: all where the text is short."""
+    total, line = len(subject.lines), cursor.line if cursor else 1
+    if total <= 2 * NEAR:
+        return replace(subject, start=0, end=total, selected=False)
+    start = max(0, min(line - NEAR, total - 2 * NEAR))
+    return replace(subject, start=start, end=start + 2 * NEAR, selected=True)
+
+
+def diagnostics(context: RunContext, subject: Subject) -> list[DiagnosticContext]:
+    """Return what language servers and linters say of the subject's lines."""
+    return [one for one in context.diagnostics or () if subject.start < one.line <= subject.end]
+
+
+async def surroundings(step: StepContext, subject: Subject) -> dict[str, Any]:
+    """Return what a model sees beside the lines that are to be changed; a small one nothing of it.
+
+    The whole file where it fits, else what it defines.
+    """
+    nothing: dict[str, Any] = {"whole": "", "outline": "", "diagnostics": []}
+    if is_small(step):
+        return nothing
+    found = {**nothing, "diagnostics": diagnostics(step.context, subject)}
+    if (subject.start, subject.end) == (0, len(subject.lines)):
+        return found
+    if _fits(step, subject.buffer.text):
+        return {**found, "whole": "\n".join(line.removesuffix("\r") for line in subject.lines)}
+    return {**found, "outline": await _outline(subject)}
+
+
+async def file_around(step: StepContext, subject: Subject, line: int) -> dict[str, Any]:
+    """Return what a model sees of the file that new lines go into; a small one nothing of it.
+
+    :param line: 0-based, before which they go.
+    """
+    if is_small(step):
+        return dict(NO_FILE)
+    top = "\n".join(subject.lines[: min(TOP, max(0, line - TOP))]).strip("\n")
+    return {"path": subject.path, "first": line or None, "top": top, "outline": await _outline(subject)}
+
+
+def _fits(step: StepContext, text: str) -> bool:
+    budget = text_budget(step)
+    return len(text) <= WHOLE and (budget is None or 2 * len(text) <= budget)
+
+
+async def _outline(subject: Subject) -> str:
+    from tideate_core.mentions import outline
+
+    return "\n".join(
+        await asyncio.to_thread(outline, subject.buffer.text, subject.path, subject.buffer.filetype)
+    )
