@@ -21,6 +21,8 @@ M.schema = {
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
   { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes.' },
   { key = 'adapters.*.timeout', type = 'number', help = 'Seconds to wait for the server.' },
+  { key = 'rules', type = 'boolean', default = true, help = 'Whether what the project says of work on it (`AGENTS.md`, `CLAUDE.md`, `.cursorrules` and others) is sent with what a model is asked.' },
+  { key = 'rules_files', type = 'list', default = {}, help = 'More files of the project that are sent so: a name, looked for in each directory down to a file, as `CONTEXT.md`; a path; or a pattern.' },
   { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
   { key = 'workflows.*.require_confirmation', type = 'boolean', help = 'Whether this workflow asks where a step wants a confirmation.' },
   { key = 'workflows.*.confirm', type = 'list', help = 'States of a machine that are entered only after a question.' },

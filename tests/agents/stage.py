@@ -58,6 +58,7 @@ class StageStep:
     feedback = ""
     concurrency = 1
     mention_tokens = 1000
+    rules_files: Sequence[str] | None = ()
 
     def __init__(
         self,

@@ -236,3 +236,25 @@ def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own:
     trust_file(project)
     trusted = load_config(project.parent.parent).config.verify
     assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")
+
+
+def test_who_sends_no_rules_is_not_overruled_by_an_untrusted_project(own: Path, project: Path) -> None:
+    own.write_text("rules = false\n")
+    project.write_text('rules = true\nrules_files = ["CONTEXT.md", "doc/**/*.md"]\n')
+    loaded = load_config(root_of(project))
+    assert (loaded.config.rules, loaded.config.rules_files) == (False, ["CONTEXT.md", "doc/**/*.md"])
+    assert "left out rules:" in "".join(loaded.notices)
+    trust_file(project)
+    assert load_config(root_of(project)).config.rules is True
+
+
+def test_a_project_may_have_its_rules_left_out(project: Path) -> None:
+    project.write_text("rules = false\n")
+    loaded = load_config(root_of(project))
+    assert (loaded.config.rules, loaded.notices) == (False, [])
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x.md", "a/../../x", "~/x.md", "a\nb", "x" * 301, 7])
+def test_rules_files_are_within_the_project(path: Any) -> None:
+    with pytest.raises(ConfigError, match="a name, a path or a pattern within the project"):
+        load_config(None, {"rules_files": [path]})

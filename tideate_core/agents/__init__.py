@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         read_role as read_role,
     )
     from tideate_core.agents.roles import Role as Role, Roles as Roles
+    from tideate_core.agents.rules import project_rules as project_rules
     from tideate_core.agents.stage import (
         Stage as Stage,
         TaskBrief as TaskBrief,
@@ -105,6 +106,7 @@ else:
             "project_files": "list_for_model",
             "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",
             "roles": "Role Roles",
+            "rules": "project_rules",
             "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
             "writer": "Bounds why_unplanned write_with_tools",

@@ -96,7 +96,7 @@ async def correct_task(
         them; not where nobody reviews that: a test would be made to pass by changing the test.
     :raises StepFailed: the role's budget is used up.
     """
-    async with open_stage(step, role, brief) as stage:
+    async with open_stage(step, role, brief, paths=[*files, *named_files(plan)]) as stage:
         staged = StagedFiles()
         failing = await _failing_files(step.workspace, report)
         own = real_names(step.workspace, [*files, *named_files(plan)])

@@ -79,7 +79,7 @@ async def execute_plan(
     :param staged: edits that were made before; the plan's are made on top of them, in place.
     :raises StepFailed: the role's budget is used up.
     """
-    async with open_stage(step, role, brief) as stage:
+    async with open_stage(step, role, brief, paths=named_files(plan)) as stage:
         remarks = audit if audit is not None and audit.issues else None
         execution = _Execution(stage, plan, remarks, staged or StagedFiles(), beyond=beyond)
         await execution.run()

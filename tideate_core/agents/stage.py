@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
 from tideate_core.agents.loop import WorkLoop
+from tideate_core.agents.rules import project_rules
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
@@ -17,7 +18,7 @@ from tideate_core.workflows import shown_path, working_time
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from pydantic import BaseModel
 
@@ -49,6 +50,7 @@ class Stage:
 
     :param around: of the agent that asked for this one; its tokens are used, too.
     :param looks: its model looks at the project where it can call tools.
+    :param rules: of the project, ready for a prompt.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Stage:
         role: Role,
         brief: TaskBrief,
         around: Stage | None = None,
+        rules: str = "",
         *,
         looks: bool = True,
     ) -> None:
@@ -65,6 +68,7 @@ class Stage:
         self._looks = looks
         self.role = role
         self._brief = brief
+        self.rules = rules
         self._spent = 0
         self._model: LookingModel | None = None
 
@@ -72,8 +76,8 @@ class Stage:
         """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
         values = {"instructions": self.role.instructions, "task": self._brief.description, **values}
         prompt = self.step.render(name, **values)
-        material = self._brief.material
-        return replace(prompt, user=f"{material}\n\n---\n\n{prompt.user}") if material else prompt
+        before = (self.rules, self._brief.material)
+        return replace(prompt, user="\n\n---\n\n".join(filter(None, (*before, prompt.user))))
 
     @cached_property
     def may_look(self) -> bool:
@@ -206,6 +210,7 @@ async def open_stage(
     *,
     around: Stage | None = None,
     looks: bool = True,
+    paths: Iterable[str] = (),
 ) -> AsyncIterator[Stage]:
     """Open a stage, which ends in time; notices of its role are passed on.
 
@@ -213,14 +218,16 @@ async def open_stage(
 
     :param around: the stage of the agent that asked for this one.
     :param looks: its model looks at the project where it can call tools.
+    :param paths: files that the stage works on; the project's rules for them are sent.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
         step.notice(notice, level="warn")
+    rules = await project_rules(step, paths)
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Stage(step, role, brief, around, looks=looks)
+            yield Stage(step, role, brief, around, rules, looks=looks)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

@@ -47,7 +47,8 @@ async def _answer(step: StepContext, prompt: str, subject: Subject | None, **mor
 async def _asked(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> Prompt:
     variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
-    return brief(step, await with_material(step, step.render(prompt, prompt=step.prompt, **variables)))
+    rendered = step.render(prompt, prompt=step.prompt, **variables)
+    return brief(step, await with_material(step, rendered, rules=prompt != "summarize"))
 
 
 def _text_of(step: StepContext, reply: Reply) -> str:
@@ -80,10 +81,11 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
     prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
     # what the model saw when it analysed the code is still there
-    model = looking_model(step, "refactor", earlier=step.conversation("analyze"))
+    earlier = step.conversation("analyze")
+    model = looking_model(step, "refactor", earlier=earlier)
     written = await edit_range(
         (model or step).ask,
-        await with_material(step, prompt),
+        prompt if model and earlier else await with_material(step, prompt),
         lines=subject.lines,
         start=subject.start,
         end=subject.end,

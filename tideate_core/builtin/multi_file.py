@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +20,7 @@ from tideate_core.agents import (
     may_look,
     or_no_change,
     parse_plan,
+    project_rules,
     text_budget,
     why_hidden,
     why_unplanned,
@@ -148,15 +150,14 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
             if file.path not in now.changed_texts()
         ]
 
+    earlier = step.conversation("plan")
     prompt = step.render("multi_file_work", prompt=step.prompt, plan=planned)
-    done = await write_with_tools(
-        step,
-        "work",
-        await with_material(step, prompt),
-        staged,
-        Bounds(why_not, missing),
-        earlier=step.conversation("plan"),
-    )
+    if earlier is None:
+        prompt = await with_material(step, prompt, paths=names)
+    elif (rules := await project_rules(step, names)) != await project_rules(step):
+        # those of the root it has; these are of deeper directories, too
+        prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")
+    done = await write_with_tools(step, "work", prompt, staged, Bounds(why_not, missing), earlier=earlier)
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:
@@ -323,7 +324,7 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
     try:
         written = await write_text(
             lambda asked: step.ask(asked, quiet=True),
-            await with_material(step, prompt),
+            await with_material(step, prompt, paths=[file.path]),
             before=before,
             language=language,
             path=file.path,

@@ -151,6 +151,9 @@ def _keys_beside(location: list[str]) -> list[str]:
 def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     kept = {key: value for key, value in values.items() if key not in GUARDED_KEYS}
     left_out = [key for key in values if key not in kept]
+    if below.get("rules") is False and kept.get("rules"):
+        del kept["rules"]  # who wants to send no words of projects is not overruled by one of them
+        left_out.append("rules")
     workflows: dict[str, dict[str, Any]] = {}
     for name, section in values.get("workflows", {}).items():
         guarded = (

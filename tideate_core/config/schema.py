@@ -105,6 +105,17 @@ class LimitsConfig(_Section):
     """Plans of a task that the audit may reject before the task fails."""
 
 
+def _rules_path(value: Any) -> Any:
+    parts = value.split("/") if isinstance(value, str) and value.isprintable() else []
+    if not parts or len(value) > LONGEST_RULES_PATH or value[:1] in ("", "/", "~") or ".." in parts:
+        raise ValueError('give a name, a path or a pattern within the project, as "CONTEXT.md"')
+    return value
+
+
+LONGEST_RULES_PATH: Final = 300
+RulesPath: TypeAlias = Annotated[str, BeforeValidator(_rules_path)]
+
+
 class HistoryConfig(_Section):
     """`[history]`: the ended runs that `tideate history --prune` keeps."""
 
@@ -235,6 +246,10 @@ class Config(_Section):
 
     adapter: str = Field(default="local", min_length=1)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
+    rules: bool = True
+    """What the project says (`AGENTS.md`, `CLAUDE.md`, …) is sent with what a model is asked."""
+    rules_files: list[RulesPath] = Field(default_factory=list, max_length=50)
+    """More files of the project that are sent so: names, paths or patterns."""
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()

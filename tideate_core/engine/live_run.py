@@ -157,6 +157,7 @@ class LiveRun:
             self.recorder,
             dependencies.adapters.get,
             self._offer,
+            dependencies.config.rules_files if dependencies.config.rules else None,
         )
 
     async def open_in(self, store: Store, definition: Definition) -> None:

@@ -1,4 +1,4 @@
-"""Material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
+"""Material before a prompt: the project's rules, and what mentions bring (`@Name`, `@file:PATH`, …), once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
     from tideate_core.workflows import ModelAccess, PersonAccess, RunContext, StepContext
 
-__all__ = ["before", "material", "passing_on", "surroundings_of", "with_material"]
+__all__ = ["before", "material", "passing_on", "rules_and_material", "surroundings_of", "with_material"]
 
 SHARE: Final = 4
 """The part of what prompt and answer share that material may take: one in so many."""
 DEMONSTRATION: Final = 300
 """Tokens of material for the bundled model, which reads 250 a second."""
+DIVIDER: Final = "\n\n---\n\n"
 _FILLED_IN: Final = re.compile(r'(?P<kind>@(?:diff|file|symbols|tree)):"?\{\{')
 
 
@@ -51,17 +52,38 @@ class _Written:
 _passed_on: ContextVar[_Written | None] = ContextVar("mentions_passed_on", default=None)
 
 
-async def with_material(step: StepContext, prompt: Prompt, text: str | None = None) -> Prompt:
-    """Return a prompt with the material that a text refers to before what is asked.
+async def with_material(
+    step: StepContext,
+    prompt: Prompt,
+    text: str | None = None,
+    *,
+    paths: Sequence[str] | None = None,
+    rules: bool = True,
+) -> Prompt:
+    """Return a prompt with the project's rules, and the material that a text refers to, before what is asked.
 
     :param text: what the model is asked, by default the run's prompt.
+    :param paths: files that are worked on, whose rules count; by default the run's buffer.
+    :param rules: False: without the project's rules.
     """
-    return before(prompt, await material(step, step.prompt if text is None else text))
+    asked = step.prompt if text is None else text
+    found = await rules_and_material(step, asked, paths) if rules else await material(step, asked)
+    return before(prompt, found)
+
+
+async def rules_and_material(step: StepContext, text: str, paths: Sequence[str] | None = None) -> str:
+    """Return the project's rules and the material that a text refers to; see `with_material`."""
+    from tideate_core.agents import project_rules
+
+    if paths is None:
+        buffer = step.context.buffer
+        paths = [buffer.path] if buffer is not None and buffer.path else []
+    return DIVIDER.join(filter(None, (await project_rules(step, paths), await material(step, text))))
 
 
 def before(prompt: Prompt, found: str) -> Prompt:
     """Return a prompt with material before what is asked, as it is without any."""
-    return replace(prompt, user=f"{found}\n\n---\n\n{prompt.user}") if found else prompt
+    return replace(prompt, user=f"{found}{DIVIDER}{prompt.user}") if found else prompt
 
 
 async def material(step: StepContext, text: str) -> str:

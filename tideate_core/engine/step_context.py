@@ -62,6 +62,8 @@ class StepEnvironment:
     recorder: Recorder
     adapters: Callable[[str], Adapter] = unknown_adapter
     offer: OfferTools = no_tools
+    rules_files: Sequence[str] | None = None
+    """See `ModelAccess`."""
 
 
 class StepPerson:
@@ -160,6 +162,7 @@ class StepRun:
         self.concurrency = limits.concurrency
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
+        self.rules_files = run.rules_files
         self.run = run
         self._is_left = False
 

@@ -1,4 +1,6 @@
-"""Mentions in prompts: `@Name` of `.tideate/context.json`, `@file:PATH`, `@buffer`, `@diff` and others.
+"""Words of a project for a model: mentions in prompts (`@Name`, `@file:PATH`, …), rules files, skills.
+
+Mentions are `@Name` of `.tideate/context.json`, `@file:PATH`, `@buffer`, `@diff` and others.
 
 Resolving them is deterministic: the content is what stands at the place, and no model is asked. The names are
 in `.tideate/context.json`, which belongs to the team::
@@ -33,11 +35,27 @@ if TYPE_CHECKING:
         ContextResolver as ContextResolver,
         MentionDescription as MentionDescription,
     )
+    from tideate_core.mentions.rules import (
+        FoundRules as FoundRules,
+        RulesFile as RulesFile,
+        RulesFinder as RulesFinder,
+    )
+    from tideate_core.mentions.rules_text import (
+        SentRules as SentRules,
+        fit_rules as fit_rules,
+        format_rules as format_rules,
+    )
     from tideate_core.mentions.secrets import (
         HardLinks as HardLinks,
         secret_in as secret_in,
         secret_lines as secret_lines,
         secret_name as secret_name,
+    )
+    from tideate_core.mentions.skills import (
+        Skill as Skill,
+        describe_skills as describe_skills,
+        find_skills as find_skills,
+        read_skill as read_skill,
     )
     from tideate_core.mentions.symbols import outline as outline
     from tideate_core.mentions.tree import draw_tree as draw_tree
@@ -48,7 +66,10 @@ else:
             "extraction": "BUILT_IN extract",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
+            "rules": "FoundRules RulesFile RulesFinder",
+            "rules_text": "SentRules fit_rules format_rules",
             "secrets": "HardLinks secret_in secret_lines secret_name",
+            "skills": "Skill describe_skills find_skills read_skill",
             "symbols": "outline",
             "tree": "draw_tree",
         },

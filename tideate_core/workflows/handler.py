@@ -165,6 +165,8 @@ class ModelAccess(Protocol):
     """Requests of one step that may run side by side."""
     mention_tokens: int
     """Tokens of material that the mentions of a prompt may bring."""
+    rules_files: Sequence[str] | None
+    """Rules files of the project that are sent beside the usual ones; None: none are sent at all."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
     limits: LimitsConfig

@@ -26,6 +26,7 @@ class Listener:
     """A step's context: keeps the prompts, and says what it was given to say."""
 
     context = RunContext()
+    rules_files = None
 
     def __init__(self, tokens: int | None = None, *, demonstration: bool = False) -> None:
         self.context_tokens = tokens

@@ -261,6 +261,19 @@ async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) 
     assert result.usage.input_tokens > 0
 
 
+async def test_an_agent_and_one_that_it_asks_have_the_projects_rules_once(bench: Bench, write: Write) -> None:
+    bench.write("AGENTS.md", "the project's rule")
+    agent(bench, "cook", "You cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Name a soup", "goulash", times=1)
+    bench.server.answers("Make a menu", "goulash it is")
+    result = await bench.run("flow")
+    assert result.ok, result.error
+    assert [json.dumps(body).count("the project's rule") for body in bench.server.requests] == [1, 1, 1]
+
+
 async def test_what_goes_wrong_with_an_agent_that_is_asked_is_told_to_the_one_who_asked(
     bench: Bench, write: Write
 ) -> None:

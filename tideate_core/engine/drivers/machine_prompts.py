@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from tideate_core.agents import CHARACTERS_PER_TOKEN, clip
 from tideate_core.edits import fence_for
-from tideate_core.engine.mentions import before, material
+from tideate_core.engine.mentions import before, rules_and_material
 from tideate_core.engine.selected_text import NO_TEXT, Subject, brief
 from tideate_core.machines.language import BOUNDARY
 
@@ -86,7 +86,7 @@ class MachineConversation:
     ) -> str:
         """Ask the model to do what a state's guidance says."""
         subject = self._text(step)
-        found = self._hide(await material(step, self._prompt))
+        found = self._hide(await rules_and_material(step, self._prompt))
         taken = len(guidance) + len(self._prompt) + len(subject["text"]) + len(found)
         past = self._latest(_room(step) - taken)
         values = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
 from tideate_core.engine.memory import digest_of
-from tideate_core.engine.mentions import with_material
+from tideate_core.engine.mentions import before, with_material
 from tideate_core.engine.selected_text import brief
 from tideate_core.engine.step_output import check_value
 from tideate_core.errors import OutputMismatch
@@ -86,7 +86,7 @@ async def _typed_answer(
     )
 
     async def prompt(**values: Any) -> Prompt:
-        return render_task_prompt(stage.step, role, task, **values)
+        return before(render_task_prompt(stage.step, role, task, **values), stage.rules)
 
     value = await _answer(stage, own, prompt, agents, quiet=True, key=key)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

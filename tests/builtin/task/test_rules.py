@@ -1,0 +1,23 @@
+"""The roles of a task have the project's rules once, those who write with the rules of their files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.builtin.task.runs.desk import Desk
+
+
+async def test_every_role_has_the_rules_once(desk: Desk) -> None:
+    (desk.root / "AGENTS.md").write_text("RULE-ROOT\n")
+    (desk.root / "src/tally/AGENTS.md").write_text("RULE-TALLY\n")
+    (desk.root / "unused").mkdir()
+    (desk.root / "unused/AGENTS.md").write_text("RULE-UNUSED\n")
+    result = await desk.run()
+    assert result.ok, result.error
+    prompts = {role: desk.model.prompts(role) for role in ("planner", "auditor", "executor", "documenter")}
+    assert all(prompts.values())
+    assert {words.count("RULE-ROOT") for role in prompts.values() for words in role} == {1}
+    assert [words.count("RULE-TALLY") for words in prompts["executor"]] == [1]
+    assert [words.count("RULE-TALLY") for words in prompts["planner"]] == [0]
+    assert not any("RULE-UNUSED" in words for role in prompts.values() for words in role)
