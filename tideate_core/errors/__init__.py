@@ -20,6 +20,7 @@
     │   ├── EditConflict             the text changed where the edit goes
     │   ├── UnusableAnswer           a model's answer from which no edit can be made
     │   ├── RollbackConflict         a file that a rollback would restore was changed since
+    │   ├── ScratchUnavailable       a scratch copy cannot be made, or is gone
     │   └── SnapshotNotFound         no snapshot has this id
     ├── CommandError                 a program could not be run
     │   ├── InvalidCommand           it is empty, or has a NUL character
@@ -82,6 +83,7 @@ from tideate_core.errors.files import (
     NotText,
     OutsideRoot,
     RollbackConflict,
+    ScratchUnavailable,
     SnapshotNotFound,
     StateError,
     UnusableAnswer,
@@ -179,6 +181,7 @@ __all__ = [
     "RunLost",
     "RunNotActive",
     "RunNotFound",
+    "ScratchUnavailable",
     "ServerNotTrusted",
     "ServerUnavailable",
     "SlowSchema",

@@ -17,6 +17,7 @@ __all__ = [
     "NotText",
     "OutsideRoot",
     "RollbackConflict",
+    "ScratchUnavailable",
     "SnapshotNotFound",
     "StateError",
     "UnusableAnswer",
@@ -89,6 +90,10 @@ class RollbackConflict(WorkspaceError):
     def __init__(self, message: str, names: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.names = tuple(names)
+
+
+class ScratchUnavailable(WorkspaceError):
+    """A scratch copy cannot be made, or is gone; the message says why and what to do."""
 
 
 class SnapshotNotFound(WorkspaceError):

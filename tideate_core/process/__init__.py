@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         make_environment as make_environment,
         project_environment as project_environment,
     )
-    from tideate_core.process.group import GUARD_PROGRAM as GUARD_PROGRAM
+    from tideate_core.process.group import GUARD_PROGRAM as GUARD_PROGRAM, entering as entering
     from tideate_core.process.guard import (
         kill_descendants as kill_descendants,
         read_guard_report as read_guard_report,
@@ -38,7 +38,7 @@ else:
         __name__,
         {
             "environment": "VIRTUAL_ENVIRONMENTS make_environment project_environment",
-            "group": "GUARD_PROGRAM",
+            "group": "GUARD_PROGRAM entering",
             "guard": "kill_descendants read_guard_report",
             "output": "OutputCapture OutputLine strip_control_sequences",
             "programs": "check_argv find_on_path find_program start_error",

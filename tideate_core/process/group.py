@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     OnData = Callable[[Stream, bytes], None]
     """Called in the event loop with what was printed; with nothing at the end of a stream."""
 
-__all__ = ["GUARD_PROGRAM", "ProcessGroup"]
+__all__ = ["GUARD_PROGRAM", "ProcessGroup", "entering"]
 
 MARK: Final = "TIDEATE_COMMAND"
 """The variable by which those are found that left the group: unique to every program that is run."""
@@ -43,6 +43,7 @@ _LOOKS: Final = 10
 """For processes that left the group."""
 
 GUARD_PROGRAM: Final = str(Path(__file__).with_name("guard.py"))
+ENTER_PROGRAM: Final = str(Path(__file__).with_name("enter.py"))
 
 
 class ProcessGroup:
@@ -74,17 +75,19 @@ class ProcessGroup:
         environment: Mapping[str, str],
         on_data: OnData,
         guarded: bool,
+        namespace: int | None = None,
     ) -> ProcessGroup:
         """Start a program; its standard input is empty.
 
         :param program: absolute path.
         :param guarded: the group ends with this process, even if that is killed.
+        :param namespace: as of `run_program`.
         :raises ProgramNotExecutable: the system does not run it.
         """
         mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair() if guarded else (None, None)
         try:
-            process = _spawn(program, argv, theirs, cwd, {**environment, MARK: mark})
+            process = _spawn(program, argv, theirs, cwd, {**environment, MARK: mark}, namespace)
         except OSError as error:
             if ours is not None:
                 ours.close()
@@ -202,18 +205,33 @@ class ProcessGroup:
             self._loop.call_soon_threadsafe(self.exited.set)
 
 
+def entering(namespace: int, cwd: Path, argv: Sequence[str]) -> list[str]:
+    """Return a command that becomes another one in the namespaces of a process; see `enter.py`.
+
+    :param namespace: pid of that process.
+    """
+    return [sys.executable, "-I", "-S", ENTER_PROGRAM, str(namespace), str(cwd), *argv]
+
+
 def _spawn(
-    program: str, argv: Sequence[str], guard: socket.socket | None, cwd: Path, environment: Mapping[str, str]
+    program: str,
+    argv: Sequence[str],
+    guard: socket.socket | None,
+    cwd: Path,
+    environment: Mapping[str, str],
+    namespace: int | None,
 ) -> subprocess.Popen[bytes]:
     command = list(argv)
     passed: tuple[int, ...] = ()
     if guard is not None:
         command = [sys.executable, "-I", "-S", GUARD_PROGRAM, str(guard.fileno()), program, *argv]
         passed = (guard.fileno(),)
+        if namespace is not None:
+            command = entering(namespace, cwd, command)
     return subprocess.Popen(  # noqa: S603 a list and no shell
         command,
         executable=sys.executable if guard is not None else program,
-        cwd=cwd,
+        cwd="/" if namespace is not None else cwd,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

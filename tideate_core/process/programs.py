@@ -34,44 +34,54 @@ def _place(place: int) -> str:
     return f"argument {place}" if place else "the name"
 
 
-def find_program(name: str, cwd: Path, environment: Mapping[str, str], *, hint: str = "") -> str:
+def find_program(
+    name: str, cwd: Path, environment: Mapping[str, str], *, hint: str = "", seen: Path | None = None
+) -> str:
     """Return the absolute path of a program.
 
     :param name: with a slash a path from `cwd`, else looked up in the environment's PATH.
     :param hint: what to install or to configure; for behind the reason.
+    :param seen: where the directory `/` of the program's namespace is seen; None for ours.
     :raises ProgramMissing: there is none.
     :raises ProgramNotExecutable: it is a directory, or may not be run.
     """
     if "/" in name:
         path = cwd / name
-        if not os.path.lexists(path):
+        if not os.path.lexists(_in(seen, path)):
             raise ProgramMissing(f"{path} does not exist{_advice(name, hint)}")
     else:
-        found = find_on_path(name, environment)
+        found = find_on_path(name, environment, seen)
         if found is None:
             raise ProgramMissing(f"{name} is not installed: no directory of PATH has it{_advice(name, hint)}")
         path = found
-    if not path.is_file():
-        raise ProgramNotExecutable(f"{path} is not a program: {_kind(path)}{_advice(name, hint)}")
-    if not os.access(path, os.X_OK):
+    there = _in(seen, path)
+    if not there.is_file():
+        raise ProgramNotExecutable(f"{path} is not a program: {_kind(there)}{_advice(name, hint)}")
+    if not os.access(there, os.X_OK):
         raise ProgramNotExecutable(f"{path} may not be run; `chmod +x {shlex.quote(str(path))}` allows it")
     return str(path)
 
 
-def find_on_path(name: str, environment: Mapping[str, str]) -> Path | None:
+def find_on_path(name: str, environment: Mapping[str, str], seen: Path | None = None) -> Path | None:
     """Return the first runnable file of this name in PATH, else the first of any kind.
 
     Relative directories are passed over: they would make a project's file the program.
+
+    :param seen: as of `find_program`.
     """
     first = None
     for directory in environment.get("PATH", os.defpath).split(os.pathsep):
         path = Path(directory) / name
-        if not path.is_absolute() or not path.is_file():
+        if not path.is_absolute() or not _in(seen, path).is_file():
             continue
-        if os.access(path, os.X_OK):
+        if os.access(_in(seen, path), os.X_OK):
             return path
         first = first or path
     return first
+
+
+def _in(seen: Path | None, path: Path) -> Path:
+    return path if seen is None else seen / path.relative_to(path.anchor)
 
 
 def start_error(program: str, number: int) -> ProgramNotExecutable:

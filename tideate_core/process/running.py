@@ -6,6 +6,7 @@ import signal
 import time
 from asyncio import timeout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.process.environment import make_environment
@@ -15,7 +16,6 @@ from tideate_core.process.programs import check_argv, find_program, start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from tideate_core.process.output import OutputLine, Stream
 
@@ -96,6 +96,7 @@ async def run_program(
     on_lines: OnLines | None = None,
     guarded: bool = True,
     hint: str = "",
+    namespace: int | None = None,
 ) -> CommandResult:
     """Run a program, never through a shell, with nothing on its standard input.
 
@@ -107,17 +108,26 @@ async def run_program(
     :param environment: all of it; None for that of `make_environment()`.
     :param guarded: end it also when this process is killed. Costs a process and some 15 ms.
     :param hint: what a person should install or configure if the program is missing.
+    :param namespace: pid of a process in whose user and mount namespace it runs, always guarded; program
+        and `cwd` are what stands there.
     :raises InvalidCommand: `argv` is no command.
     :raises ProgramMissing: there is no such program.
     :raises ProgramNotExecutable: it is there and cannot be run.
     """
     check_argv(argv)
     environment = make_environment() if environment is None else environment
-    program = find_program(argv[0], cwd, environment, hint=hint)
+    seen = None if namespace is None else Path(f"/proc/{namespace}/root")
+    program = find_program(argv[0], cwd, environment, hint=hint, seen=seen)
     streams = _Streams(limits, on_lines)
     begin = time.monotonic()
     group = ProcessGroup.start(
-        program, argv, cwd=cwd, environment=environment, on_data=streams.take, guarded=guarded
+        program,
+        argv,
+        cwd=cwd,
+        environment=environment,
+        on_data=streams.take,
+        guarded=guarded or namespace is not None,
+        namespace=namespace,
     )
     try:
         timed_out = not await _ends(group, limits)

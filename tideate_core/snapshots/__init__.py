@@ -1,4 +1,4 @@
-"""Snapshots of a project's files: cheap when little changed, restored by hash, gaps always reported."""
+"""Snapshots of a project's files, cheap when little changed, restored by hash; and scratch copies of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot as Snapshot
     from tideate_core.snapshots.restore import RestoreResult as RestoreResult
+    from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
+    from tideate_core.snapshots.scratch.policy import CopyPolicy as CopyPolicy
+    from tideate_core.snapshots.scratch.scratch import Scratch as Scratch, open_scratch as open_scratch
+    from tideate_core.snapshots.scratch.support import (
+        ScratchSupport as ScratchSupport,
+        scratch_support as scratch_support,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -23,5 +30,9 @@ else:
             "manager": "SnapshotManager",
             "manifest": "Snapshot",
             "restore": "RestoreResult",
+            "scratch.difference": "ScratchDifference",
+            "scratch.policy": "CopyPolicy",
+            "scratch.scratch": "Scratch open_scratch",
+            "scratch.support": "ScratchSupport scratch_support",
         },
     )

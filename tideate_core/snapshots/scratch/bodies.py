@@ -1,0 +1,157 @@
+"""The files of a scratch copy: an overlay at the project's own path, or a real copy at another one."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.project import private_within
+from tideate_core.snapshots.scratch.cloning import shares_blocks
+from tideate_core.snapshots.scratch.copied_changes import changed_in_copy
+from tideate_core.snapshots.scratch.copying import copy_project
+from tideate_core.snapshots.scratch.overlay import Overlay
+from tideate_core.snapshots.scratch.policy import CopyPolicy
+from tideate_core.snapshots.scratch.upper import changed_in_upper
+from tideate_core.workspace import FileImage
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterator
+
+    from tideate_core.snapshots.scratch.copying import Copied
+    from tideate_core.snapshots.scratch.difference import Found
+    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+
+__all__ = ["Body", "ScratchKind", "make_body"]
+
+ScratchKind: TypeAlias = Literal["overlay", "copy"]
+
+
+class Body(Protocol):
+    """The files of a scratch copy of either kind; the methods are blocking."""
+
+    kind: ScratchKind
+    root: Path
+    """Where programs in the scratch copy see it."""
+    view: Path
+    """Where this process sees it."""
+    namespace: int | None
+    """Pid of a process in whose namespaces programs see it; None: they see it as this process does."""
+    notices: tuple[str, ...]
+    """What a person should know of it."""
+
+    @property
+    def is_there(self) -> bool: ...
+
+    def changes(self, names: IgnoredNames) -> Iterator[Found]: ...
+
+    def as_in_project(self, image: FileImage) -> FileImage: ...
+
+    def close(self) -> None: ...
+
+
+def make_body(
+    root: Path,
+    place: Path,
+    kind: Literal["auto", "overlay", "copy"],
+    policy: CopyPolicy | None,
+    stop: threading.Event,
+) -> Body:
+    """Make the files of a scratch copy; blocking.
+
+    :param root: of the project, real.
+    :param place: an empty directory of its own.
+    :param policy: of a copy; None: nothing is linked or left out where the copies share their blocks.
+    :raises ScratchUnavailable: it cannot be made; the message says why.
+    :raises OSError: the place cannot be used.
+    """
+    reason = ""
+    if kind != "copy":
+        try:
+            return OverlayBody(root, Overlay.mount(root, place))
+        except ScratchUnavailable as error:
+            if kind == "overlay":
+                raise
+            reason = str(error)
+            _remove_empty(place)
+    if policy is None:
+        policy = CopyPolicy.sharing() if shares_blocks(root, place) else CopyPolicy()
+    copied = copy_project(root, place / "tree", policy, without=private_within(root), stop=stop)
+    return CopyBody(root, place / "tree", copied, reason)
+
+
+def _remove_empty(place: Path) -> None:
+    for name in ("upper", "work"):
+        with suppress(OSError):
+            (place / name).rmdir()
+
+
+class OverlayBody:
+    """An overlay; what is changed is in its upper directory."""
+
+    kind: ScratchKind = "overlay"
+
+    def __init__(self, root: Path, overlay: Overlay) -> None:
+        self.root = root
+        self.view = overlay.view(root)
+        self.namespace: int | None = overlay.pid
+        self.notices = _outside_git(root)
+        self._overlay = overlay
+
+    @property
+    def is_there(self) -> bool:
+        return self._overlay.is_mounted
+
+    def changes(self, names: IgnoredNames) -> Iterator[Found]:
+        return changed_in_upper(self._overlay.upper, self.root, names)
+
+    def as_in_project(self, image: FileImage) -> FileImage:
+        return image
+
+    def close(self) -> None:
+        self._overlay.close()
+
+
+class CopyBody:
+    """A real copy.
+
+    :param reason: why it is no overlay; empty if that was not wanted.
+    """
+
+    kind: ScratchKind = "copy"
+
+    def __init__(self, project: Path, tree: Path, copied: Copied, reason: str) -> None:
+        self.root = tree
+        self.view = tree
+        self.namespace: int | None = None
+        self.notices = (*([f"a real copy is used: {reason}"] if reason else []), *copied.notices())
+        self._project = project
+        self._copied = copied
+
+    @property
+    def is_there(self) -> bool:
+        return self.root.is_dir()
+
+    def changes(self, names: IgnoredNames) -> Iterator[Found]:
+        return changed_in_copy(self.root, self._copied, names)
+
+    def as_in_project(self, image: FileImage) -> FileImage:
+        """Return a link into the copy as one into the project."""
+        if image.state.kind != "link":
+            return image
+        target = Path(os.fsdecode(image.data))
+        if not target.is_relative_to(self.root):
+            return image
+        return FileImage.of_link(os.fsencode(self._project / target.relative_to(self.root)))
+
+    def close(self) -> None:
+        """A copy is only files."""
+
+
+def _outside_git(root: Path) -> tuple[str, ...]:
+    if (root / ".git").is_file():
+        return ("the git repository is outside of the project: what a program commits is committed for real",)
+    return ()

@@ -1,0 +1,188 @@
+"""Real copy of a project: blocks shared where the file system can, large directories by a policy."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.snapshots.gitignore import IgnoreQuery
+from tideate_core.snapshots.scratch.cloning import Cloner
+from tideate_core.workspace import is_temporary
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Collection
+
+    from tideate_core.snapshots.gitignore import IgnoredPaths
+    from tideate_core.snapshots.scratch.policy import CopyPolicy
+
+__all__ = ["Copied", "Stamp", "copy_project", "stamp_of"]
+
+MOST: Final = 500_000
+"""Entries that are copied; a directory with more is hardly a project."""
+_BITS: Final = 0o7777
+
+
+class Stamp(NamedTuple):
+    """Look of a file when it had been copied; contents are read only where that differs."""
+
+    kind: int
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFDIR:
+        return Stamp(kind, status.st_mode & _BITS, 0, 0, 0)  # its times tell of what is in it
+    return Stamp(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+@dataclass(slots=True)
+class Copied:
+    """A copy, and what it is not a copy of."""
+
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    linked: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Paths that could not be copied, and why."""
+
+    def notices(self) -> list[str]:
+        """Return in words what a person should know of the copy."""
+        said = [
+            f"{path} is a link to the project's: what is written there is written in the project"
+            for path in sorted(self.linked)
+        ]
+        if self.left_out:
+            said.append(f"left out of the copy: {', '.join(sorted(self.left_out))}")
+        return said + [f"{path} is not in the copy: it {why}" for path, why in sorted(self.skipped.items())]
+
+
+def copy_project(
+    root: Path, tree: Path, policy: CopyPolicy, *, without: Collection[Path], stop: threading.Event
+) -> Copied:
+    """Copy a project, with times and modes; blocking.
+
+    :param tree: a directory that is made.
+    :param without: directories below the root that are tideate's own.
+    :param stop: is set when nobody waits for it any more.
+    :raises ScratchUnavailable: it has too many files, or nobody waits.
+    :raises OSError: the copy cannot be written.
+    """
+    with IgnoreQuery(root) as query:
+        copying = _Copying(root, tree, policy, frozenset(without), query.answer(), stop)
+    tree.mkdir(mode=0o700)
+    copying.copy()
+    return copying.copied
+
+
+class _Copying:
+    def __init__(
+        self,
+        root: Path,
+        tree: Path,
+        policy: CopyPolicy,
+        without: frozenset[Path],
+        ignored: IgnoredPaths,
+        stop: threading.Event,
+    ) -> None:
+        self.copied = Copied()
+        self._root = root
+        self._tree = tree
+        self._policy = policy
+        self._without = without
+        self._ignored = ignored
+        self._stop = stop
+        self._cloner = Cloner()
+        self._pending = [""]
+        self._directories: list[tuple[str, os.stat_result]] = [("", root.stat())]
+
+    def copy(self) -> None:
+        while self._pending:
+            self._copy_directory(self._pending.pop())
+        for path, status in reversed(self._directories):  # a read-only one must have its files by then
+            target = self._tree / path
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            target.chmod(status.st_mode & _BITS)
+            self.copied.stamps[path] = stamp_of(target.lstat())
+
+    def _copy_directory(self, directory: str) -> None:
+        try:
+            entries = sorted(os.scandir(self._root / directory), key=lambda entry: entry.name)
+        except OSError as error:
+            self.copied.skipped[directory] = f"cannot be read: {error.strerror}"
+            return
+        for entry in entries:
+            if self._stop.is_set():
+                raise ScratchUnavailable("the copying was cancelled")
+            if len(self.copied.stamps) > MOST:
+                raise ScratchUnavailable(f"{self._root} has more than {MOST:,} files, too many for a copy")
+            self._copy_entry(f"{directory}/{entry.name}" if directory else entry.name, entry)
+
+    def _copy_entry(self, path: str, entry: os.DirEntry[str]) -> None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                self._directory(path, entry.name, status)
+            elif stat.S_ISLNK(status.st_mode):
+                self._link(path, Path(entry.path).readlink())
+            elif stat.S_ISREG(status.st_mode):
+                self._file(path, entry.name, status)
+            else:
+                self.copied.skipped[path] = "is neither a file nor a link nor a directory"
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # removed meanwhile
+        except PermissionError as error:
+            self.copied.skipped[path] = f"cannot be read: {error.strerror}"
+
+    def _directory(self, path: str, name: str, status: os.stat_result) -> None:
+        if self._root / path in self._without:
+            return
+        treatment = "copied"
+        if self._ignored.has_directory(path, name):
+            treatment = self._policy.treatment(name)
+        if treatment == "left out":
+            self.copied.left_out.add(path)
+        elif treatment == "linked":
+            self.copied.linked.add(path)
+            (self._tree / path).symlink_to(self._root / path)
+        elif path == ".git/objects":
+            self._share_objects(path)
+        else:
+            (self._tree / path).mkdir(mode=0o700)
+            self._directories.append((path, status))
+            self._pending.append(path)
+
+    def _share_objects(self, path: str) -> None:
+        """Let git read the project's objects, and write new ones into the copy."""
+        info = self._tree / path / "info"
+        info.mkdir(parents=True)
+        (info / "alternates").write_bytes(os.fsencode(self._root / path) + b"\n")
+        for made in (info.parent, info, info / "alternates"):
+            self.copied.stamps[str(made.relative_to(self._tree))] = stamp_of(made.lstat())
+
+    def _link(self, path: str, target: Path) -> None:
+        if target.is_absolute() and target.is_relative_to(self._root):
+            target = self._tree / target.relative_to(self._root)  # else it would lead into the project
+        link = self._tree / path
+        link.symlink_to(target)
+        self.copied.stamps[path] = stamp_of(link.lstat())
+
+    def _file(self, path: str, name: str, status: os.stat_result) -> None:
+        if is_temporary(name):
+            return
+        if path == ".git":
+            self.copied.skipped[path] = "leads to a repository outside of the project, which is not copied"
+            return
+        target = self._tree / path
+        self._cloner.copy(self._root / path, target)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        target.chmod(status.st_mode & _BITS)
+        self.copied.stamps[path] = stamp_of(target.lstat())

@@ -1,0 +1,241 @@
+"""The difference of a scratch copy against what it began with, as images of both sides."""
+
+from __future__ import annotations
+
+import stat
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import NotText
+from tideate_core.snapshots.entries import Below
+from tideate_core.snapshots.limits import MIB
+from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, read_bounded_image
+from tideate_core.workspace import ABSENT, Document, FileChange, FileImage, OutsideChanges
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tideate_core.snapshots.scratch.baseline import Baseline
+    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+    from tideate_core.workspace import Action
+
+__all__ = ["Found", "ScratchDifference", "read_difference"]
+
+MOST: Final = 20_000
+"""Paths of a difference; a person could not look at more."""
+MOST_BYTES: Final = 512 * MIB
+"""Of all images together, which are in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchDifference(OutsideChanges):
+    """Changes in a scratch copy, without files that were laid over it and stand as they were laid.
+
+    What was created has an absent image before, what was deleted one now; both sides are whole, so binaries
+    and links are there, too. `made` and `removed` are directories.
+    """
+
+    moved: dict[str, str] = field(default_factory=dict)
+    """New path and old one of files that hold the same; both are in `files`, too."""
+    changed_meanwhile: frozenset[str] = frozenset()
+    """Of the paths those that were changed in the project since the scratch copy began. Their image before is
+    what stands in the project now: whoever writes them has to merge, or to refuse."""
+    ignored: list[str] = field(default_factory=list)
+    """Changed paths that are nobody's edit: in `.git` and `.tideate`, caches, what git ignores. Directories
+    end with ``/``, and what is in them is not named."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Changed paths of which no images can be had, and why."""
+
+    def file_changes(self) -> list[FileChange]:
+        """Return the changes of texts, for a review; the paths that are left are in `others`."""
+        old = set(self.moved.values())
+        changes = (self._change(path) for path in self.files if path not in old)
+        return [change for change in changes if change is not None]
+
+    @property
+    def others(self) -> list[str]:
+        """Paths of changes that are not those of a text: binaries, links, modes, directories."""
+        texts = {change.path for change in self.file_changes()} | self.moved.keys()
+        paths = {*self.files, *self.modes, *self.made, *self.removed}
+        return sorted(path for path in paths if path not in texts or path in self.modes)
+
+    def _change(self, path: str) -> FileChange | None:
+        before, after = self.files[path]
+        if (old := self.moved.get(path)) is not None:
+            before = self.files[old][0]
+        if {before.state.kind, after.state.kind} - {"file", "absent"}:
+            return None
+        try:
+            texts = [None if image.state == ABSENT else _text(image) for image in (before, after)]
+        except NotText:
+            return None
+        if old is not None:
+            return FileChange(old, "move", texts[0], texts[1], move_to=path)
+        action: Action = "create" if texts[0] is None else "delete" if texts[1] is None else "modify"
+        return FileChange(path, action, texts[0], texts[1])
+
+
+def _text(image: FileImage) -> str:
+    return Document.decode(image.data).text
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A path of a scratch copy that may differ."""
+
+    path: str
+    where: Path | None
+    """Where it can be read; None: it is not there any more."""
+    existed: bool = False
+    """The scratch copy proves that something stood there as it began."""
+
+
+def read_difference(
+    found: Iterable[Found],
+    baseline: Baseline,
+    names: IgnoredNames,
+    as_in_project: Callable[[FileImage], FileImage],
+) -> ScratchDifference:
+    """Compare what was found with what a scratch copy began with; blocking.
+
+    :param found: outer paths before inner ones, without those that are in ignored directories.
+    :param names: of what is nobody's edit.
+    :param as_in_project: turns an image of the scratch copy into what it is in the project.
+    """
+    comparison = _Comparison(baseline, names, as_in_project)
+    for one in found:
+        comparison.add(one)
+    comparison.add_missing()
+    return comparison.difference()
+
+
+class _Comparison:
+    def __init__(
+        self, baseline: Baseline, names: IgnoredNames, as_in_project: Callable[[FileImage], FileImage]
+    ) -> None:
+        self._as_in_project = as_in_project
+        self._baseline = baseline
+        self._names = names
+        self._done: set[str] = set()
+        self._size = 0
+        self._files: dict[str, tuple[FileImage, FileImage]] = {}
+        self._modes: dict[str, tuple[int, int]] = {}
+        self._made: list[str] = []
+        self._removed: dict[str, int] = {}
+        self._changed: set[str] = set()
+        self._ignored: set[str] = set()
+        self._left: dict[str, str] = {}
+
+    def add(self, found: Found) -> None:
+        """Compare a path, and what stood below it, if that went."""
+        pending = deque([found])
+        while pending:
+            one = pending.popleft()
+            if one.path in self._done:
+                continue
+            self._done.add(one.path)
+            was = self._baseline.directory_mode(one.path)
+            now = _lstat(one.where)
+            is_directory = now is not None and stat.S_ISDIR(now.st_mode)
+            if self._names.has(one.path, directory=is_directory or (was is not None and now is None)):
+                self._ignored.add(one.path + "/" if is_directory or was is not None else one.path)
+            elif now is not None and is_directory:
+                self._directory(one, was, stat.S_IMODE(now.st_mode))
+            elif was is not None or one.path in self._baseline.made:
+                if was is not None:
+                    self._removed[one.path] = was
+                pending.extend(Found(path, None, existed=True) for path in self._baseline.below(one.path))
+                self._file(one, now)
+            else:
+                self._file(one, now)
+
+    def add_missing(self) -> None:
+        """Compare what was laid over and is gone, of which nothing need be left to be found."""
+        ignored = Below(path.rstrip("/") for path in self._ignored)
+        for path, image in self._baseline.laid.items():
+            if image.state != ABSENT and path not in ignored:
+                self.add(Found(path, None))
+
+    def difference(self) -> ScratchDifference:
+        """Return what was found, sorted."""
+        return ScratchDifference(
+            dict(sorted(self._files.items())),
+            dict(sorted(self._modes.items())),
+            sorted(self._made),
+            dict(sorted(self._removed.items())),
+            _moves(self._files),
+            frozenset(self._changed & {*self._files, *self._modes, *self._left}),
+            sorted(self._ignored),
+            dict(sorted(self._left.items())),
+        )
+
+    def _directory(self, found: Found, was: int | None, now: int) -> None:
+        path = found.path
+        if was is None:
+            if path not in self._baseline.made:
+                self._made.append(path)
+            self._file(found, None)
+        elif was != now:
+            self._modes[path] = (was, now)
+
+    def _file(self, found: Found, now: os.stat_result | None) -> None:
+        path = found.path
+        if now is not None and not (stat.S_ISREG(now.st_mode) or stat.S_ISLNK(now.st_mode)):
+            self._left[path] = "is neither a file nor a link nor a directory"
+            return
+        try:
+            self._compare(found, now)
+        except TooLarge:
+            self._left[path] = f"has more than {LARGEST // MIB} MiB"
+        except OSError as error:
+            self._left[path] = f"cannot be read: {error.strerror}"
+
+    def _compare(self, found: Found, now: os.stat_result | None) -> None:
+        path = found.path
+        before = self._baseline.image(path)
+        if before.state.kind == "other":
+            before = FileImage(ABSENT)  # a directory, of which there is more to say
+        after = FileImage(ABSENT)
+        if now is not None and found.where is not None:
+            after = self._as_in_project(read_bounded_image(found.where))
+        if before.state == after.state:
+            return
+        if self._is_over_limits(before, after):
+            self._left[path] = f"comes after the {MOST:,} paths or {MOST_BYTES // MIB} MiB of a difference"
+            return
+        if not before.state.holds_same_as(after.state):
+            self._files[path] = (before, after)
+        if before.state.kind == after.state.kind == "file" and before.state.mode != after.state.mode:
+            self._modes[path] = (before.state.mode, after.state.mode)
+        if self._baseline.was_changed(path, existed=found.existed):
+            self._changed.add(path)
+
+    def _is_over_limits(self, before: FileImage, after: FileImage) -> bool:
+        self._size += len(before.data) + len(after.data)
+        return len(self._files) >= MOST or self._size > MOST_BYTES
+
+
+def _lstat(where: Path | None) -> os.stat_result | None:
+    try:
+        return None if where is None else where.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:
+    """Return new and old path of files that went and came with the same content, where only one did."""
+    gone: dict[str, list[str]] = {}
+    came: dict[str, list[str]] = {}
+    for path, (before, after) in files.items():
+        if after.state == ABSENT and before.state.kind == "file" and before.data:
+            gone.setdefault(before.state.digest, []).append(path)
+        elif before.state == ABSENT and after.state.kind == "file" and after.data:
+            came.setdefault(after.state.digest, []).append(path)
+    return {
+        new[0]: old[0]
+        for content, new in came.items()
+        if len(new) == 1 and len(old := gone.get(content, [])) == 1
+    }

@@ -1,0 +1,110 @@
+"""Texts laid over a scratch copy: written without following a link, the modes of files kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.project import open_directory_fd
+from tideate_core.snapshots.entries import NEVER
+from tideate_core.workspace import ABSENT, FileImage, read_image
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TypeAlias
+
+    Content: TypeAlias = bytes | FileImage | None
+    """A file's bytes, whose mode is kept; a whole image; None: it is not there."""
+
+__all__ = ["checked_name", "lay_file"]
+
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MODE: Final = 0o7777
+
+
+def checked_name(name: str) -> tuple[str, ...]:
+    """Return the parts of a path below the root.
+
+    :raises OutsideRoot: it leaves the root, or is in `.git` or `.tideate`.
+    """
+    parts = tuple(name.split("/"))
+    for part in parts:
+        if part in ("", ".", "..") or "\0" in part or part.casefold() in NEVER:
+            raise OutsideRoot(f"{name!r} is not a path that is written in a scratch copy")
+    return parts
+
+
+def lay_file(view: Path, name: str, content: Content, made: set[str]) -> FileImage:
+    """Make a path of a scratch copy hold this; blocking.
+
+    :param view: where this process sees the root of the scratch copy.
+    :param made: is told the directories that had to be made.
+    :returns: what stands there now.
+    :raises OutsideRoot: as of `checked_name`.
+    :raises WorkspaceError: a link or something that is no directory is on its way, or it cannot be written.
+    """
+    *above, last = checked_name(name)
+    try:
+        directory = _open(view, above, made, make=content is not None)
+        if directory is None:
+            return FileImage(ABSENT)
+        try:
+            _replace(directory, last, content)
+            return read_image(last, directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{name} cannot be laid over the scratch copy: {error.strerror}; nothing of it is in the project"
+        ) from error
+
+
+def _open(view: Path, above: list[str], made: set[str], *, make: bool) -> int | None:
+    """Open the directory of a file; None where there is none, and none is to be made."""
+    way = open_directory_fd(view, ())
+    try:
+        for number, part in enumerate(above, start=1):
+            try:
+                inner = os.open(part, _DIRECTORY, dir_fd=way)
+            except FileNotFoundError:
+                if not make:
+                    return None
+                os.mkdir(part, dir_fd=way)
+                made.add("/".join(above[:number]))
+                inner = os.open(part, _DIRECTORY, dir_fd=way)
+            way, outer = inner, way
+            os.close(outer)
+        return os.open(".", _DIRECTORY, dir_fd=way)
+    finally:
+        os.close(way)
+
+
+def _replace(directory: int, name: str, content: Content) -> None:
+    found = read_mode(directory, name)
+    if found is not None:
+        os.unlink(name, dir_fd=directory)
+    if isinstance(content, FileImage):
+        if content.state.kind == "link":
+            os.symlink(os.fsdecode(content.data), name, dir_fd=directory)
+        elif content.state.kind == "file":
+            _write(directory, name, content.data, content.state.mode)
+    elif content is not None:
+        _write(directory, name, content, found if found is not None and stat.S_ISREG(found) else None)
+
+
+def read_mode(directory: int, name: str) -> int | None:
+    """Return the mode of what stands there, None where nothing does."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _write(directory: int, name: str, content: bytes, mode: int | None) -> None:
+    with os.fdopen(os.open(name, _NEW_FILE, 0o666, dir_fd=directory), "wb") as file:
+        file.write(content)
+        if mode is not None:
+            os.fchmod(file.fileno(), mode & _MODE)

@@ -1,0 +1,136 @@
+"""Overlay mounted at a project's own path in a namespace, and why there may be none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import ScratchUnavailable
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["Overlay", "check_overlay"]
+
+HOLDER: Final = str(Path(__file__).with_name("holder.py"))
+_START_WITHIN: Final = 10.0
+"""Seconds."""
+_END_WITHIN: Final = 10.0
+"""Seconds; what is in the namespace has 3 of them."""
+_ATTRIBUTE: Final = "user.tideate"
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
+
+
+class Overlay:
+    """A mounted overlay: a namespace, held by a process that ends with this one.
+
+    :param upper: directory of what was changed.
+    """
+
+    def __init__(self, holder: subprocess.Popen[bytes], upper: Path) -> None:
+        self.upper = upper
+        self._holder = holder
+
+    @classmethod
+    def mount(cls, root: Path, place: Path) -> Self:
+        """Mount an overlay over a directory, for who is in the namespace; blocking, some 30 ms.
+
+        :param root: the directory, real.
+        :param place: an empty directory for what is changed.
+        :raises ScratchUnavailable: this system or these file systems have none; the message says why.
+        :raises OSError: the place cannot be used.
+        """
+        check_overlay(root, place)
+        upper, work = place / "upper", place / "work"
+        for directory in (upper, work):
+            directory.mkdir(mode=0o700)
+        _check_attributes(upper)
+        upper.chmod(root.stat().st_mode & 0o7777)
+        holder = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", HOLDER, *map(str, (root, root, upper, work))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # an interrupt at the terminal is not for it
+        )
+        overlay = cls(holder, upper)
+        try:
+            overlay._await_mount()
+        except BaseException:
+            overlay.close()
+            raise
+        return overlay
+
+    @property
+    def pid(self) -> int:
+        """Of the process that is in the namespace."""
+        return self._holder.pid
+
+    @property
+    def is_mounted(self) -> bool:
+        """The namespace is there."""
+        return self._holder.poll() is None
+
+    def view(self, path: Path) -> Path:
+        """Return where this process sees a path of the namespace."""
+        return Path(f"/proc/{self.pid}/root", path.relative_to("/"))
+
+    def close(self) -> None:
+        """End what is left in the namespace, and the mount with it; blocking."""
+        try:
+            self._holder.communicate(timeout=_END_WITHIN)
+        except subprocess.TimeoutExpired:
+            self._holder.kill()
+            self._holder.communicate()
+
+    def _await_mount(self) -> None:
+        assert self._holder.stdout is not None  # noqa: S101 it was asked for
+        ready, _, _ = select.select([self._holder.stdout], [], [], _START_WITHIN)
+        said = self._holder.stdout.readline().decode() if ready else ""
+        if said.strip() == "mounted":
+            return
+        number, _, doing = said.strip().partition(" ")
+        if not number.isdigit():
+            raise ScratchUnavailable("the process that mounts an overlay does not start")
+        raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))})")
+
+
+def check_overlay(root: Path, place: Path) -> None:
+    """Refuse what an overlay would not be right for; blocking.
+
+    :param place: where the changes would be, or a directory above it.
+    :raises ScratchUnavailable: the message says why.
+    """
+    if sys.platform != "linux":
+        raise ScratchUnavailable("an overlay needs Linux")
+    if place.is_relative_to(root):
+        raise ScratchUnavailable(f"the private state {place} is below {root}")
+    if mounts := _mounts_below(root):
+        raise ScratchUnavailable(f"{mounts[0]} is mounted below {root}, and an overlay would hide it")
+
+
+def _check_attributes(directory: Path) -> None:
+    try:
+        os.setxattr(directory, _ATTRIBUTE, b"1")
+        os.removexattr(directory, _ATTRIBUTE)
+    except OSError as error:
+        if error.errno not in (errno.ENOTSUP, errno.EPERM):
+            raise
+        raise ScratchUnavailable(f"the file system of {directory} has no attributes of users") from error
+
+
+def _mounts_below(root: Path) -> list[str]:
+    prefix = os.fsencode(root).rstrip(b"/") + b"/"
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError as error:
+        raise ScratchUnavailable("/proc is not mounted") from error
+    places = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]) for line in lines)
+    return [os.fsdecode(place) for place in places if place.startswith(prefix)]

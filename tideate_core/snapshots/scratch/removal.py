@@ -1,0 +1,44 @@
+"""Removal of directories whose permissions, depth and names a foreign program chose."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+__all__ = ["remove_tree"]
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a directory with everything in it; no link is followed. Nothing happens where there is none.
+
+    Directories below it are moved to its top, one after the other: so no path gets too long and no
+    recursion too deep.
+
+    :raises OSError: something in it belongs to somebody else, or the file system is read-only.
+    """
+    pending = [place] if os.path.lexists(place) else []
+    while pending:
+        inner = _empty(pending[-1], place)
+        if inner:
+            pending += inner
+        else:
+            pending.pop().rmdir()
+
+
+def _empty(directory: Path, top: Path) -> list[Path]:
+    """Remove the files of a directory and move its directories to the top; returns where they are now."""
+    os.chmod(directory, 0o700)  # noqa: PTH101 of a directory that was found as one
+    moved: list[Path] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # noqa: PTH108 there are many
+                continue
+            target = Path(entry.path)
+            if directory != top:
+                target = top / secrets.token_hex(16)
+                os.chmod(entry.path, 0o700)  # noqa: PTH101 to move it one must be able to write to it
+                os.rename(entry.path, target)  # noqa: PTH104
+            moved.append(target)
+    return moved

@@ -1,0 +1,238 @@
+"""Scratch copies: the project as a run sees it, in which anything may be written without touching it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, Literal
+
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.process import ProcessLimits, entering, run_program
+from tideate_core.project import make_project_state, real_path
+from tideate_core.snapshots.scratch.baseline import Baseline
+from tideate_core.snapshots.scratch.bodies import make_body
+from tideate_core.snapshots.scratch.difference import read_difference
+from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+from tideate_core.snapshots.scratch.laying import checked_name, lay_file
+from tideate_core.snapshots.scratch.places import claim_place, release_place
+from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tideate_core.process import CommandResult, OutputLine
+    from tideate_core.snapshots.scratch.bodies import Body, ScratchKind
+    from tideate_core.snapshots.scratch.difference import ScratchDifference
+    from tideate_core.snapshots.scratch.laying import Content
+    from tideate_core.snapshots.scratch.policy import CopyPolicy
+
+__all__ = ["DIRECTORY", "Scratch", "open_scratch"]
+
+DIRECTORY: Final = "scratch"
+"""Of a project's private state: where its scratch copies are."""
+
+
+_LIMITS: Final = ProcessLimits()
+
+
+class Scratch:
+    """A scratch copy that is open."""
+
+    def __init__(self, body: Body, baseline: Baseline, place: Path, handle: int) -> None:
+        self._body = body
+        self._baseline = baseline
+        self._place = place
+        self._handle = handle
+        self._laying = threading.Lock()
+
+    @property
+    def kind(self) -> ScratchKind:
+        """Its kind: an overlay at the project's own path, or a copy at another one."""
+        return self._body.kind
+
+    @property
+    def root(self) -> Path:
+        """The root as programs in the scratch copy see it; of an overlay the project's own path."""
+        return self._body.root
+
+    @property
+    def view(self) -> Path:
+        """The root as this process sees it, while the scratch copy is open.
+
+        Where a link leads is not to be followed there: a link with an absolute target leads out of it.
+        """
+        return self._body.view
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Words for a person: why it is no overlay, what is linked, what was left out."""
+        return self._body.notices
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = "",
+        environment: Mapping[str, str] | None = None,
+        limits: ProcessLimits = _LIMITS,
+        on_lines: Callable[[Sequence[OutputLine]], None] | None = None,
+        hint: str = "",
+    ) -> CommandResult:
+        """Run a program in the scratch copy, to its end, as `run_program` does.
+
+        :param cwd: directory below the root, with ``/``.
+        :param environment: all of it; None for that of `make_environment()`.
+        :raises ScratchUnavailable: the scratch copy is gone, or has no such directory.
+        :raises InvalidCommand: `argv` is no command.
+        :raises ProgramMissing: there is no such program.
+        :raises ProgramNotExecutable: it is there and cannot be run.
+        """
+        self._check_there()
+        if cwd and not (self.view.joinpath(*checked_name(cwd))).is_dir():
+            raise ScratchUnavailable(f"the scratch copy has no directory {cwd}")
+        result = await run_program(
+            argv,
+            cwd=self.root / cwd,
+            environment=environment,
+            limits=limits,
+            on_lines=on_lines,
+            hint=hint,
+            namespace=self._body.namespace,
+        )
+        self._check_there()
+        return result
+
+    def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
+        """Return the command with which another part of tideate starts a program in the scratch copy.
+
+        Of a copy the caller has to set the working directory, too: it is `root` and `cwd`. When the scratch
+        copy is closed, or its owner killed, what is left in an overlay is ended.
+
+        :param cwd: directory below the root, with ``/``.
+        """
+        if self._body.namespace is None:
+            return list(argv)
+        return entering(self._body.namespace, self.root / cwd, argv)
+
+    async def lay_over(self, files: Mapping[str, Content]) -> None:
+        """Make paths hold other contents, as later edits of a run do; they are no part of the difference.
+
+        :param files: by path below the root: bytes, which keep the mode of what stands there; an image; or
+            None, which deletes.
+        :raises OutsideRoot: a path leaves the root, or is in `.git` or `.tideate`; nothing was written.
+        :raises WorkspaceError: one cannot be written; others may have been.
+        """
+        self._check_there()
+        for name in files:
+            checked_name(name)
+        await run_uncancelled(asyncio.to_thread(self._lay, dict(files)))
+
+    async def difference(self) -> ScratchDifference:
+        """Return what was changed since it was opened, what was laid over it left out.
+
+        What is written in `.git` and `.tideate`, in caches and to what git ignores stays in the scratch copy
+        and goes with it; the difference names it under `ignored`.
+
+        :raises ScratchUnavailable: the scratch copy is gone.
+        :raises OSError: it cannot be read.
+        """
+        self._check_there()
+        return await asyncio.to_thread(self._difference)
+
+    async def close(self) -> str | None:
+        """End what still runs in it and remove it; returns why something could not be removed."""
+        return await run_uncancelled(asyncio.to_thread(self._close))
+
+    def _check_there(self) -> None:
+        if not self._body.is_there:
+            raise ScratchUnavailable("the scratch copy is gone; make another one")
+
+    def _lay(self, files: Mapping[str, Content]) -> None:
+        with self._laying:
+            for name, content in files.items():
+                self._baseline.laid[name] = lay_file(self.view, name, content, self._baseline.made)
+
+    def _difference(self) -> ScratchDifference:
+        with self._laying, IgnoredNames(self._baseline.root, self.view) as names:
+            body = self._body
+            return read_difference(body.changes(names), self._baseline, names, body.as_in_project)
+
+    def _close(self) -> str | None:
+        self._body.close()
+        try:
+            release_place(self._place, self._handle)
+        except OSError as error:
+            return f"{self._place} cannot be removed: {error.strerror}"
+        return None
+
+
+@asynccontextmanager
+async def open_scratch(
+    root: Path,
+    private: Path | None = None,
+    files: Mapping[str, Content] | None = None,
+    *,
+    kind: Literal["auto", "overlay", "copy"] = "auto",
+    policy: CopyPolicy | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> AsyncIterator[Scratch]:
+    """Have a scratch copy of a project, which is gone when the block is left.
+
+    What owners that were killed left is removed first. It is no sandbox: a program in it can write
+    everywhere else that the person can.
+
+    :param root: of the project.
+    :param private: directory of its scratch copies, outside of it; None for the one in its private state.
+    :param files: laid over it, as by `Scratch.lay_over`: staged edits and unsaved buffers.
+    :param kind: `auto` is an overlay where there can be one.
+    :param policy: what a copy does with large directories; None for links and omissions only where copies
+        do not share their blocks.
+    :param notice: is told what a person should know, see `Scratch.notices`.
+    :raises ScratchUnavailable: it cannot be made.
+    :raises StateError: the private state cannot be used.
+    :raises WorkspaceError: as of `Scratch.lay_over`.
+    """
+    project = real_path(root)
+    for name in files or ():
+        checked_name(name)
+    stop = threading.Event()
+    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, policy, stop))
+    if await wait_uncancelled(opening, stop.set):
+        if opening.exception() is None:
+            await opening.result().close()
+        raise asyncio.CancelledError
+    scratch = opening.result()
+    tell = notice or (lambda _: None)
+    try:
+        for words in scratch.notices:
+            tell(words)
+        if files:
+            await scratch.lay_over(files)
+        yield scratch
+    finally:
+        if (left := await scratch.close()) is not None:
+            tell(left)
+
+
+def _open(
+    project: Path,
+    private: Path | None,
+    kind: Literal["auto", "overlay", "copy"],
+    policy: CopyPolicy | None,
+    stop: threading.Event,
+) -> Scratch:
+    baseline = Baseline(project)
+    try:
+        place, handle = claim_place(make_project_state(project) / DIRECTORY if private is None else private)
+    except OSError as error:
+        raise ScratchUnavailable(f"no scratch copy can be made: {error}") from error
+    try:
+        return Scratch(make_body(project, place, kind, policy, stop), baseline, place, handle)
+    except OSError as error:
+        release_place(place, handle)
+        raise ScratchUnavailable(f"no scratch copy can be made in {place}: {error}") from error
+    except BaseException:
+        release_place(place, handle)
+        raise

@@ -1,0 +1,77 @@
+"""Probe for the kind of scratch copy that this machine has, and why it is not the other one."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.project import project_state, real_path
+from tideate_core.snapshots.scratch.cloning import shares_blocks
+from tideate_core.snapshots.scratch.overlay import Overlay
+from tideate_core.snapshots.scratch.removal import remove_tree
+
+if TYPE_CHECKING:
+    from tideate_core.snapshots.scratch.bodies import ScratchKind
+
+__all__ = ["ScratchSupport", "scratch_support"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchSupport:
+    """The kind that `auto` is here."""
+
+    kind: ScratchKind
+    reason: str
+    """Why it is no overlay; empty if it is one."""
+    shares_blocks: bool = False
+    """A copy takes neither time nor space for what is not changed."""
+
+    @property
+    def words(self) -> str:
+        """Words for a person."""
+        if self.kind == "overlay":
+            return "an overlay at the project's own path: no copy, any size"
+        how = "that shares its blocks" if self.shares_blocks else "with links to installed dependencies"
+        return f"a real copy {how}, not an overlay: {self.reason}"
+
+
+def scratch_support(root: Path | None) -> ScratchSupport:
+    """Try an overlay; blocking, some 50 ms. Nothing of it stays.
+
+    :param root: of a project; None tries it with an empty directory.
+    :raises ConfigError: it cannot be told where private state is.
+    """
+    place = _existing(project_state(root))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".tideate-scratch-", dir=place))
+    except OSError as error:
+        return ScratchSupport("copy", f"nothing can be written in {place} ({error.strerror})")
+    try:
+        return _try(folder / "root" if root is None else real_path(root), folder)
+    finally:
+        remove_tree(folder)
+
+
+def _try(root: Path, folder: Path) -> ScratchSupport:
+    (folder / "root").mkdir()
+    (folder / "changes").mkdir()
+    try:
+        Overlay.mount(root, folder / "changes").close()
+    except (ScratchUnavailable, OSError) as error:
+        return ScratchSupport("copy", str(error), _shares_blocks(root, folder))
+    return ScratchSupport("overlay", "")
+
+
+def _shares_blocks(root: Path, folder: Path) -> bool:
+    try:
+        return shares_blocks(root, folder)
+    except OSError:
+        return False
+
+
+def _existing(path: Path) -> Path:
+    """Return the innermost directory of a path that is there."""
+    return next(one for one in (path, *path.parents) if one.is_dir())
