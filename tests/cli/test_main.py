@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.model_server import ModelServer
 from tideate_core import __version__
+from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
     from typing import Any
@@ -78,6 +79,12 @@ def test_the_doctor_finds_a_healthy_installation(shell: Shell, answering: ModelS
     assert done.returncode == 0, done.stdout
     assert "✓ adapter fake" in done.stdout
     assert "✓ packages" in done.stdout
+
+
+def test_the_doctor_says_what_scratch_copies_are_here(shell: Shell, answering: ModelServer) -> None:
+    found = scratch_support(shell.project)
+    check = checks_of(shell.run("doctor", "--json"))["scratch copies"]
+    assert (check["ok"], check["needed"], check["message"]) == (True, False, found.words)
 
 
 def test_the_doctor_finds_an_unreachable_adapter(shell: Shell, server: ModelServer) -> None:

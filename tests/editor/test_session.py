@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.editor.session import Session
+from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,13 @@ async def test_a_request_that_is_called_off_at_once_is_answered(session: Session
     session.take({"id": "q2", "method": "cancel_ask", "params": {"id": "q1"}})
     (reply,) = await posted.of("reply", 1)
     assert reply == {"type": "reply", "id": "q1", "result": {"ok": False, "cancelled": True}}
+
+
+async def test_the_health_says_what_scratch_copies_are_here(session: Session, posted: Posted) -> None:
+    session.take({"id": "q1", "method": "health", "params": {}})
+    (reply,) = await posted.of("reply", 1)
+    checks = {check["name"]: check for check in reply["result"]["checks"]}
+    assert checks["scratch copies"]["message"] == scratch_support(None).words
 
 
 async def test_an_unknown_request_is_an_error(session: Session, posted: Posted) -> None:

@@ -23,6 +23,7 @@ from tideate_core.app import (
 from tideate_core.engine import RunRequest, WorkflowRunner, nothing_changed_error
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
+from tideate_core.snapshots import scratch_support
 from tideate_core.store import Reader
 from tideate_core.workspace import Workspace
 
@@ -250,7 +251,9 @@ class Projects:
         version = ".".join(str(part) for part in sys.version_info[:3])
         checks = [{"name": "python", "ok": True, "message": f"Python {version} ({sys.executable})"}]
         try:
-            project = self._project(find_root(self._cwd) or self._cwd)
+            root = find_root(self._cwd)
+            project = self._project(root or self._cwd)
+            scratch = await asyncio.to_thread(scratch_support, root)
         except ConfigError as error:
             return [*checks, {"name": "config", "ok": False, "message": str(error)}]
         loaded = project.loaded
@@ -259,6 +262,7 @@ class Projects:
         checks += [{"name": "trust", "ok": False, "message": notice} for notice in loaded.notices] or [
             {"name": "trust", "ok": True, "message": "no configuration of this project waits for trust"}
         ]
+        checks.append({"name": "scratch copies", "ok": True, "message": scratch.words})
         notices = self.catalog().notices
         checks += [{"name": "workflows", "ok": False, "message": notice} for notice in notices]
         try:

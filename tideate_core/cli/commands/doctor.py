@@ -164,6 +164,7 @@ def _project(root: str | None) -> Iterator[Check]:
     yield from _workflows(found)
     yield from _configuration(found)
     yield from _private_state(found)
+    yield from _scratch_copies(found)
 
 
 def _configuration(found: Path | None) -> Iterator[Check]:
@@ -196,6 +197,16 @@ def _private_state(root: Path | None) -> Iterator[Check]:
     if root is not None and (left := earlier_state(root)):
         words = f"{root / '.tideate'} has {', '.join(left)} of an earlier version; it is not read"
         yield Check("state", False, words, needed=False)
+
+
+def _scratch_copies(root: Path | None) -> Iterator[Check]:
+    """Say how checks and agents are kept off the project's files, and why not in the faster way."""
+    from tideate_core.snapshots import scratch_support
+
+    try:
+        yield Check("scratch copies", True, scratch_support(root).words, needed=False)
+    except (TideateError, OSError) as error:
+        yield Check("scratch copies", False, str(error), needed=False)
 
 
 def _trust(root: Path) -> Iterator[Check]:

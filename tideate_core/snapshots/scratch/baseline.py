@@ -80,8 +80,8 @@ class Baseline:
     def _names(self, path: str) -> list[str]:
         try:
             return os.listdir(self.root / path)  # noqa: PTH208 the names are wanted
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return []  # what cannot be read could not be deleted either
 
     def _stat(self, path: str) -> os.stat_result | None:
         try:

@@ -37,7 +37,14 @@ class _Walk:
     def found(self) -> Iterator[Found]:
         pending = [""]
         while pending:
-            for path, entry in self._entries(pending.pop()):
+            directory = pending.pop()
+            try:
+                entries = list(self._entries(directory))
+            except PermissionError as error:
+                self._missing = {path for path in self._missing if not path.startswith(f"{directory}/")}
+                yield Found(directory or ".", None, problem=f"cannot be read: {error.strerror}")
+                continue
+            for path, entry in entries:
                 is_directory = entry.is_dir(follow_symlinks=False)
                 if is_directory and self._names.has(path, directory=True):
                     changed = self._has_changes(path, entry)
@@ -67,7 +74,12 @@ class _Walk:
         changed = self._differs(directory, entry)
         pending = [directory]
         while pending:
-            for path, inner in self._entries(pending.pop()):
+            try:
+                entries = list(self._entries(pending.pop()))
+            except PermissionError:
+                changed = True  # it was read when it was copied
+                continue
+            for path, inner in entries:
                 changed = self._differs(path, inner) or changed
                 pending += [path] if inner.is_dir(follow_symlinks=False) else []
         gone = {path for path in self._missing if path.startswith(f"{directory}/")}

@@ -91,6 +91,8 @@ class Found:
     """Where it can be read; None: it is not there any more."""
     existed: bool = False
     """The scratch copy proves that something stood there as it began."""
+    problem: str = ""
+    """Why nothing can be said of it and of what is in it."""
 
 
 def read_difference(
@@ -134,6 +136,9 @@ class _Comparison:
         pending = deque([found])
         while pending:
             one = pending.popleft()
+            if one.problem:
+                self._left[one.path] = one.problem
+                continue
             if one.path in self._done:
                 continue
             self._done.add(one.path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import sys
@@ -92,6 +93,10 @@ def _unshare() -> None:
     os.close(theirs)
     _, status = os.waitpid(child, 0)
     if status:
+        if not uid:
+            raise OSError(
+                errno.EPERM, "the superuser's files belong to anybody, who would be nobody in there"
+            )
         _write("/proc/self/setgroups", b"deny")
         _write("/proc/self/uid_map", b"%d %d 1" % (uid, uid))
         _write("/proc/self/gid_map", b"%d %d 1" % (gid, gid))

@@ -114,6 +114,8 @@ def check_overlay(root: Path, place: Path) -> None:
         raise ScratchUnavailable(f"the private state {place} is below {root}")
     if mounts := _mounts_below(root):
         raise ScratchUnavailable(f"{mounts[0]} is mounted below {root}, and an overlay would hide it")
+    if os.geteuid() and (path := _in_another_group(root)):
+        raise ScratchUnavailable(f"{path} is in another group than yours, and could not be written in there")
 
 
 def _check_attributes(directory: Path) -> None:
@@ -124,6 +126,20 @@ def _check_attributes(directory: Path) -> None:
         if error.errno not in (errno.ENOTSUP, errno.EPERM):
             raise
         raise ScratchUnavailable(f"the file system of {directory} has no attributes of users") from error
+
+
+def _in_another_group(root: Path) -> str | None:
+    """Return a path at the top of a project that the person may write by a further group only.
+
+    In a user namespace an ordinary person has one group.
+    """
+    others = set(os.getgroups()) - {os.getegid()}
+    with os.scandir(root) as entries:
+        found = [
+            (str(root), root.stat()),
+            *((entry.path, entry.stat(follow_symlinks=False)) for entry in entries),
+        ]
+    return next((path for path, status in found if status.st_gid in others), None)
 
 
 def _mounts_below(root: Path) -> list[str]:

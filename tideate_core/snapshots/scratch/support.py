@@ -44,7 +44,7 @@ def scratch_support(root: Path | None) -> ScratchSupport:
     :param root: of a project; None tries it with an empty directory.
     :raises ConfigError: it cannot be told where private state is.
     """
-    place = _existing(project_state(root))
+    place = _beside(project_state(root))
     try:
         folder = Path(tempfile.mkdtemp(prefix=".tideate-scratch-", dir=place))
     except OSError as error:
@@ -72,6 +72,8 @@ def _shares_blocks(root: Path, folder: Path) -> bool:
         return False
 
 
-def _existing(path: Path) -> Path:
-    """Return the innermost directory of a path that is there."""
-    return next(one for one in (path, *path.parents) if one.is_dir())
+def _beside(path: Path) -> Path:
+    """Return a directory in the file system of a path that may not exist: the temporary one, if it is."""
+    existing = next(one for one in (path, *path.parents) if one.is_dir())
+    temporary = Path(tempfile.gettempdir())
+    return temporary if temporary.stat().st_dev == existing.stat().st_dev else existing

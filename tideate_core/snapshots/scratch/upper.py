@@ -26,7 +26,7 @@ def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[
     """Yield the paths that may differ from what is below, outer ones first; blocking.
 
     :param names: directories of these are named and not entered.
-    :raises OSError: the upper directory cannot be read.
+    :raises OSError: a directory cannot be read.
     """
     pending = [("", False)]
     while pending:
@@ -34,7 +34,12 @@ def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[
         here = upper / directory
         hides = hides or _has(here, OPAQUE, b"y")
         seen: set[str] = set()
-        for entry in sorted(os.scandir(here), key=lambda entry: entry.name):
+        try:
+            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        except PermissionError as error:
+            yield Found(directory or ".", here, problem=f"cannot be read: {error.strerror}")
+            continue
+        for entry in entries:
             seen.add(entry.name)
             path = f"{directory}/{entry.name}" if directory else entry.name
             found = _found(path, Path(entry.path), entry.stat(follow_symlinks=False))
