@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -12,14 +11,16 @@ from tideate_core.project import private_within
 from tideate_core.snapshots.scratch.cloning import shares_blocks
 from tideate_core.snapshots.scratch.copied_changes import changed_in_copy
 from tideate_core.snapshots.scratch.copying import copy_project
+from tideate_core.snapshots.scratch.foreign_paths import editable_sources
 from tideate_core.snapshots.scratch.overlay import Overlay
 from tideate_core.snapshots.scratch.policy import CopyPolicy
+from tideate_core.snapshots.scratch.removal import remove_tree
 from tideate_core.snapshots.scratch.upper import changed_in_upper
 from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tideate_core.snapshots.scratch.copying import Copied
     from tideate_core.snapshots.scratch.difference import Found
@@ -47,6 +48,8 @@ class Body(Protocol):
     def is_there(self) -> bool: ...
 
     def changes(self, names: IgnoredNames) -> Iterator[Found]: ...
+
+    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]: ...
 
     def as_in_project(self, image: FileImage) -> FileImage: ...
 
@@ -76,17 +79,12 @@ def make_body(
             if kind == "overlay":
                 raise
             reason = str(error)
-            _remove_empty(place)
+            for directory in place.iterdir():
+                remove_tree(directory)
     if policy is None:
         policy = CopyPolicy.sharing() if shares_blocks(root, place) else CopyPolicy()
     copied = copy_project(root, place / "tree", policy, without=private_within(root), stop=stop)
     return CopyBody(root, place / "tree", copied, reason)
-
-
-def _remove_empty(place: Path) -> None:
-    for name in ("upper", "work"):
-        with suppress(OSError):
-            (place / name).rmdir()
 
 
 class OverlayBody:
@@ -98,7 +96,7 @@ class OverlayBody:
         self.root = root
         self.view = overlay.view(root)
         self.namespace: int | None = overlay.pid
-        self.notices = _outside_git(root)
+        self.notices: tuple[str, ...] = ()
         self._overlay = overlay
 
     @property
@@ -107,6 +105,10 @@ class OverlayBody:
 
     def changes(self, names: IgnoredNames) -> Iterator[Found]:
         return changed_in_upper(self._overlay.upper, self.root, names)
+
+    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        # the project's own directory is a mount: git looks for a repository around it all the same
+        return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 
     def as_in_project(self, image: FileImage) -> FileImage:
         return image
@@ -138,6 +140,19 @@ class CopyBody:
     def changes(self, names: IgnoredNames) -> Iterator[Found]:
         return changed_in_copy(self.root, self._copied, names)
 
+    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return an environment in which programs do not find their way back into the project.
+
+        Python imports what is installed as editable from the copy, and git looks for no repository above it.
+        """
+        sources = [self.root / path.relative_to(self._project) for path in editable_sources(self._project)]
+        ceilings = [str(self.root.parent), environment.get("GIT_CEILING_DIRECTORIES", "")]
+        known = {**environment, "GIT_CEILING_DIRECTORIES": os.pathsep.join(filter(None, ceilings))}
+        if sources:
+            paths = [*map(str, sources), environment.get("PYTHONPATH", "")]
+            known["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        return known
+
     def as_in_project(self, image: FileImage) -> FileImage:
         """Return a link into the copy as one into the project."""
         if image.state.kind != "link":
@@ -149,9 +164,3 @@ class CopyBody:
 
     def close(self) -> None:
         """A copy is only files."""
-
-
-def _outside_git(root: Path) -> tuple[str, ...]:
-    if (root / ".git").is_file():
-        return ("the git repository is outside of the project: what a program commits is committed for real",)
-    return ()

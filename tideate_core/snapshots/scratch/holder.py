@@ -1,6 +1,6 @@
-"""Hold a mounted overlay: ``python -I -S holder.py PLACE LOWER UPPER WORK``.
+"""Hold mounted overlays: ``python -I -S holder.py (PLACE LOWER UPPER WORK)…``.
 
-Makes a user and a mount namespace of its own, in which the overlay stands at the place, says `mounted` and
+Makes a user and a mount namespace of its own, in which each overlay stands at its place, says `mounted` and
 waits for the end of its standard input, which is that of the process that started it. Then it ends what is
 left in the namespace: the mount is gone with the last process in there. The person is the same in there.
 What fails is said as `ERRNO WHAT`.
@@ -38,12 +38,13 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Mount, say so, and wait."""
-    place, *layers = sys.argv[1:]
     doing = "user namespaces are not available here"
     try:
         _unshare()
         doing = "an overlay cannot be mounted here"
-        _mount(place, layers)
+        _check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+        for first in range(1, len(sys.argv), 4):
+            _mount(sys.argv[first], sys.argv[first + 1 : first + 4])
     except OSError as error:
         _say(f"{error.errno} {doing}")
         return
@@ -112,7 +113,6 @@ def _map_everybody(process: int) -> int:
 
 
 def _mount(place: str, layers: Sequence[str]) -> None:
-    _check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
     # by descriptor: a path may have characters that end an option
     opened = [os.open(layer, os.O_PATH | os.O_DIRECTORY) for layer in layers]
     lower, upper, work = (f"/proc/self/fd/{descriptor}" for descriptor in opened)

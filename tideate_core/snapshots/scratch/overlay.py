@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
+from tideate_core.snapshots.scratch.foreign_paths import outside_git
 
 if TYPE_CHECKING:
     from typing import Self
@@ -39,21 +40,25 @@ class Overlay:
 
     @classmethod
     def mount(cls, root: Path, place: Path) -> Self:
-        """Mount an overlay over a directory, for who is in the namespace; blocking, some 30 ms.
+        """Mount an overlay over a project, for who is in the namespace; blocking, some 30 ms.
 
-        :param root: the directory, real.
+        A git directory elsewhere, as of a worktree, has one, too: nothing is committed for real.
+
+        :param root: of the project, real.
         :param place: an empty directory for what is changed.
         :raises ScratchUnavailable: this system or these file systems have none; the message says why.
         :raises OSError: the place cannot be used.
         """
         check_overlay(root, place)
-        upper, work = place / "upper", place / "work"
-        for directory in (upper, work):
-            directory.mkdir(mode=0o700)
+        upper, *_ = layers = _make_layers(root, place)
         _check_attributes(upper)
-        upper.chmod(root.stat().st_mode & 0o7777)
+        arguments = [root, root, *layers]
+        if (git := outside_git(root)) is not None:
+            check_overlay(git, place)
+            (place / "git").mkdir(mode=0o700)
+            arguments += [git, git, *_make_layers(git, place / "git")]
         holder = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", HOLDER, *map(str, (root, root, upper, work))],
+            [sys.executable, "-I", "-S", HOLDER, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -100,6 +105,15 @@ class Overlay:
         if not number.isdigit():
             raise ScratchUnavailable("the process that mounts an overlay does not start")
         raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))})")
+
+
+def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
+    """Make the upper and the working directory of an overlay."""
+    upper, work = place / "upper", place / "work"
+    for directory in (upper, work):
+        directory.mkdir(mode=0o700)
+    upper.chmod(lower.stat().st_mode & 0o7777)
+    return upper, work
 
 
 def check_overlay(root: Path, place: Path) -> None:

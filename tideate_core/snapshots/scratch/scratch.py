@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.process import ProcessLimits, entering, run_program
+from tideate_core.process import ProcessLimits, entering, make_environment, run_program
 from tideate_core.project import make_project_state, real_path
 from tideate_core.snapshots.scratch.baseline import Baseline
 from tideate_core.snapshots.scratch.bodies import make_body
@@ -95,7 +95,7 @@ class Scratch:
         result = await run_program(
             argv,
             cwd=self.root / cwd,
-            environment=environment,
+            environment=await asyncio.to_thread(self.environment, environment),
             limits=limits,
             on_lines=on_lines,
             hint=hint,
@@ -103,6 +103,14 @@ class Scratch:
         )
         self._check_there()
         return result
+
+    def environment(self, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """Return the environment for a program that is started by `command`; blocking, reads files.
+
+        :param environment: all of it, None for that of `make_environment()`. Variables are added by which
+            git finds the right repository, and in a copy Python the right packages.
+        """
+        return self._body.environment(make_environment() if environment is None else environment)
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
         """Return the command with which another part of tideate starts a program in the scratch copy.

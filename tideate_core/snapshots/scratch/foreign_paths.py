@@ -1,0 +1,87 @@
+"""Paths that lead out of a scratch copy: of editable installations, of a git directory elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.process import VIRTUAL_ENVIRONMENTS
+from tideate_core.util.regular_files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["editable_sources", "outside_git"]
+
+_LARGEST: Final = 256 * 1024
+"""Bytes of a file that is read for it."""
+_MAPPING: Final = re.compile(r"^MAPPING\b[^=\n]*= *(\{[^\n]*\})", re.MULTILINE)
+"""Of setuptools' finders, from a package's name to its directory."""
+
+
+def editable_sources(root: Path) -> list[Path]:
+    """Return the directories of a project from which its virtual environment imports packages; blocking.
+
+    In a copy they have to be named before that, else its tests would test the project itself.
+    """
+    found: dict[Path, None] = {}
+    for name in VIRTUAL_ENVIRONMENTS:
+        for packages in sorted((root / name / "lib").glob("python3*/site-packages")):
+            for path in (*_named_in_pth(packages), *_named_in_finders(packages)):
+                if path.is_relative_to(root) and not path.is_relative_to(root / name):
+                    found[path] = None
+    return list(found)
+
+
+def _named_in_pth(packages: Path) -> Iterator[Path]:
+    for file in sorted(packages.glob("*.pth")):
+        for line in _text(file).splitlines():
+            if line.startswith("/"):
+                yield Path(line.rstrip())
+
+
+def _named_in_finders(packages: Path) -> Iterator[Path]:
+    for file in sorted(packages.glob("__editable__*_finder.py")):
+        if (found := _MAPPING.search(_text(file))) is not None:
+            try:
+                mapping = ast.literal_eval(found[1])
+            except (ValueError, SyntaxError):
+                continue  # another version's
+            if isinstance(mapping, dict):
+                yield from (Path(path).parent for path in mapping.values() if isinstance(path, str))
+
+
+def outside_git(root: Path) -> Path | None:
+    """Return the git directory of a project whose own has none; blocking.
+
+    It is one of a directory above, or the one that `.git` names in a worktree or submodule.
+
+    :returns: the one that all worktrees share; None where `.git` is a directory, or leads to none.
+    """
+    try:
+        common = _common_directory(root)
+        is_git = (common / "HEAD").is_file() and (common / "objects").is_dir()
+    except PermissionError:
+        return None
+    apart = not common.is_relative_to(root) and not root.is_relative_to(common)
+    return common if is_git and apart else None
+
+
+def _common_directory(root: Path) -> Path:
+    """Return the git directory that is named for a project, whatever it is."""
+    place = next((above for above in (root, *root.parents) if (above / ".git").exists()), root)
+    named = _text(place / ".git").partition("gitdir:")[2].strip() or ".git"
+    own = _real(place / named)
+    return _real(own / (_text(own / "commondir").strip() or "."))
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links, also of those that lead nowhere or in circles."""
+    return Path(os.path.realpath(path))
+
+
+def _text(path: Path) -> str:
+    return (read_bounded(path, _LARGEST) or b"").decode(errors="replace").replace("\0", "")
