@@ -25,6 +25,12 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.mentions.definitions import (
+        Definition as Definition,
+        code_language as code_language,
+        definitions_in as definitions_in,
+        places_of_name as places_of_name,
+    )
     from tideate_core.mentions.extraction import BUILT_IN as BUILT_IN, extract as extract
     from tideate_core.mentions.items import (
         ContextItem as ContextItem,
@@ -57,12 +63,14 @@ if TYPE_CHECKING:
         find_skills as find_skills,
         read_skill as read_skill,
     )
-    from tideate_core.mentions.symbols import outline as outline
+    from tideate_core.mentions.symbol_index import Place as Place, SymbolIndex as SymbolIndex
+    from tideate_core.mentions.symbols import can_outline as can_outline, outline as outline
     from tideate_core.mentions.tree import draw_tree as draw_tree
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
+            "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
@@ -70,7 +78,8 @@ else:
             "rules_text": "SentRules fit_rules format_rules",
             "secrets": "HardLinks secret_in secret_lines secret_name",
             "skills": "Skill describe_skills find_skills read_skill",
-            "symbols": "outline",
+            "symbol_index": "Place SymbolIndex",
+            "symbols": "can_outline outline",
             "tree": "draw_tree",
         },
     )

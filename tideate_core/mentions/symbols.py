@@ -8,9 +8,9 @@ from tideate_core.util.markdown import read_markdown
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["LARGEST", "can_outline", "outline"]
+__all__ = ["LARGEST", "PARSED", "can_outline", "defining_nodes", "outline", "parse"]
 
 LARGEST: Final = 1_000_000
 """Characters of a text that is parsed; a longer one is made by a program."""
@@ -46,6 +46,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "typescript": _TYPED,
 }
 """By our name of the language, which is ast-grep's too: the kinds of tree-sitter's nodes that define."""
+PARSED: Final = frozenset(_KINDS)
+"""The languages that are parsed."""
 _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
 """Of these, those that may as well only name a type; a body makes it a definition."""
 
@@ -68,21 +70,34 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
         return [_line(one.start + 1, one.level - 1, one.title) for one in read_markdown(text).headings]
     if language not in _KINDS:
         return []
+    lines = text.split("\n")
+    found = [
+        _line(node.range().start.line + 1, depth, lines[node.range().start.line].strip())
+        for node, depth in defining_nodes(parse(text, language), language)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def parse(text: str, language: str) -> Any:
+    """Return the root node of a text in a language of `PARSED`."""
     # 45 MB of grammars: loaded where they are needed
     from ast_grep_py import SgRoot
 
+    return SgRoot(text, language).root()
+
+
+def defining_nodes(root: Any, language: str) -> Iterator[tuple[Any, int]]:
+    """Yield the nodes that define classes, functions and the like, in order, and how many are around each."""
     kinds: Any = [{"kind": kind} for kind in _KINDS[language].split()]
-    lines = text.split("\n")
-    found, around = [], list[int]()
-    for node in sorted(SgRoot(text, language).root().find_all(any=kinds), key=_place):
+    around = list[int]()
+    for node in sorted(root.find_all(any=kinds), key=_place):
         start, end = node.range().start, node.range().end
         if node.kind() in _WITH_BODY and node.field("body") is None:
             continue
         while around and around[-1] <= start.index:
             around.pop()
-        found.append(_line(start.line + 1, len(around), lines[start.line].strip()))
+        yield node, len(around)
         around.append(end.index)
-    return list(dict.fromkeys(found))
 
 
 def _place(node: Any) -> tuple[int, int]:

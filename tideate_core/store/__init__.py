@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
     from tideate_core.store.schema import is_own_database as is_own_database
     from tideate_core.store.store import Store as Store
+    from tideate_core.store.symbols import IndexedFile as IndexedFile, SymbolStore as SymbolStore
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -58,5 +59,6 @@ else:
             "retention": "Pruned Retention",
             "schema": "is_own_database",
             "store": "Store",
+            "symbols": "IndexedFile SymbolStore",
         },
     )

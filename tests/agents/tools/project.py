@@ -33,7 +33,7 @@ class Project:
         self.step = StageStep(root, **step)
         self.staged = StagedFiles()
 
-    async def call(self, name: str, **arguments: Any) -> str:
+    async def call(self, name: str, /, **arguments: Any) -> str:
         """Call a tool with a model's arguments."""
         (tool,) = tools_named([name], editor=True)
         context = ToolContext(self.step, self.staged)  # type: ignore[arg-type]

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
 from tideate_core.agents.tools.globs import glob_filter
-from tideate_core.agents.tools.project_paths import project_files, project_root
+from tideate_core.agents.tools.project_paths import project_root
 from tideate_core.agents.tools.results import LONGEST
 from tideate_core.agents.tools.search_programs import Found, Query, find_lines
+from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
-    from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.agents.tools.tool import ToolContext
 
 __all__ = ["TOOLS"]
 
-LONGEST_LINE: Final = 300
-"""Characters of a line that is shown."""
-HIDDEN_LINE: Final = "[a line that seems to hold a secret]"
 NAMED: Final = 20
 """Files that were left out which are named."""
 
@@ -43,50 +39,22 @@ class Search(Arguments):
 async def search(context: ToolContext, arguments: Search) -> str:
     """Return the lines in which a pattern is found, by file."""
     root = project_root(context)
-    names = await project_files(context)
-    if arguments.glob:
-        names = list(filter(glob_filter(arguments.glob), names))
-        if not names:
-            return f"no file fits the glob {arguments.glob}"
-    shown, secrets = await asyncio.to_thread(_without_secrets, context.staged, names)
-    texts = await _own_texts(context, shown)
+    texts = await ShownTexts.open(context, *([glob_filter(arguments.glob)] if arguments.glob else []))
+    if not texts.names and not texts.secrets:
+        return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case)
-    found = await find_lines(root, shown, texts, query)
-    page = _Page(context, arguments, texts)
+    found = await find_lines(root, texts.names, texts.own, query)
+    page = _Page(texts, arguments)
     await page.add(found)
-    return page.text(found, secrets, len(shown))
-
-
-def _without_secrets(staged: StagedFiles, names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the files to search, and those that hold secrets by their name and were not agreed to."""
-    from tideate_core.mentions import secret_name
-
-    secrets = [name for name in names if secret_name(name) and not staged.knows(name)]
-    left_out = frozenset(secrets)
-    return [name for name in names if name not in left_out], secrets
-
-
-async def _own_texts(context: ToolContext, names: list[str]) -> dict[str, str]:
-    """Return the texts that are not as on disk: staged ones, and those that the editor has not saved."""
-    workspace, wanted = context.step.workspace, frozenset(names)
-    texts = {path: text for path, text in context.staged.changed_texts().items() if text is not None}
-    for path in await workspace.unsaved_files():
-        if path not in texts:
-            texts[path] = (await workspace.read(path)).text
-    return {path: text for path, text in texts.items() if path in wanted}
+    return page.text(found)
 
 
 class _Page:
     """The lines of a result, as many as there is room for."""
 
-    def __init__(self, context: ToolContext, arguments: Search, texts: dict[str, str]) -> None:
-        from tideate_core.mentions import HardLinks
-
-        self._workspace = context.step.workspace
-        self._staged = context.staged
-        self._arguments = arguments
+    def __init__(self, texts: ShownTexts, arguments: Search) -> None:
         self._texts = texts
-        self._links = HardLinks(self._workspace.root)
+        self._arguments = arguments
         self._lines: list[str] = []
         self._shown = 0
         self._hidden: list[str] = []
@@ -98,24 +66,11 @@ class _Page:
             if self._is_full():
                 break
             try:
-                text, secret = await self._read(name)
+                text, secret = await self._texts.read(name)
             except WorkspaceError as error:
                 self._hidden.append(f"{name} ({error})")
                 continue
             self._add_file(name, text.split("\n"), secret, found.lines[name])
-
-    async def _read(self, name: str) -> tuple[str, frozenset[int]]:
-        """Return a text, and the numbers of its lines that are not shown."""
-        from tideate_core.mentions import secret_lines
-
-        text = self._texts.get(name)
-        if text is None:
-            text = (await self._workspace.read(name)).text
-        if self._staged.knows(name):
-            return text, frozenset()
-        if why := await asyncio.to_thread(self._links.reason, self._workspace.resolve(name)):
-            raise WorkspaceError(why)
-        return text, await asyncio.to_thread(secret_lines, text)
 
     def _is_full(self) -> bool:
         return self._shown >= self._arguments.limit or self._size > LONGEST
@@ -132,7 +87,7 @@ class _Page:
             for at in range(first, min(number + around, len(lines)) + 1):
                 if at > number and at in places:
                     break  # comes as a match of its own
-                shown = HIDDEN_LINE if at in secret else _part_of(lines[at - 1], places.get(at, 1))
+                shown = HIDDEN_LINE if at in secret else line_part(lines[at - 1], places.get(at, 1))
                 self._put(f"{at}{':' if at == number else '-'}{shown}")
                 last = at
             self._shown += 1
@@ -141,7 +96,7 @@ class _Page:
         self._lines.append(line)
         self._size += len(line) + 1
 
-    def text(self, found: Found, secrets: list[str], searched: int) -> str:
+    def text(self, found: Found) -> str:
         """Return the whole result."""
         total = sum(map(len, found.lines.values()))
         notes = []
@@ -157,27 +112,17 @@ class _Page:
             )
         if self._hidden:
             notes.append(f"matches that cannot be shown: {_named(self._hidden)}")
-        if secrets:
+        if secrets := self._texts.secrets:
             notes.append(f"not searched, they usually hold secrets: {_named(secrets)}")
         if not total and found.timed_out:
             raise ToolError(notes[0])
-        lines = self._lines or [f"no line of {searched:,} files matches"]
+        lines = self._lines or [f"no line of {len(self._texts.names):,} files matches"]
         return "\n".join([*lines, *(f"[{note}]" for note in notes)])
 
 
 def _named(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"
-
-
-def _part_of(line: str, column: int) -> str:
-    """Return a line; of a long one what is around a column."""
-    line = line.removesuffix("\r")
-    if len(line) <= LONGEST_LINE:
-        return line
-    start = max(0, column - 1 - LONGEST_LINE // 3)
-    end = start + LONGEST_LINE
-    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

@@ -1,0 +1,95 @@
+"""Names of a project: where they are defined and used, as staged edits leave the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.stage import write_files
+from tests.agents.tools.project import Project
+from tests.agents.tools.test_search import Editor
+from tideate_core.errors import ToolError
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {
+    "src/shop.py": "class Shop:\n    def open(self):\n        return 1\n\n\n"
+    "class Door:\n    def open(self): ...\n",
+    "src/main.py": "from src.shop import Shop\n\n# Shop is a class\nShop().open()\n",
+    "doc/shop.md": "# Shop\n\n## Open\n",
+}
+
+
+async def test_definitions_and_uses_are_found(tmp_path: Path) -> None:
+    project = Project(tmp_path, FILES)
+    assert await project.call("find_symbol", name="Shop") == (
+        "1 definition of Shop:\nsrc/shop.py\n1:class Shop:\n\nused in code (of 2 files that have the word):\n"
+        "src/main.py\n1:from src.shop import Shop\n4:Shop().open()"
+    )
+    assert await project.call("find_symbol", name="Door.open", references=False) == (
+        "1 definition of Door.open:\nsrc/shop.py\n7:def open(self): ... (in Door)"
+    )
+    assert (await project.call("find_symbol", name="open")).startswith("2 definitions of open:\n")
+    assert await project.call("find_symbol", name="nothing") == (
+        "no definition of nothing is known; search finds any text\n\nit is used nowhere else in code"
+    )
+
+
+async def test_staged_and_unsaved_texts_are_looked_at_in_place_of_those_on_disk(tmp_path: Path) -> None:
+    write_files(tmp_path, FILES)
+    project = Project(tmp_path, buffers=Editor(str(tmp_path / "src/main.py"), "def main():\n    Store()"))
+    await project.stage(
+        FileChange("src/shop.py", "modify", None, "class Store:\n    ...\n"),
+        FileChange("src/more.py", "create", None, "class Store: ...\n"),
+    )
+    assert await project.call("find_symbol", name="Store") == (
+        "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\nsrc/shop.py\n1:class Store:\n\n"
+        "used in code (of 3 files that have the word):\nsrc/main.py\n2:Store()"
+    )
+    assert (await project.call("find_symbol", name="Shop")).startswith("no definition of Shop is known")
+    await project.stage(FileChange("src/shop.py", "delete", None, None))
+    assert (await project.call("find_symbol", name="Store")).startswith("1 definition")
+
+
+async def test_what_is_saved_meanwhile_is_found(tmp_path: Path) -> None:
+    project = Project(tmp_path, FILES)
+    await project.call("find_symbol", name="Shop")
+    write_files(tmp_path, {"src/shop.py": "\n\nclass Shop: ...\n"})
+    assert "src/shop.py\n3:class Shop: ..." in await project.call("find_symbol", name="Shop")
+
+
+async def test_a_limit_says_that_there_is_more(tmp_path: Path) -> None:
+    project = Project(tmp_path, {f"{number}.py": "use()\nuse()\n" for number in range(5)})
+    found = await project.call("find_symbol", name="use", limit=3)
+    assert found.count(":use()") == 3
+    assert "[3 more files; use a higher limit" in found
+
+
+async def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    key = "sk-" + "a1" * 20
+    project = Project(tmp_path, {"a.py": f"KEY = '{key}'\n", "credentials": "KEY"})
+    found = await project.call("find_symbol", name="KEY")
+    assert key not in found
+    assert "1:[a line that seems to hold a secret]" in found
+
+
+@pytest.mark.parametrize("name", ["two words", "--help", "a(b", ".", "../x", "a\0", "'; DROP --"])
+async def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ToolError, match="is not a name; search"):
+        await Project(tmp_path).call("find_symbol", name=name)
+
+
+async def test_an_outline_shows_staged_texts(tmp_path: Path) -> None:
+    project = Project(tmp_path, FILES)
+    assert await project.call("outline", path="src/shop.py") == (
+        "1: class Shop:\n2:   def open(self):\n6: class Door:\n7:   def open(self): ..."
+    )
+    assert await project.call("outline", path="doc/shop.md") == "1: Shop\n3:   Open"
+    await project.stage(FileChange("src/shop.py", "modify", None, "x = 1"))
+    assert await project.call("outline", path="src/shop.py") == "src/shop.py defines nothing (1 lines)"
+    write_files(tmp_path, {"a.txt": "x"})
+    with pytest.raises(ToolError, match="has no outline; read_file"):
+        await project.call("outline", path="a.txt")

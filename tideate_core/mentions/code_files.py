@@ -1,0 +1,59 @@
+"""Code on disk for the index of symbols: words and definitions of a file, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.mentions.definitions import definitions_in, may_define, word_hashes
+from tideate_core.mentions.symbols import LARGEST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_definitions", "read_words"]
+
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_words(root: Path, name: str) -> tuple[str, str]:
+    """Return the digest of a file and the hashes of its words, in hexadecimal digits; blocking."""
+    data = _read(root, name)
+    text = _text_of(data)
+    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+    return digest, word_hashes(text).hex() if text else ""
+
+
+def read_definitions(root: Path, name: str, wanted: str) -> tuple[list[tuple[str, int, str]] | None]:
+    """Return the name, the line and the container of each definition of a file; blocking.
+
+    :param wanted: a name; None is returned of a file that does not define it.
+    """
+    text = _text_of(_read(root, name))
+    if not may_define(text, name, wanted):
+        return (None,)
+    return ([(one.name, one.line, one.container) for one in definitions_in(text, name)],)
+
+
+def _read(root: Path, name: str) -> bytes:
+    """Return a file's bytes; none of what is gone, no file, or too large to be parsed."""
+    try:
+        descriptor = os.open(root / name, _FLAGS)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            return b""
+        return file.read()
+
+
+def _text_of(data: bytes) -> str:
+    if b"\0" in data:
+        return ""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return ""

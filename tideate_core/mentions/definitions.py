@@ -1,0 +1,171 @@
+"""Names that a file defines, by tree-sitter, and the places at which it uses a name."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Definition",
+    "code_language",
+    "definitions_in",
+    "may_define",
+    "places_of_name",
+    "word_hash",
+    "word_hashes",
+]
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_NAME: Final = re.compile(r"[^\W\d][\w$]*[?!]?\Z")
+_WRAPPERS: Final = frozenset(
+    {
+        "expression_statement",
+        "export_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "const_declaration",
+        "var_declaration",
+        "var_spec_list",
+    }
+)
+_VALUES: Final = {
+    "assignment": "left",
+    "variable_declarator": "name",
+    "const_spec": "name",
+    "var_spec": "name",
+    "const_item": "name",
+    "static_item": "name",
+    "type_item": "name",
+    "preproc_def": "name",
+}
+"""Kinds of nodes that define a value where they stand outside of functions, and the field with its name."""
+_OUTER: Final = ("class", "struct", "interface", "trait", "impl", "object", "module", "namespace", "contract")
+"""Parts of the kinds of nodes in whose body values are defined, too."""
+_WORDS_ASIDE: Final = ("comment", "string")
+"""Parts of the kinds of nodes whose text uses no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The definition of a name."""
+
+    name: str
+    line: int
+    """From 1."""
+    container: str = ""
+    """The innermost definition around it."""
+
+
+@lru_cache(maxsize=50_000)
+def code_language(path: str) -> str:
+    """Return the language of a file whose definitions are known, else an empty text."""
+    language = language_of(path)
+    return language if language in PARSED else ""
+
+
+def definitions_in(text: str, path: str) -> list[Definition]:
+    """Return what a text defines; nothing where its language is not known or it is too long."""
+    language = code_language(path)
+    if not language or len(text) > LARGEST:
+        return []
+    return list(dict.fromkeys(_definitions(parse(text, language), language)))
+
+
+def may_define(text: str, path: str, name: str) -> bool:
+    """Tell quickly whether a text may define a name; a no is certain."""
+    word = re.escape(name)
+    match code_language(path):
+        case "python":
+            pattern = rf"(?m)\b(?:def|class)\s+{word}(?!\w)|^[ \t]*{word}[ \t]*[:=]"
+        case "lua":
+            pattern = rf"(?<!\w){word}(?!\w)"
+        case _:  # what follows a dot is used
+            pattern = rf"(?<![\w.]){word}(?!\w)"
+    return re.search(pattern, text) is not None
+
+
+def _definitions(root: Any, language: str) -> Iterator[Definition]:
+    around: list[str] = []
+    for name, line in _values(root):
+        yield Definition(name, line)
+    for node, depth in defining_nodes(root, language):
+        del around[depth:]
+        names = _names_of(node)
+        line = node.range().start.line + 1
+        container = around[-1] if around else ""
+        for name in names:
+            yield Definition(name, line, container)
+        around.append(names[0] if names else "")
+        if any(part in node.kind() for part in _OUTER) and (body := node.field("body")) is not None:
+            for name, at in _values(body):
+                yield Definition(name, at, around[-1])
+
+
+def _names_of(node: Any) -> list[str]:
+    """Return the names that a node defines; more than one only of a group of types."""
+    specs = [child for child in node.children() if child.kind() == "type_spec"]
+    if specs:
+        return [name for spec in specs for name in _names_of(spec)]
+    named = node.field("name")
+    if named is None and node.field("declarator") is not None:
+        named = node
+        while (inner := named.field("declarator")) is not None:
+            named = inner
+    if named is None:
+        named = node.field("type")
+    if named is None:
+        named = next((child for child in node.children() if "identifier" in child.kind()), None)
+    words = _WORD.findall(named.text()) if named is not None else []
+    return words[-1:] if named is None or node.kind() != "impl_item" else words[:1]
+
+
+def _values(body: Any) -> Iterator[tuple[str, int]]:
+    for node in body.children():
+        kind = node.kind()
+        if kind in _WRAPPERS:
+            yield from _values(node)
+        elif (field := _VALUES.get(kind)) and (named := node.field(field)) is not None:
+            name = named.text()
+            if _NAME.match(name):
+                yield name, named.range().start.line + 1
+
+
+def word_hashes(text: str) -> bytes:
+    """Return the hashes of all words of a text, each of four bytes, in order."""
+    return array("I", sorted(map(_hash, set(_WORD.findall(text))))).tobytes()
+
+
+def word_hash(word: str) -> bytes:
+    """Return the hash of a word, as it is in `word_hashes`; others may have the same."""
+    return array("I", [_hash(word)]).tobytes()
+
+
+def _hash(word: str) -> int:
+    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
+
+
+def places_of_name(text: str, path: str, name: str) -> list[int]:
+    """Return the numbers (from 1) of the lines that use a name, comments and strings left out where the
+    language is known."""
+    whole = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    if whole.search(text) is None:
+        return []
+    language = code_language(path)
+    if not language or len(text) > LARGEST:
+        return [number for number, line in enumerate(text.split("\n"), 1) if whole.search(line)]
+    lines = {
+        node.range().start.line + 1
+        for node in parse(text, language).find_all(regex=f"^{re.escape(name)}$")
+        if not any(part in node.kind() for part in _WORDS_ASIDE)
+    }
+    return sorted(lines)

@@ -1,0 +1,226 @@
+"""Index of a project's symbols: brought up to date by time and content, kept in the private state.
+
+It knows the words of all code files; what a file defines is read when a name is looked for that it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import stat
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import StoreError
+from tideate_core.mentions.code_files import read_definitions, read_words
+from tideate_core.mentions.definitions import code_language, word_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tideate_core.store import SymbolStore
+
+__all__ = ["Place", "SymbolIndex"]
+
+FILE: Final = "symbols.db"
+AT_ONCE: Final = 40
+"""Files up to which they are read in a thread; more are read in another process."""
+FORKS: Final = 400
+"""Files from which on two processes share them."""
+RECENT: Final = 2_000_000_000
+"""Nanoseconds: a file that was written so shortly before may be written again at the same time."""
+MINUTES: Final = 10
+_PROGRAM: Final = str(Path(__file__).with_name("symbol_program.py"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a definition."""
+
+    path: str
+    line: int
+    """From 1."""
+    container: str
+    """The innermost definition around it."""
+
+
+class SymbolIndex:
+    """The index of one project.
+
+    :param root: of the project, without links.
+    :param private: the project's private directory.
+    """
+
+    def __init__(self, root: Path, private: Path) -> None:
+        self._root = root
+        self._file = private / FILE
+        self._known: dict[str, tuple[int, int, bytes]] = {}
+        self._identity: int | None = None
+        """Inode of the file that `_known` was read from."""
+        self._updating = asyncio.Lock()
+
+    async def update(self, names: Sequence[str]) -> int:
+        """Bring the index up to date with these files, which are all that the project has.
+
+        :param names: relative to the root.
+        :returns: how many files were read.
+        :raises StoreError: the index cannot be kept.
+        """
+        async with self._updating:
+            wanted = await asyncio.to_thread(self._changed, names)
+            if wanted:
+                found = await self._read(list(wanted))
+                await asyncio.to_thread(self._note_words, wanted, found)
+            return len(wanted)
+
+    def _changed(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return size and time of the files whose content may be another one; others are removed."""
+        self._load()
+        now, root = time.time_ns(), os.fspath(self._root)
+        read, there = {}, set()
+        for name in names:
+            if not code_language(name) or (found := _stat(f"{root}/{name}")) is None:
+                continue
+            there.add(name)
+            had = self._known.get(name)
+            if had is None or had[0] != found[0] or had[1] != found[1]:
+                size, mtime = found
+                read[name] = (size, mtime if now - mtime > RECENT else 0)
+        if gone := [name for name in self._known if name not in there]:
+            with self._store() as store:
+                store.put([], gone)
+            for name in gone:
+                del self._known[name]
+        return read
+
+    def _load(self) -> None:
+        """Read what is indexed, once; again where the file is another one."""
+        if self._identity is not None and self._identity == _inode(self._file):
+            return
+        with self._store() as store:
+            self._known = store.known()
+        self._identity = _inode(self._file)
+
+    def _note_words(self, changed: dict[str, tuple[int, int]], found: list[list[Any]]) -> None:
+        from tideate_core.store import IndexedFile
+
+        new, same = [], []
+        for name, digest_text, words in found:
+            digest = bytes.fromhex(digest_text)
+            size, mtime = changed[name]
+            if name in self._known and self._known[name][2] == digest:
+                same.append((name, size, mtime))
+            else:
+                new.append(IndexedFile(name, size, mtime, digest, bytes.fromhex(words)))
+            self._known[name] = (size, mtime, digest)
+        with self._store() as store:
+            store.put(new)
+            store.touch(same)
+
+    async def files_with(self, name: str) -> list[str]:
+        """Return the files that probably use a name, sorted.
+
+        :raises StoreError: the index cannot be read.
+        """
+        return await asyncio.to_thread(self._files_with, name)
+
+    def _files_with(self, name: str) -> list[str]:
+        with self._store() as store:
+            return store.files_with(word_hash(name))
+
+    async def definitions(self, name: str) -> list[Place]:
+        """Return the places at which a name is defined, in order.
+
+        :raises StoreError: the index cannot be kept.
+        """
+        if unread := await asyncio.to_thread(self._unread, name):
+            found = await self._read(unread, name)
+            await asyncio.to_thread(self._note_definitions, name, found)
+        return await asyncio.to_thread(self._definitions, name)
+
+    def _unread(self, name: str) -> list[str]:
+        with self._store() as store:
+            return store.unread_files_with(word_hash(name), name)
+
+    def _note_definitions(self, name: str, found: list[list[Any]]) -> None:
+        with self._store() as store:
+            store.put_definitions((path, rows) for path, rows in found if rows is not None)
+            store.put_absent(name, [path for path, rows in found if rows is None])
+
+    def _definitions(self, name: str) -> list[Place]:
+        with self._store() as store:
+            return [Place(*row) for row in store.definitions(name)]
+
+    async def _read(self, names: list[str], wanted: str = "") -> list[list[Any]]:
+        """Read words of files; with a name that is wanted, what those define that define it."""
+        if len(names) <= AT_ONCE:
+            return await asyncio.to_thread(self._read_here, names, wanted)
+        return await self._read_outside(names, wanted)
+
+    def _read_here(self, names: list[str], wanted: str) -> list[list[Any]]:
+        root = self._root
+        if wanted:
+            return [[name, *read_definitions(root, name, wanted)] for name in names]
+        return [[name, *read_words(root, name)] for name in names]
+
+    async def _read_outside(self, names: list[str], wanted: str) -> list[list[Any]]:
+        from tideate_core.process import ProcessLimits, run_program
+
+        with tempfile.TemporaryDirectory(prefix="tideate-symbols-") as folder:
+            request = {
+                "path": sys.path,
+                "root": str(self._root),
+                "wanted": wanted,
+                "files": names,
+                "workers": 2 if len(names) > FORKS else 1,
+            }
+            place = Path(folder) / "request.json"
+            await asyncio.to_thread(place.write_text, json.dumps(request))
+            limits = ProcessLimits(timeout_ms=MINUTES * 60_000)
+            done = await run_program(
+                [sys.executable, "-I", _PROGRAM, str(place)], cwd=self._root, limits=limits
+            )
+            if not done.ok:
+                raise StoreError(
+                    f"the symbols of {len(names)} files could not be read: the program {done.ending}"
+                    f"{done.stderr.text[-500:] and ': '}{done.stderr.text.strip()[-500:]}"
+                )
+            return await asyncio.to_thread(_results, Path(folder))
+
+    @contextmanager
+    def _store(self) -> Iterator[SymbolStore]:
+        from tideate_core.store import SymbolStore
+
+        try:
+            with SymbolStore(self._file) as store:
+                yield store
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"{self._file} cannot be used: {error}; it may be deleted at any time"
+            ) from error
+
+
+def _stat(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _results(folder: Path) -> list[list[Any]]:
+    return [json.loads(line) for path in folder.glob("*.jsonl") for line in path.open(encoding="utf-8")]

@@ -1,0 +1,50 @@
+"""Program that reads many files for the index of symbols: ``python -I symbol_program.py REQUEST``.
+
+In a process of its own, so that the host answers meanwhile. The request is a JSON file; each worker writes
+its results, a line of JSON for each file, into a file of its own beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def main() -> None:
+    """Read the files of the request."""
+    place = Path(sys.argv[1])
+    request = json.loads(place.read_bytes())
+    sys.path[:] = request["path"]
+    workers = request["workers"]
+    for worker in range(1, workers):
+        if os.fork() == 0:
+            status = 1
+            try:
+                _read(request, place, worker)
+                status = 0
+            finally:
+                os._exit(status)
+    _read(request, place, 0)
+    failed = sum(os.wait()[1] != 0 for _ in range(1, workers))
+    sys.exit(1 if failed else 0)
+
+
+def _read(request: dict[str, Any], place: Path, worker: int) -> None:
+    # the host's own code, by the host's path
+    from tideate_core.mentions.code_files import read_definitions, read_words
+
+    root, wanted = Path(request["root"]), request["wanted"]
+    with place.with_name(f"{worker}.jsonl").open("w", encoding="utf-8") as out:
+        for name in request["files"][worker :: request["workers"]]:
+            found = read_definitions(root, name, wanted) if wanted else read_words(root, name)
+            out.write(json.dumps([name, *found]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""The file `symbols.db`: words and definitions of a project's files; a cache that may be lost at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+__all__ = ["IndexedFile", "SymbolStore"]
+
+_VERSION: Final = 1
+"""Of the tables and of what is in them; another one is made anew."""
+_BUSY: Final = 5.0
+"""Seconds to wait for another process."""
+_TABLES: Final = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE, size INTEGER, mtime INTEGER, digest BLOB,
+    is_parsed INTEGER DEFAULT 0
+);
+CREATE TABLE words (id INTEGER PRIMARY KEY REFERENCES files ON DELETE CASCADE, words BLOB);
+CREATE TABLE definitions (
+    id INTEGER REFERENCES files ON DELETE CASCADE, name TEXT, line INTEGER, container TEXT
+);
+CREATE INDEX definitions_by_name ON definitions (name);
+CREATE INDEX definitions_by_file ON definitions (id);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file as it was when it was indexed."""
+
+    path: str
+    """Relative to the root."""
+    size: int
+    mtime: int
+    """Nanoseconds; 0 where the file was written just before, so that its time tells nothing."""
+    digest: bytes
+    words: bytes
+    """Hashes of four bytes each."""
+
+
+class SymbolStore:
+    """An open index, for one thread. A damaged one, or one of another version, is made anew.
+
+    :raises sqlite3.Error: it cannot be used at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Self:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._database = self._open()
+        except sqlite3.DatabaseError:
+            for suffix in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            self._database = self._open()
+        return self
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
+        try:
+            # a power loss may take the last updates: they are made again
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("PRAGMA foreign_keys = ON")
+            if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                _make_tables(database)
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._database.close()
+
+    def known(self) -> dict[str, tuple[int, int, bytes]]:
+        """Return size, time and digest of all indexed files, by path."""
+        rows = self._database.execute("SELECT path, size, mtime, digest FROM files")
+        return {path: (size, mtime, digest) for path, size, mtime, digest in rows}
+
+    def put(self, files: Iterable[IndexedFile], gone: Iterable[str] = ()) -> None:
+        """Replace files, whose definitions are not known then, and remove those that are gone."""
+        with self._transaction():
+            self._database.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
+            for one in files:
+                self._database.execute("DELETE FROM files WHERE path = ?", (one.path,))
+                row = self._database.execute(
+                    "INSERT INTO files (path, size, mtime, digest) VALUES (?, ?, ?, ?)",
+                    (one.path, one.size, one.mtime, one.digest),
+                )
+                self._database.execute("INSERT INTO words VALUES (?, ?)", (row.lastrowid, one.words))
+
+    def touch(self, files: Iterable[tuple[str, int, int]]) -> None:
+        """Note another time of files whose content is the same.
+
+        :param files: path, size and time of each.
+        """
+        with self._transaction():
+            self._database.executemany(
+                "UPDATE files SET size = ?, mtime = ? WHERE path = ?",
+                [(size, mtime, path) for path, size, mtime in files],
+            )
+
+    def put_absent(self, name: str, files: Iterable[str]) -> None:
+        """Note that files have a name and do not define it."""
+        with self._transaction():
+            self._database.executemany(
+                "INSERT INTO definitions SELECT id, ?, 0, '' FROM files WHERE path = ?",
+                [(name, path) for path in files],
+            )
+
+    def put_definitions(self, found: Iterable[tuple[str, Sequence[tuple[str, int, str]]]]) -> None:
+        """Note what files define: name, line and container of each definition, by path."""
+        with self._transaction():
+            for path, rows in found:
+                known = self._database.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+                if known is None:
+                    continue
+                self._database.execute("DELETE FROM definitions WHERE id = ?", known)
+                self._database.executemany(
+                    "INSERT INTO definitions VALUES (?, ?, ?, ?)", [(*known, *row) for row in rows]
+                )
+                self._database.execute("UPDATE files SET is_parsed = 1 WHERE id = ?", known)
+
+    def files_with(self, word: bytes) -> list[str]:
+        """Return the files that probably have a word, in order."""
+        rows = self._database.execute(
+            "SELECT path FROM words JOIN files USING (id) WHERE instr(words, ?) ORDER BY path", (word,)
+        )
+        return [path for (path,) in rows]
+
+    def unread_files_with(self, word: bytes, name: str) -> list[str]:
+        """Return those of them of which it is not known whether they define a name, in order."""
+        rows = self._database.execute(
+            "SELECT path FROM words JOIN files USING (id) WHERE NOT is_parsed AND instr(words, ?) "
+            "AND id NOT IN (SELECT id FROM definitions WHERE name = ?) ORDER BY path",
+            (word, name),
+        )
+        return [path for (path,) in rows]
+
+    def definitions(self, name: str) -> list[tuple[str, int, str]]:
+        """Return path, line and container of each known definition of a name, in order."""
+        rows = self._database.execute(
+            "SELECT path, line, container FROM definitions JOIN files USING (id) WHERE name = ? AND line > 0 "
+            "ORDER BY path, line",
+            (name,),
+        )
+        return rows.fetchall()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    for name in ("definitions", "words", "files"):
+        database.execute(f"DROP TABLE IF EXISTS {name}")
+    for statement in filter(str.strip, _TABLES.split(";")):
+        database.execute(statement)
+    database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.execute("COMMIT")
