@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "Handover", "WrittenWork", "fitting", "why_unplanned", "write_with_tools"]
 
-WRITING: Final = (*LOOKING, "edits", "checks")
+WRITING: Final = (*LOOKING, "edits")
 """Groups of tools of a model that writes."""
 
 

@@ -1,0 +1,205 @@
+"""The built-in workflows with a model that can call tools: it looks, stages edits, and hands them in."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import BufferContext, Cursor, Decision, DiagnosticContext, RunContext
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+
+AREA = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
+SHOP = {
+    "shop/price.py": "def price(item):\n    return item.net * 1.2\n",
+    "shop/cart.py": (
+        "from shop.price import price\n\n\ndef total(items):\n    return sum(price(i) for i in items)\n"
+    ),
+}
+
+
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
+def last(bench: Bench) -> str:
+    """Return the last message that the model was sent."""
+    return str(bench.server.requests[-1]["messages"][-1]["content"])
+
+
+def offered(bench: Bench, request: int = -1) -> set[str]:
+    return {tool["function"]["name"] for tool in bench.server.requests[request].get("tools", ())}
+
+
+async def test_a_question_is_answered_after_a_look_at_another_file(bench: Bench) -> None:
+    bench.write("a.py", AREA)
+    bench.write("b.py", "SECRET_OF_B = 41\n")
+    bench.server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    bench.server.answers("SECRET_OF_B", "It is 41, see b.py:1.")
+    result = await bench.run("ask", "what is in b?", context=bench.context("a.py"))
+    assert result.response == "It is 41, see b.py:1.", (result.error, bench.server.unmatched)
+    assert "1→SECRET_OF_B = 41" in last(bench)
+    assert {"read_file", "search", "find_symbol"} <= offered(bench)
+    assert not {"edit_file", "submit"} & offered(bench)
+    (called,) = bench.front.data(EventName.TOOL_CALLED)
+    assert (called["server"], called["tool"], called["arguments"]) == ("", "read_file", {"path": "b.py"})
+    (done,) = bench.front.data(EventName.TOOL_COMPLETED)
+    assert done["ok"]
+    assert done["size"] > 0
+
+
+async def test_a_question_without_a_selection_sends_what_is_around_the_cursor(bench: Bench) -> None:
+    lines = [f"line {number}" for number in range(1, 1001)]
+    buffer = BufferContext(path=str(bench.root / "a.txt"), text="\n".join(lines))
+    said = DiagnosticContext(line=500, column=1, severity="warning", message="too long", source="lint")
+    far = said.model_copy(update={"line": 5, "message": "far away"})
+    context = RunContext(cwd=str(bench.root), buffer=buffer, cursor=Cursor(line=500), diagnostics=(said, far))
+    bench.server.answers("why", "because")
+    assert (await bench.run("ask", "why", context=context)).response == "because"
+    sent = last(bench)
+    assert "a.txt, lines 401 to 600" in sent
+    assert "line 401\n" in sent
+    assert "line 400\n" not in sent
+    assert "The cursor is on line 500." in sent
+    assert "line 500: warning: too long (lint)" in sent
+    assert "far away" not in sent
+
+
+async def test_a_refactoring_goes_on_with_the_conversation_of_its_analysis(bench: Bench) -> None:
+    bench.write("a.py", AREA)
+    bench.server.calls("what must not change", "search", {"pattern": "area"}, times=1)
+    bench.server.answers("9:print(area(2))", "It is called in a.py:9.", times=1)
+    bench.server.answers("in one fenced block", "```python\ndef area(r):\n    return math.pi * r**2\n```")
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert "    return math.pi * r**2\n\n\nprint" in bench.fingerprint()["a.py"].decode()
+    messages = bench.server.requests[-1]["messages"]
+    assert [message["role"] for message in messages] == [
+        *("system", "user", "assistant", "tool", "assistant", "user")
+    ]
+    assert "as a whole" in messages[1]["content"]
+    assert "complete new text of the given lines" in messages[-1]["content"]
+    assert "must stay the same" in messages[0]["content"], "the instructions stay those of the conversation"
+
+
+def plan_of_shop(bench: Bench) -> None:
+    for name, text in SHOP.items():
+        bench.write(name, text)
+    files = [
+        {"action": "modify", "path": "shop/price.py", "why": "takes the rate"},
+        {"action": "modify", "path": "shop/cart.py", "why": "passes it on"},
+    ]
+    bench.server.calls("Which files have to", "read_file", {"path": "shop/price.py"}, times=1)
+    bench.server.calls("Which files have to", "submit", {"files": files}, times=1)
+
+
+def edit(bench: Bench, path: str, search: str, replace: str) -> None:
+    edits = [{"search": search, "replace": replace}]
+    bench.server.calls("Carry it out completely", "edit_file", {"path": path, "edits": edits}, times=1)
+
+
+def hand_in(bench: Bench, summary: str = "Done as planned.", **rest: Any) -> None:
+    bench.server.calls("Carry it out completely", "submit", {"summary": summary, **rest}, times=1)
+
+
+async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(bench: Bench) -> None:
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "def price(item):", "def price(item, rate=1.2):")
+    edit(bench, "shop/price.py", "item.net * 1.2", "item.net * rate")
+    bench.server.calls("Carry it out completely", "read_file", {"path": "shop/price.py"}, times=1)
+    edit(bench, "shop/cart.py", "def total(items):", "def total(items, rate=1.2):")
+    edit(bench, "shop/cart.py", "price(i) for", "price(i, rate) for")
+    hand_in(bench)
+    result = await bench.run("multi_file", "make the rate an argument")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert bench.fingerprint()["shop/price.py"] == b"def price(item, rate=1.2):\n    return item.net * rate\n"
+    assert b"price(i, rate) for i" in bench.fingerprint()["shop/cart.py"]
+    assert str(result.response).startswith("Done as planned.")
+    assert [request.kind for request in bench.front.requests] == ["plan", "review"]
+    conversation = json.dumps(bench.server.requests[-1]["messages"], ensure_ascii=False)
+    assert "1→def price(item):" in conversation, "what it read to plan is still there"
+    assert "2→    return item.net * rate" in conversation, "it reads what it staged"
+    assert {"edit_file", "write_file", "submit", "read_file"} <= offered(bench)
+
+
+async def test_nothing_is_written_before_the_review(bench: Bench) -> None:
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    hand_in(bench)
+    hand_in(bench)
+    seen: list[bytes] = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind == "review":
+            seen.append(bench.fingerprint()["shop/price.py"])
+            return Decision(False)
+        return Decision(True)
+
+    bench.front.answer = answer
+    result = await bench.run("multi_file", "raise it")
+    assert result.cancelled
+    assert seen == [SHOP["shop/price.py"].encode()]
+    assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool) -> None:
+    plan_of_shop(bench)
+    bench.write("README.md", "the rate is 1.2\n")
+    edit(bench, "README.md", "1.2", "1.3")
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    hand_in(bench)
+    bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    (question,) = [one for one in bench.front.requests if one.kind == "gate"]
+    assert "README.md be changed, too?" in question.message
+    assert (b"1.3" in bench.fingerprint()["README.md"]) is agrees
+    assert agrees or "the person does not want it changed" in json.dumps(bench.server.requests[-1])
+
+
+async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> None:
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    hand_in(bench)
+    hand_in(bench, open_points=["The cart needs no change."])
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert "shop/cart.py: the plan wants to modify it" in last(bench)
+    assert "= shop/cart.py: no change" in result.response
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert "The cart needs no change." in notices
+
+
+async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: Bench) -> None:
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "item.net * 1.2", "item.net * * 1.2")
+    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    hand_in(bench)
+    edit(bench, "shop/price.py", "item.net * * 1.2", "item.net * 1.3")
+    hand_in(bench, "Mended.")
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    told = json.dumps(bench.server.requests[-1]["messages"])
+    assert "not accepted: shop/price.py:2: new syntax error" in told
+    assert b"item.net * 1.3" in bench.fingerprint()["shop/price.py"]
+
+
+async def test_work_that_a_limit_ends_is_offered_all_the_same(bench: Bench) -> None:
+    limits = bench.config.limits.model_copy(update={"turns": 2})
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    bench.server.answers("This is your last turn", "I am not done.")
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert b"1.3" in bench.fingerprint()["shop/price.py"]
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert any("limits.turns (2) was reached" in notice for notice in notices)
