@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions import git
+from tideate_core.mentions import git_program
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ async def test_a_repository_whose_files_are_elsewhere_is_not_read(repository: Pa
 async def test_a_diff_that_is_far_too_long_is_cut_and_that_is_said(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git, "LARGEST", 1000)
+    monkeypatch.setattr(git_program, "LARGEST", 1000)
     (repository / "src" / "one.py").write_text("changed\n" * 50_000)
     item = await ContextResolver(repository).resolve("@diff")
     assert item.cut == "the diff is longer than what is read of it"

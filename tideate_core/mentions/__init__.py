@@ -32,6 +32,19 @@ if TYPE_CHECKING:
         places_of_name as places_of_name,
     )
     from tideate_core.mentions.extraction import BUILT_IN as BUILT_IN, extract as extract
+    from tideate_core.mentions.git import (
+        Changes as Changes,
+        commit_changes as commit_changes,
+        compare as compare,
+        read_changes as read_changes,
+    )
+    from tideate_core.mentions.git_program import (
+        ask_git as ask_git,
+        check_place as check_place,
+        empty_tree as empty_tree,
+        find_commit as find_commit,
+        without_filters as without_filters,
+    )
     from tideate_core.mentions.items import (
         ContextItem as ContextItem,
         Diagnostic as Diagnostic,
@@ -72,6 +85,8 @@ else:
         {
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
+            "git": "Changes commit_changes compare read_changes",
+            "git_program": "ask_git check_place empty_tree find_commit without_filters",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "rules": "FoundRules RulesFile RulesFinder",

@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.mentions.git_program import (
+    ask_git,
+    check_place,
+    empty_tree,
+    find_commit,
+    without_filters,
+)
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
-from tideate_core.project import is_inside
-from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
+from tideate_core.workspace import EXCLUDE_PRIVATE
 
-__all__ = ["Changes", "read_changes"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-TIMEOUT: Final = 10.0
-"""Seconds that one call of git may take."""
-LARGEST: Final = 4 * 1024 * 1024
-"""Bytes of output that are read."""
+__all__ = ["Changes", "commit_changes", "compare", "read_changes"]
+
 _DIFF: Final = (
-    # looking never writes: git would note in the index which files it found unchanged
-    *("-c", "diff.autoRefreshIndex=false"),
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
     *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"),
 )
@@ -32,9 +32,6 @@ _ALL_LINES: Final = 1_000_000_000
 _LARGEST_LOOKED: Final = 8 * 1024 * 1024
 """Bytes of changed files, as they were and are, that are looked through for secrets."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
-_NOTHING: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The empty tree's id, which every repository knows: before the first commit all is new."""
-_FOREIGN_SCOPES: Final = frozenset({b"local", b"worktree"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +54,48 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     :param path: relative to the root.
     :raises WorkspaceError: there is no git, no repository, or it does not answer.
     """
-    await _check_place(root)
-    settings = await _without_filters(root)
-    since = "HEAD" if await _has_commits(root) else _NOTHING
+    await check_place(root)
+    try:
+        before = await find_commit(root, "HEAD")
+    except WorkspaceError:
+        before = await empty_tree(root)  # before the first commit all is new
+    found = await compare(root, (before,), path)
+    others = await _names(root, *await without_filters(root), *_OTHERS, "--", path or ".")
+    return Changes(found.diff, found.left_out, tuple(others), found.whole)
+
+
+async def commit_changes(root: Path, commit: str, path: str = "") -> Changes:
+    """Read what a commit changed; of a merge, what it brought to its first parent.
+
+    :param commit: its id.
+    """
+    try:
+        before = await find_commit(root, f"{commit}^1")
+    except WorkspaceError:
+        before = await empty_tree(root)
+    return await compare(root, (before, commit), path)
+
+
+async def compare(root: Path, sides: tuple[str, ...], path: str = "") -> Changes:
+    """Compare a commit with the saved files, or two commits; untracked files are not looked at.
+
+    :param sides: ids of one or two commits or trees.
+    :param path: only of this file or folder, relative to the root.
+    :raises WorkspaceError: there is no git, no repository, or it does not answer.
+    """
+    settings = await without_filters(root)
     names = [
         one
-        for one in await _changed_names(root, settings, since)
+        for one in await _changed_names(root, settings, sides)
         if any(_is_below(path, name) for name in one)
     ]
     why = await asyncio.to_thread(_reasons, root, names)
     places = [path or "."]
     if why:
         places = sorted({name for one in names for name in one if _is_below(path, name)} - why.keys())
-    shown, whole, leaking = await _diff_texts(root, settings, since, places) if places else ("", True, [])
+    shown, whole, leaking = await _diff_texts(root, settings, sides, places) if places else ("", True, [])
     left_out = (*(f"{name} ({reason})" for name, reason in sorted(why.items())), *leaking)
-    others = await _names(root, *settings, *_OTHERS, "--", path or ".")
-    return Changes(shown, left_out, tuple(others), whole)
+    return Changes(shown, left_out, (), whole)
 
 
 def _is_below(path: str, name: str) -> bool:
@@ -92,10 +115,10 @@ def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
     return why
 
 
-async def _changed_names(root: Path, settings: list[str], since: str) -> list[tuple[str, ...]]:
+async def _changed_names(root: Path, settings: list[str], sides: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return the names of the files that differ; of one that was moved or copied both."""
-    named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", since)
-    output, whole = await _git(root, *settings, *named, "--", ".", largest=_LARGEST_LOOKED)
+    named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", *sides)
+    output, whole = await ask_git(root, *settings, *named, "--", ".", largest=_LARGEST_LOOKED)
     if not whole:
         raise WorkspaceError("more files have changed than can be looked through for secrets")
     fields = iter(os.fsdecode(field) for field in output.split(b"\0") if field)
@@ -103,17 +126,17 @@ async def _changed_names(root: Path, settings: list[str], since: str) -> list[tu
 
 
 async def _diff_texts(
-    root: Path, settings: list[str], since: str, places: list[str]
+    root: Path, settings: list[str], sides: tuple[str, ...], places: list[str]
 ) -> tuple[str, bool, list[str]]:
     """Return changes without those of files that seem to hold secrets, if that is all, and these files.
 
     The files are looked through as a whole: of a long secret only the middle may have changed.
     """
     shown, looked = (
-        (*_DIFF, "--no-renames", f"--unified={lines}", since, "--", *places) for lines in (3, _ALL_LINES)
+        (*_DIFF, "--no-renames", f"--unified={lines}", *sides, "--", *places) for lines in (3, _ALL_LINES)
     )
-    output, whole = await _git(root, *settings, *shown)
-    full, all_of_it = await _git(root, *settings, *looked, largest=_LARGEST_LOOKED)
+    output, whole = await ask_git(root, *settings, *shown)
+    full, all_of_it = await ask_git(root, *settings, *looked, largest=_LARGEST_LOOKED)
     kept, left_out = await asyncio.to_thread(_without_secrets, output, full, cut=not all_of_it)
     return kept, whole, left_out
 
@@ -153,81 +176,6 @@ def _without_signs(part: str) -> str:
     return "\n".join(line[1:] for line in part.split("\n"))
 
 
-async def _check_place(root: Path) -> None:
-    output, _ = await _git(root, "rev-parse", "--show-toplevel")
-    if not is_inside(root, Path(os.fsdecode(output.rstrip(b"\n")))):
-        raise WorkspaceError("the repository's files are elsewhere (core.worktree), so it is not read")
-
-
 async def _names(root: Path, *arguments: str) -> list[str]:
-    output, _ = await _git(root, *arguments)
+    output, _ = await ask_git(root, *arguments)
     return sorted({os.fsdecode(name) for name in output.split(b"\0") if name})
-
-
-async def _has_commits(root: Path) -> bool:
-    try:
-        await _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    except WorkspaceError:
-        return False
-    return True
-
-
-async def _without_filters(root: Path) -> list[str]:
-    """Return settings that empty every filter that the repository itself brings.
-
-    :raises WorkspaceError: one has a name that no such setting can have.
-    """
-    listed, _ = await _git(root, "config", "--list", "--show-scope", "--name-only", "-z")
-    fields = listed.split(b"\0")
-    settings: list[str] = []
-    for scope, key in zip(fields[::2], fields[1::2], strict=False):
-        if scope in _FOREIGN_SCOPES and key.lower().startswith(b"filter."):
-            name = os.fsdecode(key)
-            if "=" in name:  # git takes what is before the first as the name
-                raise WorkspaceError(f"the repository configures {name!a}, which nothing can turn off")
-            settings += ["-c", f"{name}={'false' if name.lower().endswith('.required') else ''}"]
-    return settings
-
-
-async def _git(root: Path, *arguments: str, largest: int | None = None) -> tuple[bytes, bool]:
-    """Run git; return its output, and True if that is all of it."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *SAFE_GIT,
-            *arguments,
-            cwd=root,
-            env=git_environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            output, whole = await _read(process, LARGEST if largest is None else largest)
-            status = await process.wait() if whole else 0
-    except TimeoutError:
-        raise WorkspaceError(f"git did not answer within {TIMEOUT:.0f} seconds") from None
-    finally:
-        await _kill(process)
-    if status:
-        raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
-    return output, whole
-
-
-async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[bytes, bool]:
-    assert process.stdout is not None  # noqa: S101 it is a pipe
-    pieces, size = [], 0
-    while size <= largest and (piece := await process.stdout.read(1 << 16)):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces), size <= largest
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()

@@ -1,0 +1,50 @@
+"""The table of tools: groups and names, and schemas that a model's provider takes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tideate_core.agents.tools.table import GROUPS, tools_named
+from tideate_core.errors import InvalidInput, ToolError
+
+
+def names(*wanted: str, editor: bool = True) -> list[str]:
+    return [tool.name for tool in tools_named(wanted, editor=editor)]
+
+
+def test_tools_are_named_by_groups_and_one_by_one_and_come_once() -> None:
+    assert names("files") == ["read_file", "list_files", "find_files"]
+    assert names("edits") == ["edit_file", "write_file", "move_file", "delete_file"]
+    assert names("search", "read_file", "files", "search") == [
+        "read_file",
+        "list_files",
+        "find_files",
+        "search",
+    ]
+    assert names() == []
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match="'read_fiel'; did you mean 'read_file'"):
+        names("read_fiel")
+    with pytest.raises(InvalidInput, match="'serach'; did you mean 'search'"):
+        names("serach")
+
+
+def test_what_needs_an_editor_is_offered_only_there() -> None:
+    assert not any(tool.needs_editor for tool in tools_named(GROUPS, editor=False))
+
+
+@pytest.mark.parametrize("tool", tools_named(GROUPS, editor=True), ids=lambda tool: tool.name)
+def test_every_tool_is_described_and_its_schema_is_one(tool) -> None:  # type: ignore[no-untyped-def]
+    assert re.fullmatch(r"[a-z][a-z_]{1,40}", tool.name)
+    assert 10 < len(tool.description) < 500
+    Draft202012Validator.check_schema(tool.schema)
+    assert tool.schema["additionalProperties"] is False
+    assert len(json.dumps(tool.schema)) < 2_000
+    with pytest.raises(ToolError, match="nothing_like_it: extra inputs"):
+        tool.parse({"nothing_like_it": 1})

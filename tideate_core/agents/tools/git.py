@@ -1,0 +1,296 @@
+"""Tools that read a project's git history and changes; nothing that the repository configures is run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import Field
+
+from tideate_core.agents.model_input import why_hidden
+from tideate_core.agents.tools.project_paths import name_in_project, project_root
+from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_line, numbered
+from tideate_core.agents.tools.tool import Arguments, WorkTool
+from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.workspace import EXCLUDE_PRIVATE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.agents.tools.tool import ToolContext
+    from tideate_core.mentions import Changes
+
+__all__ = ["TOOLS"]
+
+MOST_COMMITS: Final = 200
+MOST_LINES: Final = 500
+"""Lines of one blame."""
+LARGEST_FILE: Final = 2 << 20
+"""Bytes of a file of a commit."""
+LONGEST_MESSAGE: Final = 4_000
+_PLAIN: Final = ("--no-color", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-decorate")
+_LINE: Final = "%h %as %an: %s"
+_UNSEEN: Final = dict.fromkeys([*(c for c in range(32) if c not in (9, 10)), *range(127, 160)])
+UNTRACKED: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
+_PATH: Final = "Only this file or folder, relative to the project's root."
+_REVISION: Final = "A branch, a tag, an id or HEAD, with ~N or ^N behind it if you like."
+
+
+class Status(Arguments):
+    """Arguments of `git_status`."""
+
+
+async def status(context: ToolContext, _arguments: Status) -> str:
+    """Return the branch and the files that differ from the last commit."""
+    from tideate_core.mentions import ask_git, check_place, without_filters
+
+    root = project_root(context)
+    await check_place(root)
+    prefix = os.fsdecode((await ask_git(root, "rev-parse", "--show-prefix"))[0].rstrip(b"\n"))
+    told = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=no", "--no-renames")
+    output, whole = await ask_git(
+        root, *await without_filters(root), *told, "--ignore-submodules=dirty", "--", "."
+    )
+    others, all_others = await ask_git(root, *UNTRACKED)
+    branch, *files = _names(output)
+    files = [f"{file[:3]}{file[3:].removeprefix(prefix)}" for file in files]
+    files += [f"?? {name}" for name in _names(others)]
+    lines = [f"on {branch.removeprefix('## ')}", *(files or ["nothing is changed"])]
+    if staged := len(context.staged.changed_texts()):
+        lines.append(f"[{staged} files have staged edits of this run, which git does not know yet]")
+    if not (whole and all_others):
+        lines.append("[more is changed than can be listed]")
+    return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more lines; git_diff takes a path")
+
+
+def _names(output: bytes) -> list[str]:
+    from tideate_core.util.escaping import label
+
+    return [label(os.fsdecode(name)) for name in output.split(b"\0") if name]
+
+
+class Diff(Arguments):
+    """Arguments of `git_diff`."""
+
+    path: str = Field(default="", max_length=4_000, description=_PATH)
+    revision: str = Field(
+        default="",
+        max_length=600,
+        description=f"Default HEAD; or `A..B`, `A...B`. {_REVISION}",
+    )
+
+
+async def diff(context: ToolContext, arguments: Diff) -> str:
+    """Return the difference of saved files and a commit, or of two commits."""
+    from tideate_core.mentions import check_place, compare, read_changes
+
+    root, path = project_root(context), _path(context, arguments.path)
+    if arguments.revision:
+        await check_place(root)
+        changes = await compare(root, await _sides(root, arguments.revision), path)
+    else:
+        changes = await read_changes(root, path)
+    return _shown(changes)
+
+
+async def _sides(root: Path, revision: str) -> tuple[str, ...]:
+    """Return the ids of the commits that a revision or a range names."""
+    from tideate_core.mentions import ask_git, find_commit
+
+    first, dots, second = revision.partition("..")
+    if not dots:
+        return (await find_commit(root, revision),)
+    since_base = second.startswith(".")
+    one = await find_commit(root, first or "HEAD")
+    other = await find_commit(root, second.removeprefix(".") or "HEAD")
+    if since_base:
+        one = _text((await ask_git(root, "merge-base", one, other))[0]).strip()
+    return one, other
+
+
+def _shown(changes: Changes) -> str:
+    notes = [f"new file, not in git yet: {name}" for name in changes.untracked[:100]]
+    if len(changes.untracked) > len(notes):
+        notes.append(f"{len(changes.untracked) - len(notes)} more new files")
+    if changes.left_out:
+        notes.append(f"left out, they seem to hold secrets: {', '.join(changes.left_out)}")
+    if not changes.whole:
+        notes.append("the end of the diff was not read; ask for a path")
+    text = bounded_text(changes.diff.rstrip("\n"), "ask for a path") if changes.diff else "no difference"
+    return "\n".join([text, *(f"[{note}]" for note in notes)])
+
+
+class Log(Arguments):
+    """Arguments of `git_log`."""
+
+    path: str = Field(default="", max_length=4_000, description=_PATH)
+    revision: str = Field(default="HEAD", max_length=300, description=f"The newest commit. {_REVISION}")
+    count: int = Field(default=20, ge=1, le=MOST_COMMITS)
+
+
+async def log(context: ToolContext, arguments: Log) -> str:
+    """Return commits, the newest first."""
+    from tideate_core.mentions import ask_git, check_place, find_commit
+
+    root, path = project_root(context), _path(context, arguments.path)
+    await check_place(root)
+    commit = await find_commit(root, arguments.revision)
+    told = ("log", *_PLAIN, f"--max-count={arguments.count}", f"--format={_LINE}", commit, "--", path or ".")
+    lines = [cut_line(line, 300) for line in _text((await ask_git(root, *told))[0]).splitlines()]
+    if not lines:
+        return f"no commit touches {path}" if path else "no commit touches the project"
+    if len(lines) == arguments.count:
+        lines.append("[there may be more; use a higher count, or a revision to begin at]")
+    return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more commits; use a lower count")
+
+
+class Show(Arguments):
+    """Arguments of `git_show`."""
+
+    revision: str = Field(max_length=300, description=_REVISION)
+    path: str = Field(
+        default="", max_length=4_000, description="Show this file as it was then, in place of the commit."
+    )
+    first: int = Field(default=1, ge=1, description="First line of the file, from 1.")
+
+
+async def show(context: ToolContext, arguments: Show) -> str:
+    """Return a commit with its diff, or a file as it was."""
+    from tideate_core.mentions import ask_git, check_place, commit_changes, find_commit
+
+    root = project_root(context)
+    await check_place(root)
+    commit = await find_commit(root, arguments.revision)
+    if arguments.path:
+        return await _file_of(context, commit, name_in_project(context, arguments.path), arguments.first)
+    told = ("log", *_PLAIN, "--max-count=1", "--format=%H%n%an <%ae>, %ad%n%n%B", "--date=iso-strict", commit)
+    about = _text((await ask_git(root, *told))[0]).strip()
+    return f"{about[:LONGEST_MESSAGE]}\n\n{_shown(await commit_changes(root, commit))}"
+
+
+async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> str:
+    """Return the lines of a file of a commit."""
+    from tideate_core.mentions import ask_git
+
+    root = project_root(context)
+    listed, _ = await ask_git(root, "ls-tree", "-z", commit, "--", name)
+    kind, _, rest = os.fsdecode(listed).partition("\0")[0].partition(" ")[2].partition(" ")
+    if kind != "blob":
+        raise ToolError(f"{name} is no file in {commit[:12]}; git_log with the path shows its commits")
+    data, whole = await ask_git(root, "cat-file", "blob", rest.split("\t")[0], largest=LARGEST_FILE)
+    if not whole or b"\0" in data:
+        raise ToolError(f"{name} is {'binary' if whole else 'too large'} in {commit[:12]}")
+    text = data.decode("utf-8", "replace").removesuffix("\n")
+    if why := await why_hidden(context.step, name, text):
+        raise ToolError(f"{name} in {commit[:12]}: {why}, and nobody agreed to give it to the model")
+    lines = text.split("\n")
+    if first > len(lines):
+        raise ToolError(f"{name} has {len(lines)} lines in {commit[:12]}; there is no line {first}")
+    body = bounded_lines(
+        numbered(lines[first - 1 :], first),
+        lambda shown: f"{len(lines) - first + 1 - shown} more lines; ask with first={first + shown}",
+    )
+    return f"{name} in {commit[:12]}, {len(lines)} lines\n{body}"
+
+
+class Blame(Arguments):
+    """Arguments of `git_blame`."""
+
+    path: str = Field(description="Relative to the project's root.")
+    first: int = Field(ge=1, description="First line, from 1.")
+    last: int = Field(ge=1, description="Last line, included.")
+
+
+async def blame(context: ToolContext, arguments: Blame) -> str:
+    """Return which commits lines of a saved file are from."""
+    from tideate_core.mentions import ask_git, check_place, without_filters
+
+    root, name = project_root(context), name_in_project(context, arguments.path)
+    first, last = arguments.first, min(arguments.last, arguments.first + MOST_LINES - 1)
+    if last < first:
+        raise ToolError(f"there are no lines {first} to {last}")
+    await check_place(root)
+    try:
+        output, _ = await ask_git(
+            root,
+            *await without_filters(root),
+            *("blame", "--line-porcelain", "--no-textconv", "-L", f"{first},{last}", "--", name),
+        )
+    except WorkspaceError as error:
+        raise ToolError(f"{name} has no lines {first} to {last} in git, or is not in it") from error
+    text = _text(output)
+    if why := await why_hidden(context.step, name, text):
+        raise ToolError(f"{name}: {why}, and nobody agreed to give it to the model")
+    note = ""
+    if last < arguments.last:
+        note = f"\n[at most {MOST_LINES} lines; ask again with first={last + 1}]"
+    lines = _blamed(text, first)
+    return bounded_lines(lines, lambda shown: "the rest is left out; ask for fewer lines") + note
+
+
+def _blamed(text: str, first: int) -> list[str]:
+    """Return the lines below the commits that they are from."""
+    lines: list[str] = []
+    commit, shown, number = {}, "", first
+    for line in text.split("\n"):
+        if not line.startswith("\t"):
+            key, _, value = line.partition(" ")
+            commit[key if len(key) < 40 else "id"] = value if len(key) < 40 else key
+            continue
+        about = f"{commit['id'][:10]} {commit.get('author', '')}: {commit.get('summary', '')}"
+        if about != shown:
+            lines.append(cut_line("not committed yet" if not commit["id"].strip("0") else about, 200))
+            shown = about
+        lines.append(f"{number}→{cut_line(line[1:])}")
+        number += 1
+    return lines
+
+
+def _path(context: ToolContext, path: str) -> str:
+    name = name_in_project(context, path) if path else ""
+    return "" if name == "." else name
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace").translate(_UNSEEN)
+
+
+TOOLS: tuple[WorkTool[Any], ...] = (
+    WorkTool(
+        "git_status",
+        "Show the branch and which saved files differ from the last commit (`XY PATH`, X in the index, Y on "
+        "disk, `??` not in git).",
+        Status,
+        "reads",
+        status,
+    ),
+    WorkTool(
+        "git_diff",
+        "Show what differs between the saved files and a commit, or between two commits, as a patch. Staged "
+        "edits of this run are not in it.",
+        Diff,
+        "reads",
+        diff,
+    ),
+    WorkTool(
+        "git_log",
+        "List commits, the newest first, each as `ID DATE AUTHOR: SUBJECT`; with a path those that touch it.",
+        Log,
+        "reads",
+        log,
+    ),
+    WorkTool(
+        "git_show",
+        "Show a commit's message and patch; with a path the file as it was then, with line numbers.",
+        Show,
+        "reads",
+        show,
+    ),
+    WorkTool(
+        "git_blame",
+        "Show which commit each of some lines of a saved file is from; git_show then tells why.",
+        Blame,
+        "reads",
+        blame,
+    ),
+)

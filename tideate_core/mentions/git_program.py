@@ -1,0 +1,132 @@
+"""Run git for a question, so that nothing which the repository configures is run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.project import is_inside
+from tideate_core.workspace import SAFE_GIT, git_environment
+
+__all__ = ["LARGEST", "ask_git", "check_place", "empty_tree", "find_commit", "without_filters"]
+
+TIMEOUT: Final = 10.0
+"""Seconds that one call of git may take."""
+LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of output that are read."""
+LONGEST: Final = 250
+"""Characters of the name of a commit."""
+_FOREIGN_SCOPES: Final = frozenset({b"local", b"worktree"})
+_REVISION: Final = re.compile(r"[^\x00-\x20\x7f:*?\[\\-][^\x00-\x20\x7f:*?\[\\]*")
+_HARMLESS: Final = (
+    # looking never writes: git would note in the index which files it found unchanged
+    *("-c", "diff.autoRefreshIndex=false", "-c", "log.showSignature=false", "-c", "gpg.program=false"),
+    *("-c", "core.quotePath=false", "-c", "diff.orderFile=/dev/null", "-c", "core.alternateRefsCommand=:"),
+    *("-c", "color.ui=false", "-c", "status.submoduleSummary=false", "-c", "i18n.logOutputEncoding=UTF-8"),
+    *("-c", "blame.ignoreRevsFile="),
+)
+
+
+async def check_place(root: Path) -> None:
+    """Refuse a repository whose files are not at the root or above it.
+
+    :raises WorkspaceError: it is one, or there is none.
+    """
+    output, _ = await ask_git(root, "rev-parse", "--show-toplevel")
+    if not is_inside(root, Path(os.fsdecode(output.rstrip(b"\n")))):
+        raise WorkspaceError("the repository's files are elsewhere (core.worktree), so it is not read")
+
+
+async def find_commit(root: Path, name: str) -> str:
+    """Return the id of the commit that a name stands for.
+
+    :raises WorkspaceError: it is no such name, or stands for no commit.
+    """
+    if len(name) > LONGEST or not _REVISION.fullmatch(name) or ".." in name:
+        raise WorkspaceError(
+            f"{name[:LONGEST]!r} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, "
+            "^N or @{N} behind it if you like"
+        )
+    wanted = f"{name}^{{commit}}"
+    try:
+        output, _ = await ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    except WorkspaceError as error:
+        raise WorkspaceError(f"there is no commit {name!r}") from error
+    return output.decode().strip()
+
+
+async def empty_tree(root: Path) -> str:
+    """Return the id of the empty tree, with which all is compared that has nothing before it."""
+    output, _ = await ask_git(root, "hash-object", "-t", "tree", "--stdin")
+    return output.decode().strip()
+
+
+async def without_filters(root: Path) -> list[str]:
+    """Return settings that empty every filter that the repository itself brings.
+
+    :raises WorkspaceError: one has a name that no such setting can have.
+    """
+    listed, _ = await ask_git(root, "config", "--list", "--show-scope", "--name-only", "-z")
+    fields = listed.split(b"\0")
+    settings: list[str] = []
+    for scope, key in zip(fields[::2], fields[1::2], strict=False):
+        if scope in _FOREIGN_SCOPES and key.lower().startswith(b"filter."):
+            name = os.fsdecode(key)
+            if "=" in name:  # git takes what is before the first as the name
+                raise WorkspaceError(f"the repository configures {name!a}, which nothing can turn off")
+            settings += ["-c", f"{name}={'false' if name.lower().endswith('.required') else ''}"]
+    return settings
+
+
+async def ask_git(root: Path, *arguments: str, largest: int | None = None) -> tuple[bytes, bool]:
+    """Run git; return its output, and True if that is all of it.
+
+    :raises WorkspaceError: it cannot be run, does not answer, or fails.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *SAFE_GIT,
+            *_HARMLESS,
+            *arguments,
+            cwd=root,
+            env=git_environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            output, whole = await _read(process, LARGEST if largest is None else largest)
+            status = await process.wait() if whole else 0
+    except TimeoutError:
+        raise WorkspaceError(f"git did not answer within {TIMEOUT:.0f} seconds") from None
+    finally:
+        await _kill(process)
+    if status:
+        raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
+    return output, whole
+
+
+async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[bytes, bool]:
+    assert process.stdout is not None  # noqa: S101 it is a pipe
+    pieces, size = [], 0
+    while size <= largest and (piece := await process.stdout.read(1 << 16)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces), size <= largest
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
