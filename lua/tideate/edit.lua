@@ -34,8 +34,9 @@ end
 ---@return integer?
 function M.find(path)
   local wanted = M.canonical(path)
+  local is_hidden = require('tideate.queries.hidden_buffers').is_hidden
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' then
+    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf) then
       local name = vim.api.nvim_buf_get_name(buf)
       if name ~= '' and M.canonical(name) == wanted then
         return buf

@@ -123,6 +123,9 @@ local asked = {
   buffers_modified = edit('modified', 'tideate.modified_buffers'),
   buffer_create = edit('buffer_create'),
   checktime = edit('checktime'),
+  query = function(_, params, respond, fail)
+    return require('tideate.queries').answer(params, respond, fail)
+  end,
 }
 
 ---@param message {id: string, method: string, params: table<string, any>}

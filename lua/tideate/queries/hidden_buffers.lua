@@ -1,0 +1,173 @@
+--- Files that are loaded out of sight for a query and removed again: no window, no autocommand, no swap file.
+local M = {}
+
+--- Milliseconds, but for the bytes of a file.
+---@class tideate.HiddenBufferLimits
+M.limits = {
+  bytes = 1024 * 1024,
+  --- that a file stays loaded after its last query: the next one is often about the same file
+  linger = 3000,
+  --- after which a file is unloaded though a server owes an answer about it
+  longest_linger = 30000,
+}
+
+---@class tideate.HiddenBuffer
+---@field uses integer queries that need it
+---@field was_known boolean there was an unloaded buffer of that name before
+---@field round integer counts the times that it was used
+
+---@type table<integer, tideate.HiddenBuffer>
+local hidden = {}
+
+--- Whether a buffer is loaded only for a query, so that nobody else shall take it for an open one.
+---@param buf integer
+---@return boolean
+function M.is_hidden(buf)
+  return hidden[buf] ~= nil
+end
+
+--- Run a function without any autocommand.
+---@param fn fun()
+---@return boolean ok, any err
+function M.quietly(fn)
+  local before = vim.o.eventignore
+  vim.o.eventignore = 'all'
+  local ok, err = pcall(fn)
+  vim.o.eventignore = before
+  return ok, err
+end
+
+--- A person took the buffer: it becomes what opening the file would have made of it.
+---@param buf integer
+local function hand_over(buf)
+  if not hidden[buf] then
+    return
+  end
+  hidden[buf] = nil
+  vim.bo[buf].swapfile = vim.go.swapfile
+  vim.bo[buf].bufhidden = ''
+  vim.bo[buf].autoread = nil
+  vim.bo[buf].modeline = vim.go.modeline
+  vim.api.nvim_buf_call(buf, function()
+    vim.cmd('silent! doautocmd BufReadPost')
+  end)
+end
+
+--- Remove a buffer that nothing needs any more; one that a person changed or opened stays.
+---@param buf integer
+local function unload(buf)
+  local it = hidden[buf]
+  if not vim.api.nvim_buf_is_valid(buf) then
+    hidden[buf] = nil
+    return
+  end
+  local is_listed = vim.bo[buf].buflisted and not it.was_known
+  if vim.bo[buf].modified or is_listed or #vim.fn.win_findbuf(buf) > 0 then
+    return hand_over(buf)
+  end
+  hidden[buf] = nil
+  vim.bo[buf].bufhidden = ''
+  vim.api.nvim_buf_delete(buf, { unload = it.was_known })
+end
+
+--- Whether a server owes an answer about a buffer, to whomever: many handlers fail where the buffer is gone.
+---@param buf integer
+---@return boolean
+local function is_awaited(buf)
+  for _, client in ipairs(vim.lsp.get_clients({ bufnr = buf })) do
+    for _, request in pairs(client.requests) do
+      if request.bufnr == buf and request.type == 'pending' then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+---@param buf integer
+---@param it tideate.HiddenBuffer
+local function release(buf, it)
+  it.uses = it.uses - 1
+  local round, waited = it.round, 0
+  local function check()
+    if hidden[buf] ~= it or it.round ~= round then
+      return
+    elseif waited < M.limits.longest_linger and is_awaited(buf) then
+      waited = waited + 500
+      return vim.defer_fn(check, 500)
+    end
+    unload(buf)
+  end
+  if it.uses == 0 then
+    vim.defer_fn(check, M.limits.linger)
+  end
+end
+
+--- Load a file out of sight; `use` has to follow.
+---@param path string absolute
+---@return integer? buf, string? err
+function M.load(path)
+  local stat = vim.uv.fs_stat(path)
+  if not stat or stat.type ~= 'file' then
+    return nil, 'there is no such file'
+  elseif stat.size > M.limits.bytes then
+    local words = 'it has %d KiB; files over %d KiB are not loaded for language servers'
+    return nil, words:format(stat.size / 1024, M.limits.bytes / 1024)
+  end
+  local buf ---@type integer
+  local was_known = vim.fn.bufexists(path) == 1
+  local ok, err = M.quietly(function()
+    buf = vim.fn.bufadd(path)
+    vim.bo[buf].swapfile = false -- another editor's would be asked about
+    vim.bo[buf].modeline = false
+    vim.bo[buf].bufhidden = 'hide'
+    vim.bo[buf].autoread = true
+    vim.fn.bufload(buf)
+  end)
+  if not ok or not vim.api.nvim_buf_is_loaded(buf) then
+    return nil, ('the editor cannot load it: %s'):format(err)
+  end
+  if hidden[buf] then
+    return buf -- under the name of a link
+  end
+  hidden[buf] = { uses = 0, was_known = was_known, round = 0 }
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    buffer = buf,
+    once = true,
+    desc = 'tideate: a file that was loaded for a query is opened',
+    callback = function()
+      vim.schedule(function()
+        hand_over(buf)
+      end)
+    end,
+  })
+  return buf
+end
+
+--- The buffer that was loaded for a file, if there is one.
+---@param path string absolute
+---@return integer?
+function M.find(path)
+  for buf in pairs(hidden) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == path then
+      return buf
+    end
+  end
+end
+
+--- Keep a buffer until a task ends.
+---@param task tideate.Task
+---@param buf integer one of these
+function M.use(task, buf)
+  local it = hidden[buf]
+  it.uses, it.round = it.uses + 1, it.round + 1
+  task:on_end(function()
+    release(buf, it)
+  end)
+  if it.round > 1 then
+    -- it may have been written meanwhile
+    pcall(vim.cmd, ('silent! checktime %d'):format(buf))
+  end
+end
+
+return M

@@ -1,0 +1,67 @@
+--- What the editor has open: its buffers, and the quickfix list.
+local M = {}
+
+local MOST_ENTRIES = 100
+
+---@param buf integer
+---@return boolean
+local function is_shown(buf)
+  return vim.api.nvim_buf_is_loaded(buf)
+    and vim.bo[buf].buftype == ''
+    and not require('tideate.queries.hidden_buffers').is_hidden(buf)
+end
+
+--- The loaded buffers that a person has open; their texts are read with `buffer_read`.
+---@param task tideate.Task
+function M.buffers(task)
+  local edit, found = require('tideate.edit'), {}
+  local current = require('tideate.context').current()
+  task:each(vim.api.nvim_list_bufs(), function(buf)
+    if vim.api.nvim_buf_is_valid(buf) and is_shown(buf) then
+      local name = vim.api.nvim_buf_get_name(buf)
+      table.insert(found, {
+        number = buf,
+        path = name ~= '' and edit.canonical(name) or '',
+        filetype = vim.bo[buf].filetype,
+        lines = vim.api.nvim_buf_line_count(buf),
+        modified = vim.bo[buf].modified,
+        visible = #vim.fn.win_findbuf(buf) > 0,
+        current = buf == current,
+      })
+    end
+  end, function()
+    task:done({ buffers = found })
+  end)
+end
+
+---@param item table<string, any> of `getqflist()`
+---@return table<string, any>
+local function entry(item)
+  local name = item.bufnr > 0 and vim.api.nvim_buf_is_valid(item.bufnr) and vim.api.nvim_buf_get_name(item.bufnr) or ''
+  return {
+    path = name ~= '' and require('tideate.edit').canonical(name) or '',
+    line = item.lnum,
+    text = item.text:sub(1, 500),
+    type = item.type,
+  }
+end
+
+--- The quickfix list that is current, as far as it goes: its first entries.
+---@param task tideate.Task
+function M.quickfix(task)
+  local list = vim.fn.getqflist({ id = 0, size = 0, title = 0 })
+  local numbers, found = {}, {}
+  for index = 1, math.min(list.size, MOST_ENTRIES) do
+    numbers[index] = index
+  end
+  task:each(numbers, function(index)
+    local item = vim.fn.getqflist({ id = list.id, idx = index, items = 0 }).items[1]
+    if item then
+      table.insert(found, entry(item))
+    end
+  end, function()
+    task:done({ title = list.title, total = list.size, entries = found })
+  end)
+end
+
+return M

@@ -1,0 +1,221 @@
+"""Proposals of language servers, staged: one edit of many files, all of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
+
+from tideate_core.agents.model_input import read_if_there
+from tideate_core.agents.tools.editor_queries import EditorTexts, one_line, path_of_uri
+from tideate_core.agents.tools.results import bounded_text
+from tideate_core.agents.tools.workspace_edit import (
+    CreateFile,
+    DeleteFile,
+    DocumentEdit,
+    Encoding,
+    Operation,
+    RenameFile,
+    apply_edits,
+    parse_workspace_edit,
+)
+from tideate_core.errors import ToolError, UnusableAnswer, WorkspaceError
+from tideate_core.gates import new_errors
+from tideate_core.workspace import FileChange, language_of, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.agents.tools.tool import ToolContext
+
+__all__ = ["Proposal", "stage_proposal"]
+
+LONGEST_DIFF: Final = 12_000
+"""Characters of the difference that a model is shown of what was staged."""
+MOST_ERRORS: Final = 10
+"""Syntax errors that a result names."""
+
+
+class Proposal(BaseModel):
+    """A server's edit, not read yet."""
+
+    client: str
+    encoding: Encoding
+    edit: str
+    ticks: dict[str, int]
+    """The editor's changedtick of each open file when the server was asked, by path."""
+    command: str | None = None
+
+
+async def stage_proposal(context: ToolContext, proposal: Proposal) -> str:
+    """Stage all of a server's edit that is of the project, or nothing; returns it as a model is to see it.
+
+    :raises ToolError: it does not fit the texts as they are wanted, or cannot be written.
+    """
+    work = _Staging(context, proposal)
+    for operation in parse_workspace_edit(proposal.edit):
+        await work.take(operation)
+    changes = work.changes()
+    left_out = [f"[outside of the project, left out: {one_line(place)}]" for place in list(work.outside)[:10]]
+    if not changes:
+        return "\n".join(["the language server's edit changes nothing in the project", *left_out])
+    await _check(context, changes)
+    diff = "".join(unified_diff(change) for change in changes)
+    _stage(context, changes, all_shown=len(diff) <= LONGEST_DIFF)
+    names = ", ".join(change.move_to or change.path for change in changes[:20])
+    more = f" and {len(changes) - 20} more" if len(changes) > 20 else ""
+    notes = [*left_out, *await asyncio.to_thread(_syntax_errors, changes)]
+    if proposal.command:
+        notes.append(f"[its command {one_line(proposal.command)} was not run]")
+    shown = bounded_text(diff.rstrip("\n"), "read_file shows files as they are staged", LONGEST_DIFF)
+    return "\n".join([f"staged by {one_line(proposal.client)}: {names}{more}", *notes, shown])
+
+
+async def _check(context: ToolContext, changes: Sequence[FileChange]) -> None:
+    """Refuse what could not be written: the texts are those of the editor, so that it can be told now."""
+    workspace = context.step.workspace
+    try:
+        await workspace.stage(await workspace.attach(changes))
+    except WorkspaceError as error:
+        raise ToolError(f"the language server's edit cannot be staged: {error}") from error
+
+
+def _stage(context: ToolContext, changes: Sequence[FileChange], *, all_shown: bool) -> None:
+    staged = context.staged
+    known = [change for change in changes if staged.was_shown(change.path)]
+    staged.stage(changes)
+    for change in known if all_shown else ():
+        if change.after is not None:
+            staged.note_shown(change.move_to or change.path)  # the model saw the difference
+
+
+def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:
+    errors = (
+        f"[new syntax error in {change.path}: {problem}]"
+        for change in changes
+        if change.after is not None
+        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+    )
+    return list(islice(errors, MOST_ERRORS))
+
+
+@dataclass(slots=True)
+class _Staging:
+    """Texts in memory that a server's operations are made in, one after the other."""
+
+    context: ToolContext
+    proposal: Proposal
+    before: dict[str, str | None] = field(default_factory=dict)
+    now: dict[str, str | None] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    """Old names by new ones."""
+    outside: dict[str, None] = field(default_factory=dict)
+
+    async def take(self, operation: Operation) -> None:
+        """Make one operation in the texts."""
+        match operation:
+            case DocumentEdit():
+                await self._edit(operation)
+            case CreateFile():
+                await self._create(operation)
+            case RenameFile():
+                await self._rename(operation)
+            case DeleteFile():
+                await self._delete(operation)
+
+    async def _edit(self, operation: DocumentEdit) -> None:
+        name = await self._load(operation.text_document.uri)
+        if name is None:
+            return
+        text = self.now[name]
+        if text is None:
+            raise ToolError(f"the language server edits {name}, which does not exist")
+        try:
+            self.now[name] = apply_edits(text, operation.edits, self.proposal.encoding)
+        except ToolError as error:
+            raise ToolError(f"{name}: {error}; nothing was staged") from error
+
+    async def _create(self, operation: CreateFile) -> None:
+        name = await self._load(operation.uri)
+        if name is None or (self.now[name] is not None and operation.options.ignore_if_exists):
+            return
+        if self.now[name] is not None and not operation.options.overwrite:
+            raise ToolError(f"the language server creates {name}, which exists; nothing was staged")
+        self.now[name] = ""
+
+    async def _rename(self, operation: RenameFile) -> None:
+        old, new = await self._load(operation.old_uri), await self._load(operation.new_uri)
+        if old is None or new is None:
+            return
+        if self.now[old] is None:
+            raise ToolError(f"the language server moves {old}, which does not exist; nothing was staged")
+        if self.now[new] is not None:
+            if operation.options.ignore_if_exists:
+                return
+            raise ToolError(f"the language server moves {old} to {new}, which exists; nothing was staged")
+        self.now[new], self.now[old] = self.now[old], None
+        self.moved[new] = self.moved.pop(old, old)
+
+    async def _delete(self, operation: DeleteFile) -> None:
+        name = await self._load(operation.uri)
+        if name is None or (self.now[name] is None and operation.options.ignore_if_not_exists):
+            return
+        if self.now[name] is None:
+            raise ToolError(f"the language server deletes {name}, which does not exist; nothing was staged")
+        self.now[name] = None
+
+    async def _load(self, uri: str) -> str | None:
+        """Return the name of a file whose text is known then; None for one outside of the project.
+
+        :raises ToolError: the language server knows another text of it than the one that is wanted.
+        """
+        path = path_of_uri(uri)
+        name = EditorTexts(self.context).name_of(path)
+        if name is None:
+            self.outside[str(path or uri)] = None
+            return None
+        if name not in self.now:
+            self.before[name] = self.now[name] = await self._read(name)
+        return name
+
+    async def _read(self, name: str) -> str | None:
+        step = self.context.step
+        try:
+            source = await read_if_there(step.workspace, name)
+            wanted = await self.context.staged.read(step, name)
+        except (WorkspaceError, UnusableAnswer) as error:
+            raise ToolError(f"the language server's edit cannot be staged: {name}: {error}") from error
+        if wanted != (source.text if source else None):
+            raise ToolError(
+                f"{name} has staged edits, which the language server does not know, so its own do not fit; "
+                "nothing was staged: make this change with the edit tools"
+            )
+        if source and source.buffer is not None:
+            asked = self.proposal.ticks.get(str(step.workspace.resolve(name)))
+            if asked != source.tick:
+                raise ToolError(
+                    f"{name} was changed in the editor while the language server worked; call again"
+                )
+        return wanted
+
+    def changes(self) -> list[FileChange]:
+        """Return what the operations changed in all."""
+        moves = {old: new for new, old in self.moved.items() if self._is_move(old, new)}
+        found = [self._change(name, moves.get(name)) for name in self.now if name not in set(moves.values())]
+        return [change for change in found if change is not None]
+
+    def _is_move(self, old: str, new: str) -> bool:
+        texts = self.before[old], self.now[old], self.before[new], self.now[new]
+        return [text is None for text in texts] == [False, True, True, False]
+
+    def _change(self, name: str, move_to: str | None) -> FileChange | None:
+        before, now = self.before[name], self.now[name]
+        if move_to is not None:
+            return FileChange(name, "move", before, self.now[move_to], move_to=move_to)
+        if before == now:
+            return None
+        action = "create" if before is None else "delete" if now is None else "modify"
+        return FileChange(name, action, before, now)  # type: ignore[arg-type]

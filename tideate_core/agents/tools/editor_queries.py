@@ -1,0 +1,221 @@
+"""Queries of the running Neovim: its files and answers, checked; places with the text of their lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tideate_core.agents.model_input import read_if_there, why_hidden
+from tideate_core.agents.tools.tool import Arguments
+from tideate_core.errors import OutsideRoot, ToolError, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tideate_core.agents.tools.tool import ToolContext
+    from tideate_core.workspace import Source
+
+__all__ = [
+    "AtSymbol",
+    "Document",
+    "EditorTexts",
+    "ServerAnswer",
+    "ServerAnswers",
+    "ask",
+    "one_line",
+    "open_document",
+    "path_of_uri",
+]
+
+LIMIT: Final = 15.0
+"""Seconds that the editor waits for its language servers."""
+GRACE: Final = 3.0
+"""Seconds more until an editor that does not answer at all is given up, as one that shows a prompt."""
+LONGEST_LINE: Final = 240
+"""Characters of a line of a file that a place is shown with."""
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class AtSymbol(Arguments):
+    """Arguments of a tool that looks at one symbol."""
+
+    path: str = Field(description="Relative to the project's root.")
+    line: int = Field(ge=1, description="Line where the symbol stands, from 1.")
+    symbol: str | None = Field(
+        default=None, min_length=1, max_length=200, description="The name as it stands on that line."
+    )
+    column: int | None = Field(
+        default=None, ge=1, description="Character on that line, from 1; only where there is no name."
+    )
+
+    def place(self) -> dict[str, Any]:
+        """Return what the editor finds the place by.
+
+        :raises ToolError: neither a name nor a column is given.
+        """
+        if self.symbol is None and self.column is None:
+            raise ToolError("name the symbol that stands on the line: symbol=…")
+        return {"line": self.line, **self.model_dump(include={"symbol", "column"}, exclude_none=True)}
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ServerAnswer(_Answer):
+    """A language server's answer to a query."""
+
+    client: str
+    """Name of the server."""
+    busy: str | None = None
+    """What it still works on."""
+    total: int = 0
+    """Entries of the result, of which some may have been left out."""
+    result: Any = None
+
+
+class ServerAnswers(_Answer):
+    """Answers of all language servers that could be asked."""
+
+    answers: list[ServerAnswer]
+    errors: list[str]
+
+    def notes(self) -> list[str]:
+        """Return what a model has to know of the answers: who failed, who is not ready."""
+        busy = (
+            f"{one.client} is still working ({one.busy}); this may not be all"
+            for one in self.answers
+            if one.busy
+        )
+        return [one_line(note) for note in (*self.errors, *busy)]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file of the project as the editor has it."""
+
+    name: str
+    """Relative to the root."""
+    path: Path
+    source: Source
+
+
+async def ask(
+    context: ToolContext, name: str, arguments: dict[str, Any], shape: type[T], *, limit: float = LIMIT
+) -> T:
+    """Return the editor's answer to one of its queries.
+
+    :param limit: seconds.
+    :raises ToolError: there is no editor, it cannot answer or not in time, or the answer makes no sense.
+    """
+    editor = context.step.editor
+    if editor is None:
+        raise ToolError(f"{name}: there is no running Neovim here; use tools that read files")
+    answer = await editor.query(name, {**arguments, "limit": limit * 1000}, within=limit + GRACE)
+    try:
+        return shape.model_validate(answer)
+    except ValidationError as error:
+        raise ToolError(f"{name}: the language server's answer makes no sense") from error
+
+
+async def open_document(context: ToolContext, path: str) -> Document:
+    """Return a file as the editor has it: saved or not, without staged edits.
+
+    :raises ToolError: there is none, it is none of the project's, or a model may not see it.
+    """
+    workspace = context.step.workspace
+    try:
+        real = workspace.resolve(path)
+        source = await read_if_there(workspace, path)
+    except WorkspaceError as error:
+        raise ToolError(str(error)) from error
+    name = workspace.name_of(real)
+    if source is None:
+        staged = name in context.staged.changed_texts()
+        raise ToolError(
+            f"{name} is only staged; language servers do not know it" if staged else f"{name} does not exist"
+        )
+    if why := await why_hidden(context.step, name, source.text):
+        raise ToolError(f"{name}: {why}, and nobody agreed to give it to the model")
+    return Document(name, real, source)
+
+
+def path_of_uri(uri: str) -> Path | None:
+    """Return the absolute path of a file's URI; None for what is no file here."""
+    parts = urlsplit(uri)
+    path = unquote(parts.path)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in path:
+        return None
+    return Path(path) if path.startswith("/") else None
+
+
+def one_line(text: str, longest: int = LONGEST_LINE) -> str:
+    """Return a text in one line, cut where it is too long."""
+    words = " ".join(text.split())
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+
+
+@dataclass(slots=True)
+class EditorTexts:
+    """Lines of files as the editor has them, for places that a model is told of; each file is read once."""
+
+    context: ToolContext
+    _lines: dict[str, list[str] | str] = field(default_factory=dict)
+    """Lines by the file's name, or why they are not shown."""
+
+    def name_of(self, path: Path | None) -> str | None:
+        """Name a file as the project does; None if it is none of the project's."""
+        workspace = self.context.step.workspace
+        if path is None or workspace.root is None:
+            return None
+        try:
+            return workspace.name_of(workspace.resolve(path))
+        except OutsideRoot:
+            return None
+
+    async def show(self, name: str, line: int) -> str:
+        """Return a place with its line's text.
+
+        :param line: from 1.
+        """
+        lines = await self._lines_of(name)
+        if isinstance(lines, str):
+            return f"{name}:{line} [{lines}]"
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return f"{name}:{line}: {text[:LONGEST_LINE]}"
+
+    async def may_show(self, name: str) -> bool:
+        """Tell whether a model may see what stands in a file."""
+        return not isinstance(await self._lines_of(name), str)
+
+    async def _lines_of(self, name: str) -> list[str] | str:
+        if name not in self._lines:
+            self._lines[name] = await self._read(name)
+        return self._lines[name]
+
+    async def _read(self, name: str) -> list[str] | str:
+        step = self.context.step
+        try:
+            source = await step.workspace.read(name)
+        except WorkspaceError as error:
+            return one_line(str(error))
+        if why := await why_hidden(step, name, source.text):
+            return f"not shown: {why}"
+        return source.text.split("\n")
+
+    def staged_note(self, names: Iterable[str] = ()) -> list[str]:
+        """Say which of the files shown, or of `names`, have staged edits that the editor does not know."""
+        shown = {*self._lines, *names}
+        staged = sorted(shown.intersection(self.context.staged.changed_texts()))
+        if not staged:
+            return []
+        more = f" and {len(staged) - 5} more" if len(staged) > 5 else ""
+        return [
+            f"{', '.join(staged[:5])}{more}: shown as in the editor; your staged edits are not in it, "
+            "line numbers may differ"
+        ]
