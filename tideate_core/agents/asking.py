@@ -26,7 +26,7 @@ __all__ = ["LookingModel", "look_tools", "looking_model", "may_look"]
 
 T = TypeVar("T", bound="BaseModel")
 
-LOOKING: Final = ("files", "search", "symbols")
+LOOKING: Final = ("files", "search", "symbols", "git", "editor")
 """Groups of tools of which a model that only looks gets those that read."""
 
 
