@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -63,8 +63,8 @@ class WorkTool(Generic[A]):
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments."""
-        return self.arguments.model_json_schema()
+        """JSON Schema of its arguments, without what a model need not read."""
+        return {**_lean(self.arguments.model_json_schema()), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
         """Return a model's arguments, checked.
@@ -79,6 +79,26 @@ class WorkTool(Generic[A]):
                 for one in error.errors(include_url=False)
             )
             raise ToolError(f"{self.name}: {wrong}") from error
+
+
+def _lean(schema: Any) -> Any:
+    """Leave out titles, and that a value may be null: it may be left out."""
+    if isinstance(schema, list):
+        return [_lean(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if len(kinds := [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]) == 1:
+        schema = {**kinds[0], **{key: schema[key] for key in schema.keys() - {"anyOf", "default"}}}
+    lean = {key: _lean(value) for key, value in schema.items() if key not in {"title", *_NAMES}}
+    for group in _NAMES & schema.keys():
+        lean[group] = {name: _lean(value) for name, value in schema[group].items()}
+    if lean.get("type") == "object":
+        lean.pop("description", None)
+    return lean
+
+
+_NAMES: Final = frozenset({"properties", "$defs"})
+"""Keys whose values have schemas by names."""
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
