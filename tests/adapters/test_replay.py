@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
 
 from tests.adapters.conftest import LIMIT, MakeAdapter
-from tideate_core.adapters import AdapterPool, Prompt, Turn, Usage
+from tideate_core.adapters import (
+    AdapterPool,
+    Conversation,
+    ModelTurn,
+    OfferedTool,
+    Prompt,
+    ToolResult,
+    Turn,
+    Usage,
+    UserMessage,
+)
 from tideate_core.adapters.replay import RecordingAdapter, ReplayAdapter
 from tideate_core.config import Config
 from tideate_core.errors import AdapterUnavailable, InvalidReply
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.model_server import ModelServer
+    from tideate_core.adapters.model import ModelAdapter
 
 
 class Answer(BaseModel):
@@ -184,3 +196,41 @@ async def test_a_variable_turns_recording_on(
     await pool.aclose()
     assert (await pool.get(f"replay:{path}").ask(Prompt("greet"))).text == "hello"
     assert len(server.requests) == 1
+
+
+async def never(_arguments: dict[str, Any], _key: str) -> str:
+    raise AssertionError("nothing is called here")
+
+
+async def test_turns_of_a_work_loop_are_recorded_and_replayed(
+    server: ModelServer, adapter: ModelAdapter, path: Path
+) -> None:
+    tool = OfferedTool("read", "Read.", {"type": "object", "properties": {}}, never)
+    server.calls("look", "read", {"path": "a"}, times=1)
+    server.answers("it says 41", "41")
+    recorder = RecordingAdapter(adapter, path)
+    assert recorder.tools
+    asked = Conversation("s", (UserMessage("look"),))
+
+    async def both(model: RecordingAdapter | ReplayAdapter) -> list[ModelTurn]:
+        first = await model.take_turn(asked, [tool])
+        result = ToolResult(replace(first.calls[0], id="another"), "it says 41")
+        return [first, await model.take_turn(Conversation("s", (*asked.messages, first, result)), [])]
+
+    recorded = await both(recorder)
+    assert recorded[1].text == "41"
+    requests = len(server.requests)
+    again = replay(path)
+    assert again.tools
+    assert await both(again) == recorded
+    assert len(server.requests) == requests
+    with pytest.raises(InvalidReply, match="has no answer to this prompt"):
+        await again.take_turn(Conversation("s", (UserMessage("something else"),)), [tool])
+
+
+async def test_a_recording_of_answers_offers_no_tools(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "hello")
+    await recording.ask(Prompt("greet"))
+    assert not replay(path).tools

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.adapters.base import Reply, Usage
+from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
 from tideate_core.errors import AdapterUnavailable, InvalidReply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tideate_core.adapters.base import Adapter
+    from tideate_core.adapters.base import Adapter, OfferedTool, Prompt
+    from tideate_core.adapters.conversation import Conversation
 
 __all__ = ["Exchange", "RecordingAdapter", "ReplayAdapter"]
 
@@ -47,6 +49,25 @@ class Exchange(BaseModel):
     output_tokens: int = 0
     cost: float | None = None
     truncated: bool = False
+    turn: dict[str, Any] | None = None
+    """A turn of a work loop; None of an answer."""
+
+
+def turn_key(conversation: Conversation) -> str:
+    """Return what a recorded turn is found by: a hash of the conversation before it.
+
+    Ids of calls, and what only the provider reads, differ in each run and do not count.
+    """
+    told: list[Any] = [conversation.system]
+    for message in conversation.messages:
+        match message:
+            case UserMessage(text):
+                told.append(["user", text])
+            case ToolResult(call, text):
+                told.append([call.name, text])
+            case ModelTurn(text=text, calls=calls):
+                told.append(["model", text, [[call.name, call.arguments] for call in calls]])
+    return hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
 def key_of(prompt: Prompt, schema: type[BaseModel] | None) -> str:
@@ -100,6 +121,44 @@ class RecordingAdapter:
         await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
         return reply
 
+    @property
+    def tools(self) -> bool:
+        """Its model can call tools."""
+        return isinstance(self._inner, TurnAdapter) and self._inner.tools
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        on_reasoning: Callable[[str], None] | None = None,
+    ) -> ModelTurn:
+        assert isinstance(self._inner, TurnAdapter)  # noqa: S101 see `tools`
+        pieces: list[str] = []
+
+        def collect(text: str) -> None:
+            pieces.append(text)
+            if on_token:
+                on_token(text)
+
+        turn = await self._inner.take_turn(conversation, tools, on_token=collect, on_reasoning=on_reasoning)
+        last = conversation.messages[-1] if conversation.messages else None
+        exchange = Exchange(
+            key=turn_key(conversation),
+            system=conversation.system,
+            user=last.text if last is not None else "",
+            answer_schema=None,
+            pieces=pieces,
+            text=turn.text,
+            model=turn.model,
+            demonstration=self.demonstration,
+            context_tokens=self.context_tokens,
+            turn=turn.as_json(),
+        )
+        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
+        return turn
+
     async def check(self) -> str:
         return f"{await self._inner.check()}; recording to {self._path}"
 
@@ -114,6 +173,8 @@ class _Recording:
     """Some of its answers are a demonstration model's."""
     context_tokens: int | None = None
     """The smallest limit of the models that answered."""
+    tools: bool = False
+    """Some of its exchanges are turns with tools."""
 
 
 class ReplayAdapter:
@@ -142,7 +203,8 @@ class ReplayAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        exchange = self._next((await self._recording()).exchanges.get(key_of(prompt, schema)), prompt)
+        found = (await self._recording()).exchanges.get(key_of(prompt, schema))
+        exchange = self._next(found, prompt.user)
         for piece in exchange.pieces:
             if on_token:
                 on_token(piece)
@@ -155,6 +217,30 @@ class ReplayAdapter:
             truncated=exchange.truncated,
         )
 
+    @property
+    def tools(self) -> bool:
+        """Turns with tools were recorded."""
+        return self._limits().tools
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        on_reasoning: Callable[[str], None] | None = None,
+    ) -> ModelTurn:
+        found = (await self._recording()).exchanges.get(turn_key(conversation))
+        exchange = self._next(found, conversation.messages[-1].text)
+        turn = ModelTurn.of_json(exchange.turn or {})
+        if on_reasoning and turn.reasoning:
+            on_reasoning(turn.reasoning)
+        for piece in exchange.pieces:
+            if on_token:
+                on_token(piece)
+            await asyncio.sleep(0)
+        return turn
+
     async def check(self) -> str:
         count = sum(len(found) for found in (await self._recording()).exchanges.values())
         return f"{self._path}: {count} recorded exchanges"
@@ -162,10 +248,10 @@ class ReplayAdapter:
     async def aclose(self) -> None:
         self._loaded = None
 
-    def _next(self, found: list[Exchange] | None, prompt: Prompt) -> Exchange:
+    def _next(self, found: list[Exchange] | None, asked: str) -> Exchange:
         if not found:
             raise InvalidReply(
-                f"{self._path} has no answer to this prompt ({prompt.user[:60]!r}…): "
+                f"{self._path} has no answer to this prompt ({asked[:60]!r}…): "
                 + HOW_TO_RECORD.format(path=self._path)
             )
         return found.pop(0) if len(found) > 1 else found[0]
@@ -216,6 +302,7 @@ def _load(path: Path) -> _Recording:
         exchanges,
         any(exchange.demonstration for exchange in every),
         min((exchange.context_tokens for exchange in every if exchange.context_tokens), default=None),
+        any(exchange.turn is not None for exchange in every),
     )
 
 

@@ -1,0 +1,130 @@
+"""Turns of the work loop over the wire: offered tools, calls, results, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.adapters.conftest import LIMIT, MakeAdapter
+from tideate_core.adapters import (
+    Conversation,
+    ModelTurn,
+    OfferedTool,
+    RequestedCall,
+    ToolResult,
+    UserMessage,
+)
+from tideate_core.adapters.turns import TurnStream
+from tideate_core.errors import AuthenticationFailed, InvalidReply
+
+if TYPE_CHECKING:
+    from tests.support.model_server import ModelServer
+    from tideate_core.adapters.model import ModelAdapter
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+async def never(_arguments: dict[str, Any], _key: str) -> str:
+    raise AssertionError("the adapter calls no tool")
+
+
+READ = OfferedTool("read", "Read a file.", SCHEMA, never)
+ASKED = Conversation("be good", (UserMessage("look at a"),))
+
+
+async def test_a_call_is_asked_for_and_its_result_given_back(
+    server: ModelServer, adapter: ModelAdapter
+) -> None:
+    server.calls("look at a", "read", {"path": "a"}, times=1)
+    server.answers("it says 41", "41 it is")
+    first = await adapter.take_turn(ASKED, [READ])
+    (call,) = first.calls
+    assert (call.name, call.arguments, first.text) == ("read", {"path": "a"}, "")
+    after = (*ASKED.messages, first, ToolResult(call, "it says 41"), UserMessage("and?"))
+    second = await adapter.take_turn(Conversation("be good", after), [READ])
+    assert (second.text, second.calls) == ("41 it is", ())
+    offered, sent = server.requests[0]["tools"], server.requests[1]["messages"]
+    assert offered[0]["function"]["name"] == "read"
+    assert offered[0]["function"]["parameters"]["required"] == ["path"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "user"]
+    assert sent[2]["tool_calls"][0]["id"] == sent[3]["tool_call_id"] == call.id
+    assert second.usage.input_tokens > 0
+
+
+async def test_its_text_streams(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.answers("look", "one two three")
+    pieces: list[str] = []
+    turn = await adapter.take_turn(ASKED, [READ], on_token=pieces.append)
+    assert (turn.text, "".join(pieces)) == ("one two three", "one two three")
+    assert len(pieces) > 1
+
+
+async def test_a_turn_survives_json(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.calls("look", "read", {"path": "ä"})
+    turn = await adapter.take_turn(ASKED, [READ])
+    assert ModelTurn.of_json(json.loads(json.dumps(turn.as_json()))) == turn
+    whole = Conversation("s", (UserMessage("u"), turn, ToolResult(turn.calls[0], "r")))
+    assert Conversation.of_json(json.loads(json.dumps(whole.as_json()))) == whole
+
+
+async def test_a_turn_without_the_providers_own_words_can_be_given_back(
+    server: ModelServer, adapter: ModelAdapter
+) -> None:
+    server.answers("look", "fine")
+    call = RequestedCall("c1", "read", {"path": "a"})
+    made = ModelTurn("I look.", (call,), "other")
+    after = (*ASKED.messages, made, ToolResult(call, "text"))
+    assert (await adapter.take_turn(Conversation("", after), [READ])).text == "fine"
+    assistant = server.requests[0]["messages"][1]
+    assert (assistant["content"], assistant["tool_calls"][0]["id"]) == ("I look.", "c1")
+
+
+async def test_a_turn_that_was_cut_off_says_so(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.answers("look", "half a", finish_reason="length")
+    assert (await adapter.take_turn(ASKED, [READ])).truncated
+
+
+async def test_an_empty_turn_is_refused(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.answers("look", " ")
+    with pytest.raises(InvalidReply, match="empty answer"):
+        await adapter.take_turn(ASKED, [READ])
+
+
+async def test_a_provider_that_is_busy_is_asked_again(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.fails("look", 429, headers={"Retry-After": "0"}, times=1)
+    server.answers("look", "fine")
+    assert (await adapter.take_turn(ASKED, [READ])).text == "fine"
+
+
+async def test_its_errors_are_ours(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.fails("look", 401)
+    with pytest.raises(AuthenticationFailed, match="refused the key"):
+        await adapter.take_turn(ASKED, [READ])
+
+
+async def test_a_cancelled_turn_closes_the_request(server: ModelServer, make_adapter: MakeAdapter) -> None:
+    gate = server.holds("look")
+    task = asyncio.create_task(make_adapter().take_turn(ASKED, [READ]))
+    await asyncio.to_thread(gate.wait_started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(asyncio.to_thread(gate.wait_disconnected), LIMIT)
+
+
+def test_a_model_that_writes_without_end_is_stopped() -> None:
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta, ThinkingPart
+
+    told: list[str] = []
+    thought: list[str] = []
+    stream = TurnStream(told.append, thought.append)
+    stream.take(PartStartEvent(index=0, part=ThinkingPart("hm")))
+    stream.take(PartStartEvent(index=1, part=TextPart("a")))
+    stream.take(PartDeltaEvent(index=1, delta=TextPartDelta("b")))
+    assert (told, thought, stream.characters) == (["a", "b"], ["hm"], 4)
+    with pytest.raises(InvalidReply, match="more than"):
+        for _ in range(5):
+            stream.take(PartDeltaEvent(index=1, delta=TextPartDelta("x" * 1_000_000)))
