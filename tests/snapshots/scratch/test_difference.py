@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.snapshots.trees import git
-from tideate_core.workspace import ABSENT, FileImage
+from tideate_core.workspace import ABSENT, Document, FileImage, apply_hunks, lines_of
+from tideate_core.workspace.changes import rebase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,17 @@ async def test_a_directory_that_is_renamed_moves_its_files(scratch: Scratch) -> 
         "src/deep/two.txt": True,
         "src/one.py": True,
     }
+
+
+async def test_a_move_into_a_directory_that_the_person_left_alone_is_no_conflict(
+    opening: Opening, root: Path
+) -> None:
+    async with opening() as scratch:
+        await changed_by(scratch, "mv src/one.py src/deep/one.py; mv logo.png new.png; chmod 600 new.png")
+        (root / "src" / "theirs").write_text("1")
+        found = await scratch.difference()
+    assert found.moved["src/deep/one.py"] == "src/one.py"
+    assert "src/deep/one.py" not in found.conflicts
 
 
 async def test_a_directory_that_is_made_anew_lost_what_was_in_it(scratch: Scratch) -> None:
@@ -179,25 +191,72 @@ async def test_a_commit_in_the_scratch_copy_stays_there(opening: Opening, root: 
     git(root, "fsck")
 
 
-async def test_what_the_person_changes_meanwhile_is_told(opening: Opening, root: Path) -> None:
+@pytest.fixture
+def both(root: Path) -> None:
     (root / "theirs").write_text("1")
-    (root / "both").write_text("1\n")
+    (root / "both").write_text("1\n2\n3\n")
     (root / "gone").write_text("1\n")
+
+
+@pytest.mark.usefixtures("both")
+async def test_what_the_person_changes_meanwhile_is_told(opening: Opening, root: Path) -> None:
     async with opening() as scratch:
-        script = "echo 2 >> both; echo 2 >> gone; echo 2 > src/one.py; echo mine > same-name"
-        assert (await scratch.run(["sh", "-c", script])).ok
-        (root / "theirs").write_text("2")
-        (root / "both").write_text("person\n")
-        (root / "gone").unlink()
-        (root / "same-name").write_text("theirs")
+        found = await changed_by_both(scratch, root)
+    assert found
+    assert list(found.files) == ["src/one.py"]  # nothing that whoever writes it could overwrite
+    assert found.changed_meanwhile == frozenset()
+    assert {path: (theirs.data, ours.data) for path, (theirs, ours) in found.conflicts.items()} == {
+        "both": (b"person\n2\n3\n", b"1\n2\n3\nmore\n"),
+        "gone": (b"", b"1\nmore\n"),
+        "same-name": (b"theirs\n", b"mine\n"),
+    }
+
+
+@pytest.mark.usefixtures("both")
+async def test_with_kept_files_what_both_changed_can_be_merged(opening: Opening, root: Path) -> None:
+    async with opening(keep=True) as scratch:
+        await changed_by(scratch, "echo 2 > src/one.py")
+        (root / "src/one.py").write_text("theirs")
+        assert (await scratch.difference()).changed_meanwhile  # the files are kept by now
+        found = await changed_by_both(scratch, root)
+    assert list(found.files) == ["both", "gone", "src/one.py"]
+    assert found.changed_meanwhile == {"both", "gone", "src/one.py"}
+    assert list(found.conflicts) == ["same-name"]
+    before, _after = found.files["both"]
+    assert before.data == b"1\n2\n3\n"
+    assert before.state.mode == (root / "both").stat().st_mode & 0o7777
+    (change,) = [one for one in found.file_changes() if one.path == "both"]
+    theirs = Document.decode((root / "both").read_bytes()).text
+    rebased = rebase(change.hunks, change.before or "", theirs)
+    assert rebased is not None
+    assert apply_hunks(lines_of(theirs), rebased) == ["person", "2", "3", "more"]
+
+
+async def changed_by_both(scratch: Scratch, root: Path) -> ScratchDifference:
+    script = "echo more >> both; echo more >> gone; echo 2 > src/one.py; echo mine > same-name; echo 9 > same"
+    await changed_by(scratch, script)
+    (root / "theirs").write_text("2")
+    (root / "both").write_text("person\n2\n3\n")
+    (root / "gone").unlink()
+    (root / "same-name").write_text("theirs\n")
+    (root / "same").write_text("9\n")
+    return await scratch.difference()
+
+
+async def test_a_large_file_is_not_kept_and_a_conflict(opening: Opening, root: Path) -> None:
+    (root / "big").write_bytes(b"1" * ((1 << 20) + 1))
+    (root / "small").write_bytes(b"1")
+    async with opening(keep=True) as scratch:
+        await changed_by(scratch, "echo > big; echo > small")
+        (root / "small").write_text("theirs")
+        await scratch.difference()  # the files are kept by now
+        (root / "big").write_text("theirs")
         found = await scratch.difference()
-    assert list(found.files) == ["both", "gone", "same-name", "src/one.py"]
-    assert found.changed_meanwhile == {"both", "gone", "same-name"}
-    assert found.files["both"][0].data == b"person\n"
+    assert (list(found.conflicts), found.changed_meanwhile) == (["big"], {"small"})
 
 
 async def test_what_the_person_changes_where_it_was_laid_over_is_told(opening: Opening, root: Path) -> None:
-    async with opening({"src/one.py": b"staged\n", "logo.png": b"staged"}) as scratch:
+    async with opening({"src/one.py": b"staged\n", "logo.png": b"staged"}, keep=True) as scratch:
         assert (await scratch.run(["sh", "-c", "echo 2 > src/one.py; echo 2 > logo.png"])).ok
         (root / "src/one.py").write_text("person\n")
         found = await scratch.difference()

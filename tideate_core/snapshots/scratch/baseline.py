@@ -7,12 +7,15 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.snapshots.entries import above
 from tideate_core.snapshots.limits import MIB
 from tideate_core.workspace import ABSENT, FileImage, read_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tideate_core.snapshots.scratch.kept import KeptFiles
 
 __all__ = ["LARGEST", "Baseline", "TooLarge", "read_bounded_image"]
 
@@ -38,18 +41,32 @@ class Baseline:
         """What was laid over, by path; an absent image was deleted."""
         self.made: set[str] = set()
         """Directories that had to be made for it."""
-        self._began = time.time_ns() if _COARSE_CLOCK is None else time.clock_gettime_ns(_COARSE_CLOCK)
+        self.kept: KeptFiles | None = None
+        """Copies of the project's files; None where that was not wanted."""
+        self.began = time.time_ns() if _COARSE_CLOCK is None else time.clock_gettime_ns(_COARSE_CLOCK)
 
-    def image(self, path: str) -> FileImage:
-        """Return what stood at a path, or what stands in the project now, if a person changed it meanwhile.
+    def image(self, path: str, *, existed: bool) -> FileImage | None:
+        """Return what stood at a path; None: it was changed in the project since, and was not kept.
 
         Of a directory the kind is `other`.
+
+        :param existed: as of `was_changed`.
+        :raises OSError: it cannot be read.
+        :raises TooLarge: it is.
+        """
+        if (laid := self.laid.get(path)) is not None:
+            return laid
+        if not self.was_changed(path, existed=existed):
+            return self.current(path)
+        return None if self.kept is None else self.kept.image(path)
+
+    def current(self, path: str) -> FileImage:
+        """Return what stands in the project now; blocking.
 
         :raises OSError: it cannot be read.
         :raises TooLarge: it is.
         """
-        laid = self.laid.get(path)
-        return read_bounded_image(self.root / path) if laid is None else laid
+        return read_bounded_image(self.root / path)
 
     def directory_mode(self, path: str) -> int | None:
         """Return the permission bits of a directory, None where there was none."""
@@ -59,14 +76,15 @@ class Baseline:
     def was_changed(self, path: str, *, existed: bool) -> bool:
         """Tell whether the project's own file or directory was changed since; blocking.
 
-        :param existed: the scratch copy proves that something stood there.
+        :param existed: the scratch copy says that something stood there, unless it was moved there.
         """
         found = self._stat(path)
         if found is None:
-            return existed and self.laid.get(path, FileImage(ABSENT)).state == ABSENT
+            was_there = existed and self.laid.get(path, FileImage(ABSENT)).state == ABSENT
+            return was_there and self._names_were_changed(path)
         if stat.S_ISDIR(found.st_mode):
             return False  # what is in it tells
-        return found.st_ctime_ns >= self._began
+        return found.st_ctime_ns >= self.began
 
     def below(self, path: str) -> Iterator[str]:
         """Return what stood in a directory, without what was in its directories."""
@@ -76,6 +94,13 @@ class Baseline:
             if rest != laid and image.state != ABSENT:
                 names.add(rest.partition("/")[0])
         return (f"{path}/{name}" for name in sorted(names))
+
+    def _names_were_changed(self, path: str) -> bool:
+        """Tell whether anything was made or removed in the project's directory of a path, or it went, too."""
+        for directory in above(path):
+            if (found := self._stat(directory)) is not None:
+                return found.st_mtime_ns >= self.began
+        return self.root.stat().st_mtime_ns >= self.began
 
     def _names(self, path: str) -> list[str]:
         try:

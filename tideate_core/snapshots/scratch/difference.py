@@ -41,13 +41,19 @@ class ScratchDifference(OutsideChanges):
     moved: dict[str, str] = field(default_factory=dict)
     """New path and old one of files that hold the same; both are in `files`, too."""
     changed_meanwhile: frozenset[str] = frozenset()
-    """Of the paths those that were changed in the project since the scratch copy began. Their image before is
-    what stands in the project now: whoever writes them has to merge, or to refuse."""
+    """Of the paths in `files` and `modes` those that were changed in the project, too, since the scratch copy
+    began. Their image before is the one of then: whoever writes them has to merge, as staging does."""
+    conflicts: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
+    """Paths that both changed and that are not in `files`, as nobody knows what stood there before: images of
+    what stands in the project now, and in the scratch copy. There are fewer if files were kept."""
     ignored: list[str] = field(default_factory=list)
     """Changed paths that are nobody's edit: in `.git` and `.tideate`, caches, what git ignores. Directories
     end with ``/``, and what is in them is not named."""
     left: dict[str, str] = field(default_factory=dict)
     """Changed paths of which no images can be had, and why."""
+
+    def __bool__(self) -> bool:
+        return OutsideChanges.__bool__(self) or bool(self.conflicts or self.left)
 
     def file_changes(self) -> list[FileChange]:
         """Return the changes of texts, for a review; the paths that are left are in `others`."""
@@ -90,7 +96,7 @@ class Found:
     where: Path | None
     """Where it can be read; None: it is not there any more."""
     existed: bool = False
-    """The scratch copy proves that something stood there as it began."""
+    """The scratch copy says that something stood there as it began, unless it was moved there."""
     problem: str = ""
     """Why nothing can be said of it and of what is in it."""
 
@@ -128,6 +134,7 @@ class _Comparison:
         self._made: list[str] = []
         self._removed: dict[str, int] = {}
         self._changed: set[str] = set()
+        self._conflicts: dict[str, tuple[FileImage, FileImage]] = {}
         self._ignored: set[str] = set()
         self._left: dict[str, str] = {}
 
@@ -172,7 +179,8 @@ class _Comparison:
             sorted(self._made),
             dict(sorted(self._removed.items())),
             _moves(self._files),
-            frozenset(self._changed & {*self._files, *self._modes, *self._left}),
+            frozenset(self._changed),
+            dict(sorted(self._conflicts.items())),
             sorted(self._ignored),
             dict(sorted(self._left.items())),
         )
@@ -200,12 +208,15 @@ class _Comparison:
 
     def _compare(self, found: Found, now: os.stat_result | None) -> None:
         path = found.path
-        before = self._baseline.image(path)
-        if before.state.kind == "other":
-            before = FileImage(ABSENT)  # a directory, of which there is more to say
+        before = self._baseline.image(path, existed=found.existed)
         after = FileImage(ABSENT)
         if now is not None and found.where is not None:
             after = self._as_in_project(read_bounded_image(found.where))
+        if before is None:
+            self._conflict(path, after)
+            return
+        if before.state.kind == "other":
+            before = FileImage(ABSENT)  # a directory, of which there is more to say
         if before.state == after.state:
             return
         if self._is_over_limits(before, after):
@@ -217,6 +228,11 @@ class _Comparison:
             self._modes[path] = (before.state.mode, after.state.mode)
         if self._baseline.was_changed(path, existed=found.existed):
             self._changed.add(path)
+
+    def _conflict(self, path: str, after: FileImage) -> None:
+        theirs = self._baseline.current(path)
+        if theirs.state != after.state:  # else both did the same
+            self._conflicts[path] = (theirs, after)
 
     def _is_over_limits(self, before: FileImage, after: FileImage) -> bool:
         self._size += len(before.data) + len(after.data)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import ProcessLimits, entering, make_environment, run_program
-from tideate_core.project import make_project_state, real_path
+from tideate_core.project import make_project_state, private_within, real_path
 from tideate_core.snapshots.scratch.baseline import Baseline
 from tideate_core.snapshots.scratch.bodies import make_body
 from tideate_core.snapshots.scratch.difference import read_difference
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+from tideate_core.snapshots.scratch.kept import KeptFiles
 from tideate_core.snapshots.scratch.laying import checked_name, lay_file
 from tideate_core.snapshots.scratch.places import claim_place, release_place
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
@@ -169,6 +170,8 @@ class Scratch:
 
     def _close(self) -> str | None:
         self._body.close()
+        if self._baseline.kept is not None:
+            self._baseline.kept.close()
         try:
             release_place(self._place, self._handle)
         except OSError as error:
@@ -184,6 +187,7 @@ async def open_scratch(
     *,
     kind: Literal["auto", "overlay", "copy"] = "auto",
     policy: CopyPolicy | None = None,
+    keep: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Scratch]:
     """Have a scratch copy of a project, which is gone when the block is left.
@@ -197,6 +201,8 @@ async def open_scratch(
     :param kind: `auto` is an overlay where there can be one.
     :param policy: what a copy does with large directories; None for links and omissions only where copies
         do not share their blocks.
+    :param keep: copy the project's smaller files meanwhile, so that of what a person changes, too, the
+        difference has what stood there before, and it can be merged.
     :param notice: is told what a person should know, see `Scratch.notices`.
     :raises ScratchUnavailable: it cannot be made.
     :raises StateError: the private state cannot be used.
@@ -206,7 +212,7 @@ async def open_scratch(
     for name in files or ():
         checked_name(name)
     stop = threading.Event()
-    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, policy, stop))
+    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, policy, keep, stop))
     if await wait_uncancelled(opening, stop.set):
         if opening.exception() is None:
             await opening.result().close()
@@ -229,6 +235,7 @@ def _open(
     private: Path | None,
     kind: Literal["auto", "overlay", "copy"],
     policy: CopyPolicy | None,
+    keep: bool,
     stop: threading.Event,
 ) -> Scratch:
     baseline = Baseline(project)
@@ -237,7 +244,11 @@ def _open(
     except OSError as error:
         raise ScratchUnavailable(f"no scratch copy can be made: {error}") from error
     try:
-        return Scratch(make_body(project, place, kind, policy, stop), baseline, place, handle)
+        body = make_body(project, place, kind, policy, stop)
+        if keep:
+            own = private_within(project)
+            baseline.kept = KeptFiles(project, place / "kept", baseline.began, own)
+        return Scratch(body, baseline, place, handle)
     except OSError as error:
         release_place(place, handle)
         raise ScratchUnavailable(f"no scratch copy can be made in {place}: {error}") from error

@@ -18,7 +18,7 @@ __all__ = ["changed_in_upper"]
 
 OPAQUE: Final = "user.overlay.opaque"
 ORIGIN: Final = "user.overlay.origin"
-"""Of what was copied up from below."""
+"""Of what was copied up from below; it goes along when that is moved."""
 WHITEOUT: Final = "user.overlay.whiteout"
 
 
