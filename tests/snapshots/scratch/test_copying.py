@@ -62,7 +62,11 @@ async def test_a_policy_says_otherwise(installed: Path, private: Path) -> None:
         assert seen[b"node_modules/pad/file"][2] == b"node_modules/pad"
         assert seen[b"target/file"][2] == b"target"
         assert not {b"data", b".venv"} & seen.keys()
-        assert scratch.notices == ("left out of the copy: .venv, data",)
+        assert scratch.as_json() == {
+            "kind": "copy",
+            "root": str(scratch.root),
+            "notices": ["left out of the copy: .venv, data"],
+        }
 
 
 async def test_what_is_built_in_the_copy_where_nothing_was_copied_is_no_edit(

@@ -252,7 +252,7 @@ async def test_a_large_file_is_not_kept_and_a_conflict(opening: Opening, root: P
         await scratch.difference()  # the files are kept by now
         (root / "big").write_text("theirs")
         found = await scratch.difference()
-    assert (list(found.conflicts), found.changed_meanwhile) == (["big"], {"small"})
+    assert (list(found.conflicts), found.changed_meanwhile) == (["big"], frozenset({"small"}))
 
 
 async def test_what_the_person_changes_where_it_was_laid_over_is_told(opening: Opening, root: Path) -> None:

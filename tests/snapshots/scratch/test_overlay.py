@@ -85,6 +85,21 @@ def test_a_project_of_another_group_is_refused(root: Path, monkeypatch: pytest.M
         check_overlay(root, Path("/nowhere"))
 
 
+def test_a_setting_that_may_be_the_reason_is_named(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "holder.py").write_text("print('1 user namespaces are not available here')\n")
+    (tmp_path / "sys" / "kernel").mkdir(parents=True)
+    (tmp_path / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
+    monkeypatch.setattr(overlay, "HOLDER", str(tmp_path / "holder.py"))
+    monkeypatch.setattr(overlay, "SETTINGS", tmp_path / "sys")
+    (tmp_path / "place").mkdir()
+    with pytest.raises(
+        ScratchUnavailable, match=r"sysctl kernel\.apparmor_restrict_unprivileged_userns is 1"
+    ):
+        Overlay.mount(root, tmp_path / "place")
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -99,6 +114,7 @@ def test_what_the_holder_says_is_the_reason(
     program = tmp_path / "holder.py"
     program.write_text(f"print({said!r})\n")
     monkeypatch.setattr(overlay, "HOLDER", str(program))
+    monkeypatch.setattr(overlay, "SETTINGS", tmp_path)
     (tmp_path / "place").mkdir()
     with pytest.raises(ScratchUnavailable, match=message):
         Overlay.mount(root, tmp_path / "place")

@@ -213,6 +213,24 @@ async def test_cancelled_while_it_opens_nothing_is_left(opening: Opening, privat
         assert places(private) == 0
 
 
+async def test_what_an_agent_left_in_an_overlay_ends_with_it(opening: Opening, brood: Brood) -> None:
+    away = f'setsid {sys.executable} -c "import signal; print(1, flush=True); signal.pause()" &'
+    async with opening() as scratch:
+        process = await asyncio.create_subprocess_exec(
+            *scratch.command(["sh", "-c", away]),
+            cwd=scratch.root,
+            env={**scratch.environment(), **brood.environment()},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            assert await process.stdout.readline() == b"1\n"
+            await process.wait()
+        assert len(brood.pids()) == 1
+        is_overlay = scratch.kind == "overlay"
+    assert brood.gone(0.1) is is_overlay  # of a copy the caller has to end it
+
+
 async def test_several_of_one_project_do_not_see_each_other(opening: Opening, private: Path) -> None:
     async with opening() as one, opening() as two:
         await one.run(["sh", "-c", "echo one > src/one.py"])

@@ -40,6 +40,7 @@ async def test_without_user_namespaces_auto_is_a_copy_and_says_why(
     holder = tmp_path / "holder.py"
     holder.write_text("print('1 user namespaces are not available here')\n")
     monkeypatch.setattr("tideate_core.snapshots.scratch.overlay.HOLDER", str(holder))
+    monkeypatch.setattr("tideate_core.snapshots.scratch.overlay.SETTINGS", tmp_path)
     notices: list[str] = []
     assert await changed_with(root, private, notices) == ("copy", ["made"])
     reason = "user namespaces are not available here (Operation not permitted)"

@@ -8,11 +8,13 @@ import re
 import select
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from typing import Self
@@ -24,6 +26,15 @@ _START_WITHIN: Final = 10.0
 """Seconds."""
 _END_WITHIN: Final = 10.0
 """Seconds; what is in the namespace has 3 of them."""
+SETTINGS: Final = Path("/proc/sys")
+SWITCHES: Final = {
+    "kernel.apparmor_restrict_unprivileged_userns": "1",
+    "kernel.unprivileged_userns_clone": "0",
+    "user.max_user_namespaces": "0",
+}
+"""Settings of distributions that keep a person from using user namespaces."""
+_LOOKED_AT: Final = 1_000
+"""Names at the top of a project."""
 _ATTRIBUTE: Final = "user.tideate"
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
@@ -104,7 +115,7 @@ class Overlay:
         number, _, doing = said.strip().partition(" ")
         if not number.isdigit():
             raise ScratchUnavailable("the process that mounts an overlay does not start")
-        raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))})")
+        raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))}{_switched_off()})")
 
 
 def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
@@ -149,11 +160,21 @@ def _in_another_group(root: Path) -> str | None:
     """
     others = set(os.getgroups()) - {os.getegid()}
     with os.scandir(root) as entries:
+        top = islice(entries, _LOOKED_AT)
         found = [
             (str(root), root.stat()),
-            *((entry.path, entry.stat(follow_symlinks=False)) for entry in entries),
+            *((entry.path, entry.stat(follow_symlinks=False)) for entry in top),
         ]
     return next((path for path, status in found if status.st_gid in others), None)
+
+
+def _switched_off() -> str:
+    """Return in words the setting that may be the reason; empty if there is none."""
+    for name, off in SWITCHES.items():
+        value = read_bounded(SETTINGS / name.replace(".", "/"), _LOOKED_AT)
+        if value is not None and value.decode().strip() == off:
+            return f"; sysctl {name} is {off}"
+    return ""
 
 
 def _mounts_below(root: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import ProcessLimits, entering, make_environment, run_program
@@ -70,6 +70,10 @@ class Scratch:
     def notices(self) -> tuple[str, ...]:
         """Words for a person: why it is no overlay, what is linked, what was left out."""
         return self._body.notices
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what an event tells of it."""
+        return {"kind": self.kind, "root": str(self.root), "notices": list(self.notices)}
 
     async def run(
         self,
