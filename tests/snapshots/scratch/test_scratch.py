@@ -225,10 +225,13 @@ async def test_what_an_agent_left_in_an_overlay_ends_with_it(opening: Opening, b
         assert process.stdout is not None
         async with asyncio.timeout(20):
             assert await process.stdout.readline() == b"1\n"
-            await process.wait()
-        assert len(brood.pids()) == 1
+        assert brood.pids()
         is_overlay = scratch.kind == "overlay"
     assert brood.gone(0.1) is is_overlay  # of a copy the caller has to end it
+    brood.kill()
+    async with asyncio.timeout(20):
+        assert await process.stdout.read() == b""
+        await process.wait()
 
 
 async def test_several_of_one_project_do_not_see_each_other(opening: Opening, private: Path) -> None:
