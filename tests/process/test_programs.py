@@ -60,3 +60,10 @@ async def test_a_relative_directory_of_the_path_is_passed_over(
     with pytest.raises(ProgramMissing):
         await run_program(["tool"], cwd=tmp_path, environment={"PATH": ".::"})
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_directory_of_the_path_that_cannot_be_looked_into_is_passed_over(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    environment["PATH"] = f"/{'n' * 300}:{environment['PATH']}"
+    assert (await run_program(["true"], cwd=tmp_path, environment=environment)).ok

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.snapshots.trees import git
+from tideate_core.snapshots.scratch import difference
+from tideate_core.snapshots.scratch.baseline import read_bounded_image
 from tideate_core.workspace import ABSENT, Document, FileImage, apply_hunks, lines_of
 from tideate_core.workspace.changes import rebase
 
@@ -283,3 +285,46 @@ async def test_a_file_that_is_too_large_is_named(scratch: Scratch) -> None:
     found = await changed_by(scratch, "truncate -s 65M large; mkdir d; truncate -s 65M src/one.py")
     assert found.left == {"large": "has more than 64 MiB", "src/one.py": "has more than 64 MiB"}
     assert found.files == {}
+
+
+async def test_more_than_a_person_could_look_at_is_named(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(difference, "MOST", 2)
+    found = await changed_by(scratch, "for i in 1 2 3 4; do echo $i > new$i; done")
+    assert list(found.files) == ["new1", "new2"]
+    assert list(found.left) == ["new3", "new4"]
+    assert "comes after the 2 paths" in found.left["new3"]
+
+
+async def test_a_file_that_cannot_be_read_is_named(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> FileImage:  # the superuser may read everything
+        if path.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return read_bounded_image(path)
+
+    monkeypatch.setattr(difference, "read_bounded_image", refuse)
+    found = await changed_by(scratch, "echo 1 > locked; echo 1 > new")
+    assert (list(found.files), found.left) == (["new"], {"locked": "cannot be read: Permission denied"})
+
+
+async def test_a_directory_that_cannot_be_read_is_named(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await changed_by(scratch, "mkdir locked; echo 1 > locked/file; rm -r src; mkdir src; chmod 0 src")
+    real = os.scandir
+
+    def scandir(path: Path) -> object:
+        if path.name in ("locked", "src"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = await scratch.difference()
+    assert found.left == dict.fromkeys(("locked", "src"), "cannot be read: Permission denied")
+    assert not any(path.startswith("src/") for path in found.files)  # nobody knows whether they went
+
+
+async def test_links_are_no_texts_for_a_review(scratch: Scratch) -> None:
+    found = await changed_by(scratch, "ln -s run.sh link; rm latest")
+    assert (found.file_changes(), found.others) == ([], ["latest", "link"])

@@ -253,3 +253,44 @@ async def test_an_agent_can_be_started_in_it(scratch: Scratch) -> None:
         printed, _ = await process.communicate(b"hello\n")
     assert printed.decode() == f"{scratch.root}\n"
     assert (scratch.view / "said").read_text() == "hello\n"
+
+
+async def test_what_cannot_be_removed_is_said(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(place: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    told: list[str] = []
+    async with opening(notice=told.append) as scratch:
+        monkeypatch.setattr("tideate_core.snapshots.scratch.places.remove_tree", refuse)
+        assert told == list(scratch.notices)
+        left = scratch
+    assert told[-1].endswith("cannot be removed: Operation not permitted")
+    told.clear()
+    async with opening(notice=told.append):
+        assert told[0].endswith("cannot be removed: Operation not permitted")  # by the next one neither
+    assert not left.view.exists() or left.kind == "copy"
+
+
+async def test_a_private_directory_that_cannot_be_made_is_an_error(opening: Opening, private: Path) -> None:
+    private.write_text("in the way")  # noqa: ASYNC240 it takes no time
+    with pytest.raises(ScratchUnavailable, match="no scratch copy can be made"):
+        async with opening():
+            pass
+
+
+async def test_a_full_disk_leaves_nothing(
+    opening: Opening, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tideate_core.snapshots.scratch.scratch.KeptFiles", full)
+    with pytest.raises(ScratchUnavailable, match="No space left on device"):
+        async with opening(keep=True):
+            pass
+    monkeypatch.setattr("tideate_core.snapshots.scratch.bodies.copy_project", full)
+    monkeypatch.setattr("tideate_core.snapshots.scratch.overlay._make_layers", full)
+    with pytest.raises(ScratchUnavailable, match="No space left on device"):
+        async with opening():
+            pass
+    assert places(private) == 0

@@ -21,14 +21,13 @@ _PRIVATE: Final = 0o700
 
 
 def claim_place(private: Path) -> tuple[Path, int]:
-    """Make a directory for a scratch copy, after what dead owners left was removed; blocking.
+    """Make a directory for a scratch copy; blocking.
 
     :param private: directory of all scratch copies of a project.
     :returns: the directory, and the descriptor that keeps it: when it is closed, the next one who comes may
         remove the directory.
     :raises OSError: it cannot be made.
     """
-    sweep_places(private)
     with _locked(private):
         place = private / secrets.token_hex(8)
         place.mkdir(mode=_PRIVATE)

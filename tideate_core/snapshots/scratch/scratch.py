@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.errors import ScratchUnavailable
@@ -16,7 +16,7 @@ from tideate_core.snapshots.scratch.difference import read_difference
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 from tideate_core.snapshots.scratch.kept import KeptFiles
 from tideate_core.snapshots.scratch.laying import checked_name, lay_file
-from tideate_core.snapshots.scratch.places import claim_place, release_place
+from tideate_core.snapshots.scratch.places import claim_place, release_place, sweep_places
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
 
 if TYPE_CHECKING:
@@ -41,8 +41,11 @@ _LIMITS: Final = ProcessLimits()
 class Scratch:
     """A scratch copy that is open."""
 
-    def __init__(self, body: Body, baseline: Baseline, place: Path, handle: int) -> None:
+    def __init__(
+        self, body: Body, baseline: Baseline, place: Path, handle: int, failed: Sequence[str] = ()
+    ) -> None:
         self._body = body
+        self._failed = failed
         self._baseline = baseline
         self._place = place
         self._handle = handle
@@ -68,8 +71,8 @@ class Scratch:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Words for a person: why it is no overlay, what is linked, what was left out."""
-        return self._body.notices
+        """Words for a person: why it is no overlay, what is linked or left out, what others left here."""
+        return (*self._failed, *self._body.notices)
 
     def as_json(self) -> dict[str, Any]:
         """Return what an event tells of it."""
@@ -244,18 +247,20 @@ def _open(
 ) -> Scratch:
     baseline = Baseline(project)
     try:
-        place, handle = claim_place(make_project_state(project) / DIRECTORY if private is None else private)
+        directory = make_project_state(project) / DIRECTORY if private is None else private
+        failed = sweep_places(directory)
+        place, handle = claim_place(directory)
     except OSError as error:
         raise ScratchUnavailable(f"no scratch copy can be made: {error}") from error
-    try:
-        body = make_body(project, place, kind, policy, stop)
-        if keep:
-            own = private_within(project)
-            baseline.kept = KeptFiles(project, place / "kept", baseline.began, own)
-        return Scratch(body, baseline, place, handle)
-    except OSError as error:
-        release_place(place, handle)
-        raise ScratchUnavailable(f"no scratch copy can be made in {place}: {error}") from error
-    except BaseException:
-        release_place(place, handle)
-        raise
+    with ExitStack() as undo:
+        undo.callback(release_place, place, handle)
+        try:
+            body = make_body(project, place, kind, policy, stop)
+            undo.callback(body.close)
+            if keep:
+                own = private_within(project)
+                baseline.kept = KeptFiles(project, place / "kept", baseline.began, own)
+        except OSError as error:
+            raise ScratchUnavailable(f"no scratch copy can be made in {place}: {error}") from error
+        undo.pop_all()
+    return Scratch(body, baseline, place, handle, failed)
