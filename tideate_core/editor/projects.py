@@ -23,7 +23,6 @@ from tideate_core.app import (
 from tideate_core.engine import RunRequest, WorkflowRunner, nothing_changed_error
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
-from tideate_core.snapshots import scratch_support
 from tideate_core.store import Reader
 from tideate_core.workspace import Workspace
 
@@ -248,6 +247,8 @@ class Projects:
 
     async def health(self) -> list[dict[str, Any]]:
         """Return what `:checkhealth` shows of the Python half."""
+        from tideate_core.snapshots import scratch_support  # only this needs it
+
         version = ".".join(str(part) for part in sys.version_info[:3])
         checks = [{"name": "python", "ok": True, "message": f"Python {version} ({sys.executable})"}]
         try:
