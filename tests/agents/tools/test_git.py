@@ -52,8 +52,7 @@ async def test_the_status_names_what_differs(root: Path) -> None:
     git(root, "rm", "-q", "b.py")
     await project.stage(FileChange("d.py", "create", None, "d"))
     assert await project.call("git_status") == (
-        "on main\n M a.py\nD  b.py\n?? new/c.py\n"
-        "[1 files have staged edits of this run, which git does not know yet]"
+        "on main\n M a.py\nD  b.py\n?? new/c.py\n[staged edits of 1 file are not in it yet]"
     )
 
 

@@ -57,7 +57,7 @@ async def status(context: ToolContext, _arguments: Status) -> str:
     files += [f"?? {name}" for name in _names(others)]
     lines = [f"on {branch.removeprefix('## ')}", *(files or ["nothing is changed"])]
     if staged := len(context.staged.changed_texts()):
-        lines.append(f"[{staged} files have staged edits of this run, which git does not know yet]")
+        lines.append(f"[staged edits of {staged} file{'' if staged == 1 else 's'} are not in it yet]")
     if not (whole and all_others):
         lines.append("[more is changed than can be listed]")
     return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more lines; git_diff takes a path")

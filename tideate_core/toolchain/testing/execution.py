@@ -7,6 +7,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +18,14 @@ from tideate_core.toolchain.testing.results import Tally, TestResults, Unreadabl
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain.testing.results import Outcome
     from tideate_core.toolchain.testing.runners import RunnerCommand, SelectedTests
 
+    RunProgram = Callable[..., Awaitable[CommandResult]]
+    """Takes a command, and `environment`, `limits`, `on_lines` and `hint` as `run_program` does."""
     OnProgress = Callable[[int, str], None]
     """Called with the number of lines so far and with what to say of it."""
 
@@ -59,19 +62,21 @@ async def run_tests(
     environment: Mapping[str, str],
     timeout_ms: int,
     on_progress: OnProgress | None = None,
+    run: RunProgram | None = None,
 ) -> CompletedTests:
     """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
 
+    :param root: as the runner sees it.
     :param environment: of all checks.
+    :param run: runs a program elsewhere, as in a scratch copy; None in the root.
     :raises CommandError: the runner cannot be started.
     """
     started = datetime.now(UTC)
     follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as folder:
         report = Path(folder) / "report"
-        result = await run_program(
+        result = await (run or partial(run_program, cwd=root))(
             command.with_report(str(report)),
-            cwd=root,
             environment=_environment(command, environment),
             limits=ProcessLimits(timeout_ms=timeout_ms, line_characters=_LINE),
             on_lines=follower.take,

@@ -100,7 +100,7 @@ def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool =
         why = "verify.tests is configured, and is" if configured else "it runs its tests its own way, and is"
         raise UnsupportedSelection(
             f"`{shlex.join(tool.argv)}` cannot be limited to files or names: {why} run as it stands; "
-            "call `test_run` without `files` and `pattern`"
+            "leave out `files` and `pattern`"
         )
     return RunnerCommand(runner, tool.argv)
 

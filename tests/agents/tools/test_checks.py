@@ -1,0 +1,186 @@
+"""Checks run with staged edits, on a scratch copy, only where a person trusts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agents.stage import write_files
+from tests.agents.tools.project import Project
+from tideate_core.config import VerifyConfig
+from tideate_core.errors import ToolError
+from tideate_core.toolchain import Check, ProjectTrust, select_tools
+from tideate_core.workflows import Decision
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEST = """\
+import unittest
+
+import calc
+
+
+class Sums(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(calc.add(1, 2), 3)
+
+    def test_none(self):
+        self.assertEqual(calc.add(0, 0), 0)
+"""
+FILES = {
+    "setup.cfg": "",
+    "calc.py": "def add(a, b):\n    return a - b\n",
+    "tests/__init__.py": "",
+    "tests/test_calc.py": TEST,
+}
+YES = Decision(True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "project"
+    project = Project(root, FILES, decisions=(YES,))
+    trust(root)
+    return project
+
+
+def trust(root: Path) -> None:
+    ProjectTrust(root).trust(select_tools(root, VerifyConfig()).values())
+
+
+def fixed() -> FileChange:
+    return FileChange("calc.py", "modify", None, "def add(a, b):\n    return a + b")
+
+
+@pytest.mark.slow
+async def test_a_check_sees_staged_edits_and_the_project_stays_as_it_is(project: Project) -> None:
+    failed = await project.call("run_check", check="tests")
+    first, *lines = failed.split("\n")
+    assert first.startswith("tests failed: `")
+    assert "1 passed, 1 failed" in first
+    assert first.endswith("on a scratch copy")
+    assert any(line.startswith("tests/test_calc.py:8: ") and "test_sum" in line for line in lines)
+    assert "AssertionError" in failed
+    assert project.step.questions == []
+    await project.stage(fixed())
+    passed = await project.call("run_check", check="tests")
+    assert passed.startswith("tests passed: ")
+    assert "2 passed" in passed
+    assert passed.endswith("on a scratch copy with 1 staged file")
+    await project.call("run_check", check="tests")
+    assert len(project.step.questions) == 1
+    assert (project.root / "calc.py").read_text() == FILES["calc.py"]
+    assert not list(project.root.rglob("__pycache__"))
+
+
+@pytest.mark.slow
+async def test_some_tests_are_run_by_file_or_name_also_new_ones(project: Project) -> None:
+    assert "1 passed" in await project.call("run_check", check="tests", pattern="test_none")
+    new = TEST.replace("0, 0), 0", "2, 2), 4").replace("Sums", "More")
+    await project.stage(fixed(), FileChange("tests/test_more.py", "create", None, new))
+    assert "2 passed" in await project.call("run_check", check="tests", files=["tests/test_more.py"])
+    assert "4 passed" in await project.call("run_check", check="tests")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"files": ["../x.py"]}, "outside the project"),
+        ({"files": ["tests/no.py"]}, "no file of tests"),
+        ({"files": ["--help"]}, "no file of tests"),
+        ({"pattern": "--help"}, "the pattern is not one"),
+        ({"pattern": "a; touch x"}, "the pattern is not one"),
+    ],
+)
+async def test_a_selection_is_no_option_and_stays_inside(
+    project: Project, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ToolError, match=said):
+        await project.call("run_check", check="tests", **arguments)
+
+
+async def test_only_tests_can_be_limited(project: Project) -> None:
+    with pytest.raises(ToolError, match="lint runs as a whole"):
+        await project.call("run_check", check="lint", files=["calc.py"])
+
+
+async def test_what_nobody_trusts_is_not_run(tmp_path: Path) -> None:
+    project = Project(tmp_path, {**FILES, "tests/test_calc.py": "open('sprung', 'w')"})
+    with pytest.raises(ToolError, match="nobody said that it may; look at the project, then run"):
+        await project.call("run_check", check="tests")
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_a_check_that_is_not_there_is_told_with_those_that_are(project: Project) -> None:
+    with pytest.raises(ToolError, match=r"no check build here: nothing .* \(checks that there are: tests\)"):
+        await project.call("run_check", check="build")
+
+
+async def test_edits_that_nobody_reviewed_run_only_with_a_yes(tmp_path: Path) -> None:
+    project = Project(tmp_path, FILES, decisions=(Decision(False, by="policy"),))
+    trust(tmp_path)
+    await project.stage(fixed())
+    for _ in range(2):
+        with pytest.raises(ToolError, match="the person does not want `"):
+            await project.call("run_check", check="tests")
+    assert len(project.step.questions) == 1
+
+
+@pytest.mark.slow
+async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    project = Project(root, {"Makefile": "lint:\n\t@echo fine\n"}, decisions=(YES,))
+    trust(root)
+    assert (await project.call("run_check", check="lint")).startswith("lint passed: `make lint` ended with")
+    await project.stage(FileChange("Makefile", "modify", None, f"lint:\n\ttouch {tmp_path}/sprung"))
+    with pytest.raises(ToolError, match="staged edits change what it runs, and `make lint` runs"):
+        await project.call("run_check", check="lint")
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.slow
+async def test_a_project_s_own_file_that_nobody_trusts_is_not_passed_over(project: Project) -> None:
+    write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
+    with pytest.raises(ToolError, match=r"\.tideate/config\.toml says how to run tests and is not trusted"):
+        await project.call("run_check", check="tests")
+
+
+@pytest.mark.slow
+async def test_output_is_bounded_without_secrets_and_failures_have_their_places(tmp_path: Path) -> None:
+    root, key = tmp_path / "project", "sk-" + "a1" * 20
+    recipe = f"lint:\n\t@seq 100000; echo {key}; echo 'src/a.c:3:7: error: too bad'; exit 3\n"
+    project = Project(root, {"Makefile": recipe})
+    trust(root)
+    told = await project.call("run_check", check="lint")
+    assert len(told) < 9_500
+    assert "src/a.c:3:7: too bad" in told
+    assert "[a line that seems to hold a secret]\n" in told
+    assert key not in told
+
+
+@pytest.mark.slow
+async def test_moved_and_deleted_files_keep_their_style_and_are_gone(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    recipe = "lint:\n\t@ls; od -c new.sh | head -2; ./new.sh\n"
+    files = {"Makefile": recipe, "old.sh": "#!/bin/sh\necho ran\n", "gone": "x"}
+    project = Project(root, files, decisions=(YES,))
+    (root / "old.sh").chmod(0o755)
+    trust(root)
+    text = "#!/bin/sh\necho ran"
+    await project.stage(
+        FileChange("old.sh", "move", text, text + " it", move_to="new.sh"),
+        FileChange("gone", "delete", "x", None),
+    )
+    told = await project.call("run_check", check="lint")
+    assert "Makefile\nnew.sh\n" in told
+    assert "ran it" in told
+    assert "gone" not in told
+
+
+def test_the_checks_are_those_that_there_are() -> None:
+    from tideate_core.agents.tools.checks import RunCheck
+
+    assert set(RunCheck.model_json_schema()["properties"]["check"]["enum"]) == set(Check)
