@@ -71,7 +71,8 @@ def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | N
 
 def _is_protected(name: str) -> bool:
     # by its text: a clone may bring a hundred thousand of them
-    return any(part.casefold() in PROTECTED for part in name.split("/"))
+    folded = name.casefold()
+    return any(one in folded for one in PROTECTED) and not PROTECTED.isdisjoint(folded.split("/"))
 
 
 def _from_walk(root: Path) -> Iterator[str]:
@@ -141,10 +142,10 @@ def _children(directory: Path) -> Iterable[Path]:
 def _is_shown(root: Path, name: str) -> bool:
     if _is_protected(name):
         return False
-    path = root / name
+    path = f"{root}/{name}"  # no Path: there may be many thousands
     try:
         name.encode("utf-8")
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
     except (OSError, UnicodeEncodeError):
         return False
     if stat.S_ISLNK(mode):
