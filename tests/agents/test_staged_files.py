@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,25 @@ async def test_a_file_is_read_anew_until_it_is_edited(tmp_path: Path) -> None:
     assert await staged.read(step, "a.py") == "three"
     assert staged.changes() == [FileChange("a.py", "modify", "two", "three")]
     assert await staged.read(step, "new.py") is None
+
+
+async def test_reads_side_by_side_do_not_hide_a_file_from_each_other(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "one"})
+    step: Any = StageStep(tmp_path)
+    staged = StagedFiles()
+    read = await asyncio.gather(*(staged.read(step, "a.py") for _ in range(20)))
+    assert read == ["one"] * 20
+
+
+async def test_an_edit_that_is_staged_while_the_file_is_read_stays(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "one"})
+    step: Any = StageStep(tmp_path)
+    staged = StagedFiles()
+    await staged.read(step, "a.py")
+    reading = asyncio.ensure_future(staged.read(step, "a.py"))
+    await asyncio.sleep(0)
+    staged.stage([FileChange("a.py", "modify", "one", "two")])
+    assert await reading == "two"
 
 
 def test_listed_files_are_those_that_are_wanted() -> None:

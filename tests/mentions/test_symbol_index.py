@@ -119,6 +119,8 @@ async def test_many_files_are_read_by_another_process(root: Path, tmp_path: Path
     names = [f"many/{number:04}.py" for number in range(count)]
     write_files(root, {name: f"def common(): ...\ndef only_{name[5:9]}(): ...\n" for name in names})
     index = SymbolIndex(root, tmp_path / "private")
-    assert await index.update(names) == count
+    told: list[str] = []
+    assert await index.update(names, told.append) == count
+    assert bool(told) is (count > FORKS)
     assert len(await index.definitions("common")) == count
     assert await index.definitions(f"only_{count - 1:04}") == [Place(names[-1], 2, "")]

@@ -61,19 +61,23 @@ class StagedFiles:
         return self._now[path]
 
     async def _load(self, step: StepContext, path: str) -> None:
-        self._hidden.pop(path, None)
-        self._sources.pop(path, None)
-        self._now.pop(path, None)
+        source, hidden = None, ""
         try:
             source = await read_if_there(step.workspace, path)
+            if source is not None and (why := await why_hidden(step, path, source.text)):
+                hidden = f"{why}, and nobody agreed to give it to the model"
         except WorkspaceError as error:
-            self._hidden[path] = str(error)
-            return
-        if source is not None and (why := await why_hidden(step, path, source.text)):
-            self._hidden[path] = f"{why}, and nobody agreed to give it to the model"
-            return
-        self._sources[path] = source
-        self._now[path] = source.text if source else None
+            hidden = str(error)
+        if self._is_changed(path):
+            return  # meanwhile
+        # at once: calls that only read are made side by side
+        for known in (self._hidden, self._sources, self._now):
+            known.pop(path, None)
+        if hidden:
+            self._hidden[path] = hidden
+        else:
+            self._sources[path] = source
+            self._now[path] = source.text if source else None
 
     @property
     def hidden(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tideate_core.mentions.code_files import read_definitions, read_words
 from tideate_core.mentions.definitions import code_language, word_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tideate_core.store import SymbolStore
 
@@ -66,15 +66,18 @@ class SymbolIndex:
         """Inode of the file that `_known` was read from."""
         self._updating = asyncio.Lock()
 
-    async def update(self, names: Sequence[str]) -> int:
+    async def update(self, names: Sequence[str], notice: Callable[[str], None] | None = None) -> int:
         """Bring the index up to date with these files, which are all that the project has.
 
         :param names: relative to the root.
+        :param notice: told of so many files that it may take seconds.
         :returns: how many files were read.
         :raises StoreError: the index cannot be kept.
         """
         async with self._updating:
             wanted = await asyncio.to_thread(self._changed, names)
+            if notice is not None and len(wanted) > FORKS:
+                notice(f"reading {len(wanted):,} files for the index of symbols")
             if wanted:
                 found = await self._read(list(wanted))
                 await asyncio.to_thread(self._note_words, wanted, found)

@@ -64,7 +64,6 @@ async def test_a_search_is_any_piece_that_stands_once(
         ([edit("return 9", "x")], "edit 1: its lines to search are not in the file"),
         ([edit("return", "x")], "edit 1: its lines to search are not in the file"),
         ([edit("return 1", "\0")], "NUL character"),
-        ([edit("return 1", "\ud800")], "half a character"),
         (
             [edit("    return 1", "    return 3"), edit("return 1", "return 4")],
             "edit 1 and edit 2 change the same",

@@ -186,6 +186,12 @@ async def test_a_pattern_is_within_a_line(tmp_path: Path, program: str, pattern:
         await Project(tmp_path, {"a": "a\nb"}).call("search", pattern=pattern)
 
 
+async def test_a_pattern_that_no_text_can_have_is_refused(tmp_path: Path, program: str) -> None:
+    for pattern, said in (("a\0", "NUL character"), ("\ud800", "half a character")):
+        with pytest.raises(ToolError, match=said):
+            await Project(tmp_path, {"a": "b"}).call("search", pattern=pattern)
+
+
 async def test_look_around_is_understood_and_never_spans_lines(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a": "one two\none\ntwo\n"})
     assert await project.call("search", pattern=r"one(?=\s+two)") == "a\n1:one two"
@@ -202,3 +208,13 @@ async def test_an_expression_without_end_is_ended(
     with pytest.raises(ToolError, match="took too long"):
         await project.call("search", pattern=r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
     assert time.monotonic() - begin < 10
+
+
+@pytest.mark.slow
+async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
+    monkeypatch.setattr("tideate_core.agents.tools.search_programs.FORKS", 1)
+    # of two files each worker has one: the second never comes to its end
+    project = Project(tmp_path, {"a.txt": "aab", "b.txt": "a" * 40 + "!"})
+    found = await project.call("search", pattern=r"(?=a)(a+)+b")
+    assert found.startswith("a.txt\n1:aab\n[the search took too long")

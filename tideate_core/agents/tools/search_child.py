@@ -23,6 +23,8 @@ __all__ = ["compile_pattern", "matching_lines"]
 
 FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 WRITTEN_AT_ONCE = 1 << 16
+CUT_SHORT = 3
+"""Exit status where a worker did not come to its end."""
 
 
 def main() -> None:
@@ -36,8 +38,8 @@ def main() -> None:
             _search(request, worker)
             os._exit(0)
     _search(request, 0)
-    for _ in range(1, workers):
-        os.wait()
+    ended = [os.wait()[1] for _ in range(1, workers)]
+    sys.exit(CUT_SHORT if any(ended) else 0)
 
 
 def _search(request: dict[str, Any], worker: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.agents.tools.search_child import CUT_SHORT
 from tideate_core.errors import ToolError
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
 def _refuse_invalid(query: Query) -> None:
     if not query.pattern:
         raise ToolError("the pattern is empty")
+    if "\0" in query.pattern:
+        raise ToolError("no text has a NUL character; leave it out of the pattern")
     if "\n" in query.pattern or (not query.literal and re.search(r"(?<!\\)(?:\\\\)*\\n", query.pattern)):
         raise ToolError("a pattern is looked for in single lines; search for one line, context=N shows more")
 
@@ -164,7 +167,7 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
     place = folder / "request.json"
     await asyncio.to_thread(place.write_text, json.dumps(request))
     done = await _run([sys.executable, "-I", "-S", _CHILD, str(place)], root)
-    found = Found(timed_out=done.timed_out or done.signal == "SIGALRM")
+    found = Found(timed_out=done.timed_out or done.signal == "SIGALRM" or done.exit_code == CUT_SHORT)
     for line in done.stdout.text.split("\n"):
         fields = line.split(":")
         if len(fields) == 3 and all(map(str.isdecimal, fields)):

@@ -71,7 +71,7 @@ async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
     texts = await ShownTexts.open(context)
     try:
         index = await asyncio.to_thread(_index_of, root, context.step.workspace.private)
-        await index.update(texts.on_disk)
+        await index.update(texts.on_disk, context.step.notice)
         lookup = _Lookup(texts, index, name)
         places = await lookup.definitions(container.rpartition(".")[2])
         answer = [*await lookup.shown_definitions(arguments.name, places)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tideate_core.adapters import OfferedTool
 from tideate_core.errors import ToolError, WorkspaceError
@@ -31,6 +32,15 @@ class Arguments(BaseModel):
     """Arguments of a tool; the fields' descriptions are written for a model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_surrogates(cls, given: Any) -> Any:
+        try:
+            json.dumps(given, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("half a character (a surrogate) stands for nothing") from error
+        return given
 
 
 A = TypeVar("A", bound=Arguments)
