@@ -159,8 +159,13 @@ class StagedFiles:
         return {path: text for path, text in self._now.items() if self._is_changed(path)}
 
     def listed(self, files: Iterable[str]) -> list[str]:
-        """Return the names of the project's files with those that are to come and without those that go."""
+        """Return the names of the project's files with those that are to come and without those that go.
+
+        :param files: sorted.
+        """
         changed = self.changed_texts()
+        if not changed:
+            return list(files)
         coming = {path for path, text in changed.items() if text is not None}
         return sorted(coming.union(path for path in files if path not in changed))
 

@@ -95,6 +95,7 @@ async def test_some_tests_are_run_by_file_or_name_also_new_ones(project: Project
         ({"pattern": "a; touch x"}, "the pattern is not one"),
     ],
 )
+@pytest.mark.attack
 async def test_a_selection_is_no_option_and_stays_inside(
     project: Project, arguments: dict[str, Any], said: str
 ) -> None:
@@ -107,6 +108,7 @@ async def test_only_tests_can_be_limited(project: Project) -> None:
         await project.call("run_check", check="lint", files=["calc.py"])
 
 
+@pytest.mark.attack
 async def test_what_nobody_trusts_is_not_run(tmp_path: Path) -> None:
     project = Project(tmp_path, {**FILES, "tests/test_calc.py": "open('sprung', 'w')"})
     with pytest.raises(ToolError, match="nobody said that it may; look at the project, then run"):
@@ -119,6 +121,7 @@ async def test_a_check_that_is_not_there_is_told_with_those_that_are(project: Pr
         await project.call("run_check", check="build")
 
 
+@pytest.mark.attack
 async def test_edits_that_nobody_reviewed_run_only_with_a_yes(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES, decisions=(Decision(False, by="policy"),))
     trust(tmp_path)
@@ -130,6 +133,7 @@ async def test_edits_that_nobody_reviewed_run_only_with_a_yes(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_path: Path) -> None:
     root = tmp_path / "project"
     project = Project(root, {"Makefile": "lint:\n\t@echo fine\n"}, decisions=(YES,))

@@ -179,6 +179,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
         ("bare.git/hooks/x", "git repository's own directory"),
     ],
 )
+@pytest.mark.attack
 async def test_no_edit_leaves_the_project_or_touches_what_is_protected(
     tmp_path: Path, tool: str, more: dict[str, Any], path: str, said: str
 ) -> None:
@@ -207,6 +208,7 @@ async def test_no_edit_leaves_the_project_or_touches_what_is_protected(
         ("x\ny", "not a name for a new file"),
     ],
 )
+@pytest.mark.attack
 async def test_a_target_is_checked_as_a_new_file_s_name_is(tmp_path: Path, target: str, said: str) -> None:
     project = Project(tmp_path, {"a.py": "a", "b.py": "b", "dir/x": ""})
     with pytest.raises(ToolError, match=said):

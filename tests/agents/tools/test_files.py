@@ -73,6 +73,7 @@ async def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
         ("pipe", "no regular file"),
     ],
 )
+@pytest.mark.attack
 async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str) -> None:
     root = tmp_path / "project"
     project = Project(root, {"src/a.py": "a", ".git/config": "", "huge.txt": "x" * 3_000_000})

@@ -135,6 +135,7 @@ BAD = [
 
 @pytest.mark.parametrize("revision", BAD)
 @pytest.mark.parametrize("tool", ["git_show", "git_log", "git_diff"])
+@pytest.mark.attack
 async def test_a_revision_is_no_option(root: Path, tool: str, revision: str) -> None:
     with pytest.raises(FAILURES):
         await Project(root).call(tool, revision=revision)
@@ -170,6 +171,7 @@ async def test_a_path_is_no_option_and_no_pattern(root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
+@pytest.mark.attack
 async def test_nothing_that_a_repository_configures_is_run(
     root: Path, tmp_path: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -193,6 +195,7 @@ async def test_nothing_that_a_repository_configures_is_run(
     assert (root / ".git" / "index").read_bytes() == before
 
 
+@pytest.mark.attack
 async def test_secrets_are_left_out(root: Path) -> None:
     key = "sk-" + "a1" * 20
     write_files(root, {".env": "PASSWORD=hunter2x\n", "c.py": f"key = '{key}'\n"})

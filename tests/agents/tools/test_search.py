@@ -106,9 +106,8 @@ async def test_results_are_bounded(tmp_path: Path, program: str) -> None:
     assert len(found.split("\n")[1]) < 320
 
 
-async def test_ignored_files_links_and_what_is_protected_are_not_searched(
-    tmp_path: Path, program: str
-) -> None:
+@pytest.mark.attack
+async def test_ignored_files_links_and_protected_ones_are_not_searched(tmp_path: Path, program: str) -> None:
     root = tmp_path / "project"
     write_files(tmp_path, {"elsewhere/out.txt": "needle"})
     project = Project(
@@ -121,6 +120,7 @@ async def test_ignored_files_links_and_what_is_protected_are_not_searched(
     assert await project.call("search", pattern="needle") == "a.txt\n1:needle"
 
 
+@pytest.mark.attack
 async def test_a_settings_file_of_ripgrep_changes_nothing(
     tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,12 +133,14 @@ async def test_a_settings_file_of_ripgrep_changes_nothing(
 
 
 @pytest.mark.parametrize("pattern", ["--output=x", "-x", "--", "--pre=touch"])
+@pytest.mark.attack
 async def test_a_pattern_is_no_option(tmp_path: Path, program: str, pattern: str) -> None:
     project = Project(tmp_path, {"-e.txt": f"say {pattern}", "--files": "hay"})
     assert await project.call("search", pattern=pattern) == f"-e.txt\n1:say {pattern}"
     assert await project.call("find_files", glob="**") == "--files\n-e.txt"
 
 
+@pytest.mark.attack
 async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
     key = "sk-" + "a1" * 20
     files = {".env": "needle=1", "a.py": f"needle = 1\nneedle = '{key}'\nneedle = 2\n"}
@@ -152,6 +154,7 @@ async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
     assert ".env\n1:needle=1" in await project.call("search", pattern="needle")
 
 
+@pytest.mark.attack
 async def test_a_hard_link_to_outside_is_not_shown(tmp_path: Path, program: str) -> None:
     write_files(tmp_path, {"private": "needle"})
     project = Project(tmp_path / "project", {"b.txt": "needle"})
@@ -186,6 +189,7 @@ async def test_a_pattern_is_within_a_line(tmp_path: Path, program: str, pattern:
         await Project(tmp_path, {"a": "a\nb"}).call("search", pattern=pattern)
 
 
+@pytest.mark.attack
 async def test_a_pattern_that_no_text_can_have_is_refused(tmp_path: Path, program: str) -> None:
     for pattern, said in (("a\0", "NUL character"), ("\ud800", "half a character")):
         with pytest.raises(ToolError, match=said):
@@ -199,6 +203,7 @@ async def test_look_around_is_understood_and_never_spans_lines(tmp_path: Path, p
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 async def test_an_expression_without_end_is_ended(
     tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +216,7 @@ async def test_an_expression_without_end_is_ended(
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.FORKS", 1)

@@ -68,6 +68,7 @@ async def test_a_limit_says_that_there_is_more(tmp_path: Path) -> None:
     assert "[3 more files; use a higher limit" in found
 
 
+@pytest.mark.attack
 async def test_secrets_are_not_shown(tmp_path: Path) -> None:
     key = "sk-" + "a1" * 20
     project = Project(tmp_path, {"a.py": f"KEY = '{key}'\n", "credentials": "KEY"})

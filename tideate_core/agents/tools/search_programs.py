@@ -95,7 +95,8 @@ def _searched(folder: Path, root: Path, names: Sequence[str], texts: Mapping[str
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         found[str(path)] = name
     others = (name for name in names if name not in texts)
-    return found | {f"./{name}": name for name in others if not (root / name).is_symlink()}
+    # no Path: there may be many thousands
+    return found | {f"./{name}": name for name in others if not os.path.islink(f"{root}/{name}")}  # noqa: PTH114
 
 
 async def _search(root: Path, folder: Path, files: dict[str, str], query: Query) -> Found:
@@ -130,7 +131,7 @@ async def _by_ripgrep(root: Path, files: dict[str, str], query: Query) -> Found 
 def _as_printed(path: str) -> str:
     from tideate_core.process import strip_control_sequences
 
-    return strip_control_sequences(path)
+    return path if path.isprintable() else strip_control_sequences(path)
 
 
 def _parts(paths: list[str]) -> list[list[str]]:
