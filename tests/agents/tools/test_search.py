@@ -224,3 +224,10 @@ async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: py
     project = Project(tmp_path, {"a.txt": "aab", "b.txt": "a" * 40 + "!"})
     found = await project.call("search", pattern=r"(?=a)(a+)+b")
     assert found.startswith("a.txt\n1:aab\n[the search took too long")
+
+
+async def test_a_search_that_cannot_be_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, {"a": "b"})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(ToolError, match=r"the search cannot be run: .*nowhere"):
+        await project.call("search", pattern="b")

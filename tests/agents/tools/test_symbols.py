@@ -94,3 +94,10 @@ async def test_an_outline_shows_staged_texts(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "x"})
     with pytest.raises(ToolError, match="has no outline; read_file"):
         await project.call("outline", path="a.txt")
+
+
+async def test_an_index_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, {"file": ""})
+    monkeypatch.setenv("TIDEATE_STATE", str(tmp_path / "file"))
+    with pytest.raises(ToolError, match="search finds the name as a text"):
+        await Project(tmp_path / "project", FILES).call("find_symbol", name="Shop")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.tools.search_child import CUT_SHORT
-from tideate_core.errors import ToolError
+from tideate_core.errors import CommandError, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,12 +70,15 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
 
     :param names: of files on disk, relative to the root; links are passed over.
     :param texts: by name, which are searched in place of what is on disk.
-    :raises ToolError: the expression is none.
+    :raises ToolError: the expression is none, or no program can be run.
     """
     _refuse_invalid(query)
-    with tempfile.TemporaryDirectory(prefix="tideate-search-") as folder:
-        files = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
-        return await _search(root, Path(folder), files, query)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tideate-search-") as folder:
+            files = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
+            return await _search(root, Path(folder), files, query)
+    except (CommandError, OSError) as error:
+        raise ToolError(f"the search cannot be run: {error}") from error
 
 
 def _refuse_invalid(query: Query) -> None:

@@ -13,7 +13,7 @@ from tideate_core.agents.tools.project_paths import project_root, read_text
 from tideate_core.agents.tools.results import bounded_lines
 from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.errors import StoreError, ToolError, WorkspaceError
+from tideate_core.errors import ConfigError, StoreError, ToolError, WorkspaceError
 from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
         answer = [*await lookup.shown_definitions(arguments.name, places)]
         if arguments.references:
             answer += await lookup.references(places, arguments.limit)
-    except StoreError as error:
+    except (ConfigError, StoreError) as error:
         raise ToolError(f"{error}; search finds the name as a text") from error
     return bounded_lines(answer, lambda _: "more is left out; use a lower limit, or search with a glob")
 
