@@ -6,9 +6,10 @@ local M = {}
 
 ---@class tideate.Option
 ---@field key string dotted; `*` stands for a name that the person chooses
----@field type 'string'|'boolean'|'number'|'list'|'command' a command: a list, or `off`
+---@field type 'string'|'boolean'|'number'|'list'|'command'|'level'|'any' a command: a list, or `off`
 ---@field default? any nil: not set
 ---@field values? string[] the only ones allowed
+---@field least? integer the smallest number allowed; without it any above 0
 ---@field lua? boolean known in `setup()` only, not in `config.toml`
 ---@field help string
 
@@ -16,11 +17,17 @@ local M = {}
 M.schema = {
   { key = 'adapter', type = 'string', default = 'local', help = 'Default model adapter: `local` (the bundled model, a demonstration), a name from `adapters`, or `provider:model`.' },
   { key = 'adapters.*.base_url', type = 'string', help = 'Address of an OpenAI-compatible server, up to and with `/v1`.' },
-  { key = 'adapters.*.model', type = 'string', help = "The model's name on that server." },
+  { key = 'adapters.*.model', type = 'string', help = "The model's name on that server; without an address `provider:model`." },
   { key = 'adapters.*.api_key_env', type = 'string', help = 'Environment variable that holds the key.' },
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
-  { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes.' },
+  { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes, prompt and answer; by default what is known of the model.' },
   { key = 'adapters.*.timeout', type = 'number', help = 'Seconds to wait for the server.' },
+  { key = 'adapters.*.temperature', type = 'number', least = 0, help = 'How much chance there is in the answers.' },
+  { key = 'adapters.*.max_tokens', type = 'number', help = 'How long an answer may be, in tokens, thoughts included.' },
+  { key = 'adapters.*.thinking', type = 'level', help = 'Whether the model thinks before it answers: true, false, or how much: `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.' },
+  { key = 'adapters.*.headers.*', type = 'string', help = 'A header that is sent with every request.' },
+  { key = 'adapters.*.extra_body.*', type = 'any', help = 'A key that is added to the body of every request.' },
+  { key = 'adapters.*.cache', type = 'boolean', help = 'Whether what prompts begin with is cached where the provider wants to be told; true by default.' },
   { key = 'rules', type = 'boolean', default = true, help = 'Whether what the project says of work on it (`AGENTS.md`, `CLAUDE.md`, `.cursorrules` and others) is sent with what a model is asked.' },
   { key = 'rules_files', type = 'list', default = {}, help = 'More files of the project that are sent so: a name, looked for in each directory down to a file, as `CONTEXT.md`; a path; or a pattern.' },
   { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
@@ -36,6 +43,7 @@ M.schema = {
   { key = 'limits.max_moves', type = 'number', default = 100, help = 'How many moves a machine may make before it moves out.' },
   { key = 'limits.max_visits', type = 'number', default = 10, help = 'How often a machine may come to the same state.' },
   { key = 'limits.max_replans', type = 'number', default = 2, help = 'How many plans of a task the audit may reject before the task fails.' },
+  { key = 'limits.cost_usd', type = 'number', help = 'How many US dollars a run may spend: the request that would pass it is not sent, and the run fails. Where the price of a model is not known, that is said and nothing is stopped.' },
   { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
   { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
   { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },
@@ -111,6 +119,8 @@ local function look_up(path)
   return found, section, known
 end
 
+local LEVELS = { 'minimal', 'low', 'medium', 'high', 'xhigh', 'max' }
+
 ---@type table<string, fun(value: any): boolean>
 local is = {
   string = function(value)
@@ -128,18 +138,29 @@ local is = {
   command = function(value)
     return value == 'off' or (type(value) == 'table' and vim.islist(value) and #value > 0)
   end,
+  level = function(value)
+    return type(value) == 'boolean' or vim.list_contains(LEVELS, value)
+  end,
+  any = function()
+    return true
+  end,
 }
 
 ---@type table<string, string> what a person is told of a type whose name does not say it
-local shapes = { number = 'number above 0', command = "list of program and arguments, or 'off'" }
+local shapes = {
+  number = 'number above 0',
+  command = "list of program and arguments, or 'off'",
+  level = 'boolean, or one of ' .. table.concat(LEVELS, ', '),
+}
 
 ---@param option tideate.Option
 ---@param where string
 ---@param value any
 ---@return string? err
 local function check_value(option, where, value)
-  if not is[option.type](value) then
-    local shape = shapes[option.type] or option.type
+  local enough = option.least and type(value) == 'number' and value >= option.least
+  if not (enough or is[option.type](value)) then
+    local shape = option.least and 'number from ' .. option.least or shapes[option.type] or option.type
     return ('%s: expected a %s, got %s'):format(where, shape, vim.inspect(value))
   end
   if option.values and not vim.list_contains(option.values, value) then

@@ -12,6 +12,7 @@ import pytest
 
 from tideate_core.adapters.local import local_adapter
 from tideate_core.adapters.model import ModelAdapter
+from tideate_core.adapters.model_options import ModelOptions
 from tideate_core.adapters.retry import Backoff
 from tideate_core.adapters.sources import ServerSource
 from tideate_core.config import AdapterConfig
@@ -35,8 +36,17 @@ async def make_adapter(server: ModelServer) -> AsyncIterator[MakeAdapter]:
 
     def make(*, attempts: int = 3, first: float = 0.0, **config: Any) -> ModelAdapter:
         values = {"base_url": server.base_url, "model": "scripted"} | config
-        source = ServerSource("fake", AdapterConfig.model_validate(values))
-        made.append(ModelAdapter("fake", source, attempts=attempts, backoff=Backoff(first=first)))
+        parsed = AdapterConfig.model_validate(values)
+        made.append(
+            ModelAdapter(
+                "fake",
+                ServerSource("fake", parsed),
+                attempts=attempts,
+                context_tokens=parsed.context_tokens,
+                options=ModelOptions.of(parsed),
+                backoff=Backoff(first=first),
+            )
+        )
         return made[-1]
 
     yield make

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.model_server import ModelServer
 from tideate_core.adapters import AdapterPool, Prompt
-from tideate_core.adapters.sources import PROVIDERS
+from tideate_core.adapters.known_providers import known_providers
 from tideate_core.config import Config
 from tideate_core.errors import AdapterError, AuthenticationFailed, UnknownAdapter
 
@@ -52,14 +52,13 @@ def test_an_unknown_name_is_answered_with_the_nearest(pool: AdapterPool, name: s
         pool.get(name)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_provider_is_known_to_the_library(provider: str) -> None:
-    from pydantic_ai.providers import infer_provider_class
+@pytest.mark.parametrize("provider", known_providers())
+def test_every_provider_that_the_library_knows_can_be_named(pool: AdapterPool, provider: str) -> None:
+    assert pool.get(f"{provider}:some-model").name == f"{provider}:some-model"
 
-    try:
-        infer_provider_class(provider)
-    except ImportError as error:
-        assert "pip install" in str(error)  # known, its own library is an extra
+
+def test_the_gateway_to_a_provider_can_be_named(pool: AdapterPool) -> None:
+    assert not pool.get("gateway/openai:gpt-5").demonstration
 
 
 async def test_a_providers_model_is_asked(

@@ -123,8 +123,8 @@ async def test_a_replay_has_the_limits_of_the_model_that_was_recorded(
     server: ModelServer, make_adapter: MakeAdapter, path: Path
 ) -> None:
     server.answers("greet", "hello")
-    inner = make_adapter()
-    inner.demonstration, inner.context_tokens = True, 4096
+    inner = make_adapter(context_tokens=4096)
+    inner.demonstration = True
     await RecordingAdapter(inner, path).ask(Prompt("greet"))
     await RecordingAdapter(make_adapter(), path).ask(Prompt("greet"))
     player = replay(path)

@@ -184,7 +184,9 @@ def test_one_file_can_be_trusted_alone(root: Path) -> None:
         plan_trust(root, build_catalog(root), root / "none.yaml")
 
 
-HARMLESS = {"capabilities", "confirm", "context_tokens", "enabled", "permissions", "timeout"}
+HARMLESS = {"capabilities", "confirm", "context_tokens", "enabled", "permissions", "timeout"} | {
+    *("cache", "max_tokens", "temperature", "thinking"),  # of an adapter that is trusted
+}
 GUARDED: dict[str, tuple[str, str]] = {
     "the default adapter": ('adapter = "elsewhere"', "elsewhere"),
     "an address": (
@@ -197,6 +199,10 @@ GUARDED: dict[str, tuple[str, str]] = {
         '[adapters.a]\nmodel = "m"\nbase_url = "http://e/v1"\napi_key_command = ["./key.sh"]',
         "./key.sh",
     ),
+    "a provider's model": ('[adapters.a]\nmodel = "anthropic:odd"', "send code to the provider"),
+    "headers": ('[adapters.a]\nmodel = "x:y"\nheaders = {X-Steal = "v"}', "X-Steal"),
+    "more in requests": ('[adapters.a]\nmodel = "x:y"\nextra_body = {webhook = "http://e"}', "webhook"),
+    "a limit of costs": ("[limits]\ncost_usd = 900", "$900"),
     "a server": ('[mcp.servers.s]\ncommand = ["node", "x.js"]', "node x.js"),
     "its arguments that are files": (
         '[mcp.servers.s]\ncommand = ["sh", "own.sh"]',

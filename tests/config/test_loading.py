@@ -88,7 +88,14 @@ def test_an_adapter_is_replaced_whole(own: Path) -> None:
         ("[limits]\nmax_visits = 0\n", "limits.max_visits: input should be greater than or equal to 1"),
         ('[ui]\noutput = "popup"\n', "ui.output: input should be 'float', 'split', 'vsplit' or 'tab'"),
         ("[limits]\nattempts = 0\n", "limits.attempts: input should be greater than or equal to 1"),
-        ('[adapters.fake]\nmodel = "m"\n', "adapters.fake.base_url: this key is required"),
+        (
+            '[adapters.fake]\nmodel = "m"\n',
+            "adapters.fake: give the base_url .* PROVIDER:MODEL; 'm' is neither",
+        ),
+        (FAKE + 'thinking = "much"\n', "adapters.fake.thinking"),
+        (FAKE + 'headers = {"a b" = "c"}\n', "adapters.fake.headers: 'a b' is not the name of a header"),
+        (FAKE + 'headers = {X-Key = "sk\\nsk"}\n', "the value of X-Key has characters that no header"),
+        ("[limits]\ncost_usd = 0\n", "limits.cost_usd: input should be greater than 0"),
         ('[adapters.fake]\nbase_url = "x"\nmodel = "m"\n', "adapters.fake.base_url"),
         (FAKE + 'api_key_env = "A"\napi_key_command = ["b"]\n', "give api_key_env or api_key_command"),
         (FAKE.replace("fake", "local"), "'local' is the bundled model"),
@@ -157,6 +164,34 @@ def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, proje
     loaded = load_config(root_of(project))
     assert loaded.config.workflows["ask"].require_confirmation is True
     assert "workflows.ask.require_confirmation" in loaded.notices[0]
+
+
+@pytest.mark.parametrize(("wanted", "holds"), [(2, 2.0), (9, 5.0)])
+def test_an_untrusted_project_may_lower_the_limit_of_costs_only(
+    own: Path, project: Path, wanted: float, holds: float
+) -> None:
+    own.write_text("[limits]\ncost_usd = 5\n")
+    project.write_text(f"[limits]\nattempts = 2\ncost_usd = {wanted}\n")
+    loaded = load_config(root_of(project))
+    assert (loaded.config.limits.cost_usd, loaded.config.limits.attempts) == (holds, 2)
+    assert ["limits.cost_usd" in notice for notice in loaded.notices] == [True] * (wanted > 5)
+
+
+def test_a_trusted_project_may_raise_the_limit_of_costs(own: Path, project: Path) -> None:
+    own.write_text("[limits]\ncost_usd = 5\n")
+    project.write_text("[limits]\ncost_usd = 9\n")
+    trust_file(project)
+    assert load_config(root_of(project)).config.limits.cost_usd == 9
+
+
+def test_a_providers_model_can_have_settings(own: Path) -> None:
+    own.write_text(
+        '[adapters.deep]\nmodel = "anthropic:claude-sonnet-4-5"\nthinking = "high"\ntemperature = 0\n'
+        'headers = {X-Team = "blue"}\nextra_body = {tags = ["a"]}\ncache = false\n'
+    )
+    deep = load_config(None).config.adapters["deep"]
+    assert (deep.base_url, deep.thinking, deep.temperature, deep.cache) == (None, "high", 0.0, False)
+    assert (deep.headers, deep.extra_body) == ({"X-Team": "blue"}, {"tags": ["a"]})
 
 
 def test_a_trusted_project_is_followed(project: Path) -> None:

@@ -37,6 +37,10 @@ class ModelServer:
     def __init__(self, *, api_key: str | None = None, model: str = "scripted") -> None:
         self.api_key = api_key
         self.model = model
+        self.models = [model]
+        """Those that it lists."""
+        self.cached_tokens = 0
+        """Of each prompt, told with the usage."""
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         """Of each request, by lower-case name."""
@@ -215,7 +219,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._authorized():
             return
         if self.path == "/v1/models":
-            self._send_json(200, {"object": "list", "data": [{"id": owner.model, "object": "model"}]})
+            listed = [{"id": model, "object": "model"} for model in owner.models]
+            self._send_json(200, {"object": "list", "data": listed})
         else:
             self._send_json(404, {"error": {"message": f"no such path: {self.path}"}})
 
@@ -278,7 +283,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _usage(self, rule: Rule, body: Body) -> Body:
         asked, said = len(text_of(body).split()), len(rule.split(rule.answer(body)))
-        return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+        usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+        cached = self.server.owner.cached_tokens
+        return usage | ({"prompt_tokens_details": {"cached_tokens": cached}} if cached else {})
 
     def _stream(self, rule: Rule, body: Body) -> None:
         self.send_response(200)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.adapters.libraries import INSTALL_MODEL as INSTALL_MODEL, MODULES as MODULES
     from tideate_core.adapters.pool import AdapterPool as AdapterPool
+    from tideate_core.adapters.prices import PricedAdapter as PricedAdapter
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -40,5 +41,6 @@ else:
             ),
             "libraries": "INSTALL_MODEL MODULES",
             "pool": "AdapterPool",
+            "prices": "PricedAdapter",
         },
     )

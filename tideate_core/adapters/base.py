@@ -43,6 +43,8 @@ class Usage:
     output_tokens: int = 0
     cost: float | None = None
     """US dollars, None where the price is not known."""
+    cached_tokens: int = 0
+    """Of the input, those that the provider had in its cache."""
 
     def __add__(self, other: Usage) -> Usage:
         known = [cost for cost in (self.cost, other.cost) if cost is not None]
@@ -50,6 +52,7 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             sum(known) if known else None,
+            self.cached_tokens + other.cached_tokens,
         )
 
 

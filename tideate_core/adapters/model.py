@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.adapters.model_options import ModelOptions
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters.base import OfferedTool
     from tideate_core.adapters.conversation import Conversation, ModelTurn
+    from tideate_core.adapters.prices import ModelReference
     from tideate_core.adapters.retry import Backoff
     from tideate_core.adapters.sources import ModelSource, OpenModel
     from tideate_core.adapters.translate import Origin
@@ -126,9 +128,9 @@ class ModelAdapter:
     """Asks one model. To make one costs nothing: what it asks with is loaded with the first prompt.
 
     :param attempts: how often the model may try to give a typed answer that validates.
-    :param temperature: None leaves it to the provider.
     :param tools: its model can call tools.
-    :param max_tokens: the longest answer where the prompt does not say; None leaves it to the provider.
+    :param context_tokens: tokens that prompt and answer share; None looks them up by `reference`.
+    :param reference: what lists of windows and prices know the model by; None: no list has it.
     """
 
     def __init__(
@@ -139,22 +141,35 @@ class ModelAdapter:
         attempts: int = 3,
         context_tokens: int | None = None,
         demonstration: bool = False,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
         tools: bool = True,
+        options: ModelOptions | None = None,
+        reference: ModelReference | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self.name = name
         self.demonstration = demonstration
-        self.context_tokens = context_tokens
         self.tools = tools
+        self._context_tokens = context_tokens
         self._source = source
         self._attempts = attempts
-        self._temperature = temperature
-        self._max_tokens = max_tokens
+        self._options = options or ModelOptions()
+        self._reference = reference
         self._backoff = backoff
         self._handle: ModelHandle | None = None
         self._opening = asyncio.Lock()
+
+    @property
+    def context_tokens(self) -> int | None:
+        if self._context_tokens is None and self._reference is not None:
+            return self._reference.context_tokens()
+        return self._context_tokens
+
+    @property
+    def max_tokens(self) -> int | None:
+        return self._options.max_tokens
+
+    def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
+        return self._reference.price_of(input_tokens, output_tokens) if self._reference else None
 
     async def ask(
         self,
@@ -290,14 +305,7 @@ class ModelAdapter:
         )
 
     def _settings(self, prompt: Prompt | None, opened: OpenModel) -> ModelSettings:
-        # retries are ours: the libraries' own would hide a Retry-After from the person
-        settings: ModelSettings = {"timeout": opened.timeout, "max_retries": 0}
-        max_tokens = (prompt.max_tokens if prompt else None) or self._max_tokens
-        if max_tokens is not None:
-            settings["max_tokens"] = max_tokens
-        if self._temperature is not None:
-            settings["temperature"] = self._temperature
-        return settings
+        return self._options.settings(opened.timeout, prompt.max_tokens if prompt else None)
 
 
 def _output_type(schema: type[BaseModel] | None, typed: str) -> OutputSpec[Any]:
@@ -341,6 +349,6 @@ def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: 
         text=text,
         model=origin.cut(response.model_name or ""),
         parsed=result.output if schema is not None else None,
-        usage=Usage(used.input_tokens, used.output_tokens, cost),
+        usage=Usage(used.input_tokens, used.output_tokens, cost, used.cache_read_tokens),
         truncated=response.finish_reason == "length",
     )

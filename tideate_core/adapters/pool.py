@@ -10,7 +10,9 @@ from tideate_core.errors import UnknownAdapter, did_you_mean
 
 if TYPE_CHECKING:
     from tideate_core.adapters.base import Adapter
-    from tideate_core.config import Config
+    from tideate_core.adapters.prices import ModelReference
+    from tideate_core.adapters.sources import ModelSource
+    from tideate_core.config import AdapterConfig, Config
 
 __all__ = ["AdapterPool"]
 
@@ -64,26 +66,36 @@ class AdapterPool:
             from tideate_core.adapters.local import local_adapter
 
             return local_adapter(attempts)
+        if (configured := self._config.adapters.get(name)) is not None:
+            return self._configured(name, configured)
+        if provider is None:
+            raise self._unknown(name)
         from tideate_core.adapters.model import ModelAdapter
-        from tideate_core.adapters.sources import PROVIDERS, ProviderSource, ServerSource
 
-        if (server := self._config.adapters.get(name)) is not None:
-            source = ServerSource(name, server)
-            return ModelAdapter(
-                name,
-                source,
-                attempts=attempts,
-                context_tokens=server.context_tokens,
-                tools=server.tools,
-            )
-        if provider in PROVIDERS:
-            return ModelAdapter(name, ProviderSource(name), attempts=attempts)
-        if provider is not None:
-            raise UnknownAdapter(
-                f"unknown adapter {name!r}: no provider is called {provider!r}"
-                f"{did_you_mean(provider, PROVIDERS)} (known: {', '.join(PROVIDERS)})"
-            )
-        raise self._unknown(name)
+        source, reference = _of_provider(name, name)
+        return ModelAdapter(name, source, attempts=attempts, reference=reference)
+
+    def _configured(self, name: str, config: AdapterConfig) -> Adapter:
+        from tideate_core.adapters.model import ModelAdapter
+        from tideate_core.adapters.model_options import ModelOptions
+        from tideate_core.adapters.prices import ModelReference
+        from tideate_core.adapters.sources import ServerSource
+
+        source: ModelSource
+        if config.base_url is None:
+            source, reference = _of_provider(name, config.model, config)
+        else:
+            source = ServerSource(name, config)
+            reference = ModelReference(config.model, address=config.base_url)
+        return ModelAdapter(
+            name,
+            source,
+            attempts=self._config.limits.attempts,
+            context_tokens=config.context_tokens,
+            tools=config.tools,
+            options=ModelOptions.of(config),
+            reference=reference,
+        )
 
     def _unknown(self, name: str) -> UnknownAdapter:
         own = ["local", *self._config.adapters]
@@ -91,3 +103,24 @@ class AdapterPool:
             f"unknown adapter {name!r}{did_you_mean(name, own)} (known: {', '.join(own)}, replay:FILE, and "
             "PROVIDER:MODEL such as openai:gpt-5; add others under [adapters] in config.toml)"
         )
+
+
+def _of_provider(
+    name: str, model: str, config: AdapterConfig | None = None
+) -> tuple[ModelSource, ModelReference]:
+    """Return the source of `PROVIDER:MODEL`.
+
+    :raises UnknownAdapter: there is no such provider.
+    """
+    from tideate_core.adapters.known_providers import known_providers, provider_named
+    from tideate_core.adapters.prices import ModelReference
+    from tideate_core.adapters.provider_source import ProviderSource
+
+    provider, _, called = model.partition(":")
+    known = known_providers()
+    if known and provider_named(provider) is None:
+        raise UnknownAdapter(
+            f"unknown adapter {name!r}: no provider is called {provider!r}"
+            f"{did_you_mean(provider, known)} (known: {', '.join(known)})"
+        )
+    return ProviderSource(name, model, config), ModelReference(called, provider)

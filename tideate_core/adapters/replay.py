@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tideate_core.adapters.base import Reply, Usage
 from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
+from tideate_core.adapters.prices import PricedAdapter
 from tideate_core.errors import AdapterUnavailable, InvalidReply
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Exchange(BaseModel):
     """Both of the adapter that answered: prompts depend on them."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     cost: float | None = None
     truncated: bool = False
     turn: dict[str, Any] | None = None
@@ -87,6 +89,14 @@ class RecordingAdapter:
         self._inner = inner
         self._path = path
 
+    @property
+    def max_tokens(self) -> int | None:
+        return self._inner.max_tokens if isinstance(self._inner, PricedAdapter) else None
+
+    def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
+        inner = self._inner
+        return inner.price_of(input_tokens, output_tokens) if isinstance(inner, PricedAdapter) else None
+
     async def ask(
         self,
         prompt: Prompt,
@@ -115,6 +125,7 @@ class RecordingAdapter:
             context_tokens=self.context_tokens,
             input_tokens=reply.usage.input_tokens,
             output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cached_tokens,
             cost=reply.usage.cost,
             truncated=reply.truncated,
         )
@@ -213,7 +224,7 @@ class ReplayAdapter:
             text=exchange.text,
             model=exchange.model,
             parsed=self._parse(exchange, schema),
-            usage=Usage(exchange.input_tokens, exchange.output_tokens, exchange.cost),
+            usage=Usage(exchange.input_tokens, exchange.output_tokens, exchange.cost, exchange.cached_tokens),
             truncated=exchange.truncated,
         )
 

@@ -109,16 +109,16 @@ class Origin:
     """The source of the key; never the key."""
     secret: str = ""
     """The key, which is cut out of the provider's words."""
+    more_secrets: tuple[str, ...] = ()
+    """What else is cut out of them: values of headers."""
 
     def cut(self, said: str) -> str:
-        """Return words without the key, as it is or as libraries and addresses write it."""
-        if not self.secret:
-            return said
-        key = self.secret
-        quoted = (repr(key)[1:-1], json.dumps(key)[1:-1], key.replace("/", "\\/"))
-        written = (*quoted, quote(key), quote(key, safe=""))
-        for form in dict.fromkeys((key, *written)):
-            said = said.replace(form, "[key]")
+        """Return words without the keys, as they are or as libraries and addresses write them."""
+        for key in filter(None, (self.secret, *self.more_secrets)):
+            quoted = (repr(key)[1:-1], json.dumps(key)[1:-1], key.replace("/", "\\/"))
+            written = (*quoted, quote(key), quote(key, safe=""))
+            for form in dict.fromkeys((key, *written)):
+                said = said.replace(form, "[key]")
         return said
 
 
@@ -138,6 +138,8 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
         kind, what = TABLE["ModelContextWindowExceededError"]
     if streamed and kind is AdapterUnavailable:
         what = f"was cut off after {streamed} characters"
+    if suggested := getattr(error, "suggested_model_id", None):
+        words = f"{words}; did you mean {suggested!r}?"
     message = _message(origin, what + answered, words)
     if kind is RateLimited:
         return _rate_limited(error, message)

@@ -181,4 +181,4 @@ def _usage(response: ModelResponse) -> Usage:
         cost = float(response.cost().total_price)
     except (AssertionError, LookupError, ValueError):
         cost = None  # a model whose price nobody knows
-    return Usage(used.input_tokens, used.output_tokens, cost)
+    return Usage(used.input_tokens, used.output_tokens, cost, used.cache_read_tokens)

@@ -63,6 +63,7 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
         *_of_servers(root, _section(_section(values, "mcp"), "servers")),
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
+        *_of_limits(_section(values, "limits")),
     ]
     guarded = sorted(GUARDED_KEYS & values.keys())
     return found or ([f"change the settings of {', '.join(guarded)}"] if guarded else [])
@@ -77,11 +78,21 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
     if "adapter" in values:
         yield f"send code to the model adapter {values['adapter']!r} by default"
     for name, adapter in _section(values, "adapters").items():
-        yield f"send code to {_key(adapter, 'base_url')} (adapter {name!r}, model {_key(adapter, 'model')})"
+        address, model = _key(adapter, "base_url"), _key(adapter, "model")
+        yield f"send code to {address or 'the provider'} (adapter {name!r}, model {model})"
         if command := _command(root, adapter, "api_key_command"):
             yield f"run {command} for the key of the adapter {name!r}"
         if variable := _key(adapter, "api_key_env"):
             yield f"send the key in ${variable} to it"
+        if headers := _section(adapter, "headers"):
+            yield f"send it the headers {', '.join(map(str, headers))}"  # not their values: they may be keys
+        if extra := _section(adapter, "extra_body"):
+            yield f"add to every request to it: {', '.join(map(str, extra))}"
+
+
+def _of_limits(limits: dict[str, Any]) -> Iterator[str]:
+    if cost := _key(limits, "cost_usd"):
+        yield f"let a run spend up to ${cost}"
 
 
 def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:

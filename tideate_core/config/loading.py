@@ -166,7 +166,16 @@ def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tupl
         left_out.extend(f"workflows.{name}.{key}" for key in section if key in guarded)
     if workflows:
         kept["workflows"] = workflows
+    if _raises_limit(values, below):
+        kept["limits"] = {key: value for key, value in values["limits"].items() if key != "cost_usd"}
+        left_out.append("limits.cost_usd")
     return kept, left_out
+
+
+def _raises_limit(values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
+    """Tell whether a run could spend more than the person's own limit; less is anyone's to say."""
+    wanted, own = (source.get("limits", {}).get("cost_usd") for source in (values, below))
+    return wanted is not None and own is not None and wanted > own
 
 
 def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
@@ -174,8 +183,8 @@ def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
         return []
     keys = ", ".join(left_out)
     return [
-        f"{path}: left out {keys}: it could send code elsewhere, run a program or skip a question, and this "
-        "file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
+        f"{path}: left out {keys}: it could send code elsewhere, run a program, skip a question or spend "
+        "more, and this file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
     ]
 
 

@@ -24,15 +24,19 @@ __all__ = [
 ]
 
 
+HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
 class _Section(BaseModel):
     # compiled when it is first used: as a part of `Config`, and then once
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class AdapterConfig(_Section):
-    """`[adapters.NAME]`: a server that speaks OpenAI's chat completions."""
+    """`[adapters.NAME]`: a server that speaks OpenAI's chat completions, or a provider's model."""
 
-    base_url: str = Field(pattern=r"^https?://\S+$")
+    base_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
+    """Of a server; without it `model` is `PROVIDER:MODEL`."""
     model: str = Field(min_length=1)
     api_key_env: str | None = Field(default=None, min_length=1)
     """Environment variable that holds the key."""
@@ -44,6 +48,18 @@ class AdapterConfig(_Section):
     """Its model can call tools; false: it is asked in one go, without looking at files by itself."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds without a byte from the server after which a request fails."""
+    temperature: float | None = Field(default=None, ge=0)
+    """None: the provider's."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Longest answer in tokens, thoughts included; None: the provider's."""
+    thinking: bool | Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """Whether the model thinks before it answers, or how much; None: as it does by itself."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with every request."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Keys that are added to the body of every request."""
+    cache: bool = True
+    """Have what prompts begin with cached, where the provider wants to be told."""
 
     @model_validator(mode="after")
     def _check_key_source(self) -> Self:
@@ -51,10 +67,31 @@ class AdapterConfig(_Section):
             raise ValueError("give api_key_env or api_key_command, not both")
         return self
 
+    @model_validator(mode="after")
+    def _check_model(self) -> Self:
+        provider, colon, model = self.model.partition(":")
+        if self.base_url is None and not (provider and colon and model):
+            raise ValueError(
+                f"give the base_url of a server, or a provider's model as PROVIDER:MODEL; {self.model!r} is "
+                "neither"
+            )
+        return self
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not HEADER.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a header")
+            if not (value.isascii() and value.isprintable()):
+                # not the value: it may be a key
+                raise ValueError(f"the value of {name} has characters that no header can carry")
+        return headers
+
     @field_validator("base_url")
     @classmethod
-    def _check_address(cls, base_url: str) -> str:
-        if re.search(r"[@?#]", base_url):
+    def _check_address(cls, base_url: str | None) -> str | None:
+        if base_url is not None and re.search(r"[@?#]", base_url):
             # addresses stand in messages, logs and summaries
             raise ValueError(
                 "an address without `@`, `?` and `#` is wanted: a password or key in it would be shown in "
@@ -103,6 +140,8 @@ class LimitsConfig(_Section):
     """Tokens, read and written, of a model's turns in one step; None: no limit."""
     max_replans: int = Field(default=2, ge=1, le=10)
     """Plans of a task that the audit may reject before the task fails."""
+    cost_usd: float | None = Field(default=None, gt=0)
+    """US dollars that one run may spend; the request that would pass it is not sent. None: no limit."""
 
 
 def _rules_path(value: Any) -> Any:

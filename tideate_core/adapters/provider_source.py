@@ -1,0 +1,136 @@
+"""Source of models that pydantic-ai asks by name: `PROVIDER:MODEL`, with the provider's own variables."""
+
+from __future__ import annotations
+
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from tideate_core.adapters.credentials import KeySource
+from tideate_core.adapters.known_providers import provider_named
+from tideate_core.adapters.libraries import import_aside
+from tideate_core.adapters.model_options import secret_values
+from tideate_core.adapters.sources import OpenModel, listed_models
+from tideate_core.adapters.translate import Origin
+from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic_ai.models import Model
+    from pydantic_ai.providers import Provider
+
+    from tideate_core.config import AdapterConfig
+
+__all__ = ["PROVIDER_TIMEOUT", "ProviderSource"]
+
+PROVIDER_TIMEOUT: Final = 120.0
+"""Seconds, the last without a byte from the provider."""
+EXTRA: Final = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
+TO_SET: Final = re.compile(r"Set the `([A-Z]\w+)`")
+OWN_WAYS: Final = frozenset({"google-cloud"})
+"""Providers whose library chooses among keys and other credentials itself."""
+
+
+class ProviderSource:
+    """A model of a provider.
+
+    :param name: of the adapter, for messages.
+    :param model: `PROVIDER:MODEL`.
+    :param config: of an adapter of the configuration; None: the provider's name is all there is.
+    """
+
+    def __init__(self, name: str, model: str, config: AdapterConfig | None = None) -> None:
+        self._name = name
+        self._model = model
+        self._provider = model.partition(":")[0]
+        self._timeout = config.timeout if config else PROVIDER_TIMEOUT
+        self._headers = config.headers if config else {}
+        given = config and (config.api_key_env or config.api_key_command)
+        self._keys = (
+            KeySource(name, config.api_key_env, tuple(config.api_key_command or ()))
+            if config and given
+            else None
+        )
+
+    async def open(self) -> OpenModel:
+        key, key_source = await self._key()
+        try:
+            model = await import_aside(lambda: self._infer(key))
+        except ImportError as error:
+            raise self._not_installed(error) from error
+        stack = AsyncExitStack()
+        await stack.enter_async_context(model)
+        more = secret_values(self._headers)
+        origin = Origin(self._name, _address(model), key_source or "the environment", key, more)
+        return OpenModel(model, origin, self._timeout, stack.aclose)
+
+    async def check(self, opened: OpenModel) -> str:
+        return f"{self._model}: library and key are there; nothing was sent to {opened.origin.address}"
+
+    async def models(self, opened: OpenModel) -> list[str] | None:
+        from openai import AsyncOpenAI
+
+        client = opened.model.provider and opened.model.provider.client
+        return await listed_models(opened, self._headers) if isinstance(client, AsyncOpenAI) else None
+
+    async def _key(self) -> tuple[str, str]:
+        """Return the key and where it comes from; both empty where the library finds its own way."""
+        if self._keys is not None:
+            return await self._keys.key() or "", str(self._keys)
+        known = provider_named(self._provider)
+        variable = known.key_variable() if known else ""
+        if not variable or self._provider in OWN_WAYS:
+            return "", ""
+        return await KeySource(self._name, variable).key() or "", f"${variable}"
+
+    def _infer(self, key: str) -> Model:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+
+        try:
+            return infer_model(self._model, self._factory(key))
+        except UserError as error:
+            raise self._unusable(str(error)) from error
+
+    def _factory(self, key: str) -> Callable[[str], Provider[Any]]:
+        import inspect
+
+        from pydantic_ai.providers import infer_provider, infer_provider_class
+        from pydantic_ai.providers.gateway import gateway_provider
+
+        def with_key(name: str) -> Provider[Any]:
+            # the key as it was checked: the library would take the variable with a line break at its end
+            if name.startswith("gateway/"):
+                return gateway_provider(name.removeprefix("gateway/"), api_key=key)
+            make = cast("Callable[..., Provider[Any]]", infer_provider_class(name))
+            taken = inspect.signature(make).parameters
+            called = next((one for one in ("api_key", "token") if one in taken), None)
+            return make(**{called: key}) if called else infer_provider(name)
+
+        return with_key if key else infer_provider
+
+    def _not_installed(self, error: ImportError) -> AdapterUnavailable:
+        named = EXTRA.search(str(error))
+        extra = named[1] if named else self._provider
+        return AdapterUnavailable(
+            f"adapter {self._name!r} needs a library that is not installed: "
+            f"in tideate's environment: pip install 'pydantic-ai-slim[{extra}]'"
+        )
+
+    def _unusable(self, said: str) -> AdapterError:
+        known = provider_named(self._provider)
+        named = TO_SET.search(said)
+        if named is None:
+            return AdapterError(f"adapter {self._name!r}: {said}")
+        keys = known.keys if known else ()
+        kind = AuthenticationFailed if named[1] in keys else AdapterError
+        others = f" (nor ${', $'.join(keys[1:])})" if named[1] in keys and len(keys) > 1 else ""
+        return kind(
+            f"adapter {self._name!r}: ${named[1]} is not set{others}; "
+            "export it before you start the editor or the shell"
+        )
+
+
+def _address(model: Model) -> str:
+    return str(model.base_url or "")
