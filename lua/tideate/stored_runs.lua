@@ -39,6 +39,7 @@ local M = {}
 ---@class tideate.Usage
 ---@field input_tokens integer
 ---@field output_tokens integer
+---@field cached_tokens? integer of the input, those that the provider had in its cache
 ---@field cost? number US dollars
 
 ---@class tideate.StoredStep

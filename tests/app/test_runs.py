@@ -42,7 +42,8 @@ def test_the_json_form_names_the_owner_without_its_boot_and_a_cost_only_if_known
     shape = run_json(run_row(tokens=Tokens(3, 4)))
     assert shape["owner"] == {"pid": 42, "host": "machine", "alive": True, "heartbeat_at": 0}
     assert shape["usage"] == {"input_tokens": 3, "output_tokens": 4}
-    priced = run_json(run_row(lease=None, tokens=Tokens(3, 4, 0.5)))
+    priced = run_json(run_row(lease=None, tokens=Tokens(3, 4, 0.5, 2)))
+    assert priced["usage"]["cached_tokens"] == 2
     assert (priced["owner"], priced["usage"]["cost"], priced["state"]) == (None, 0.5, "interrupted")
 
 

@@ -95,7 +95,7 @@ async def test_steps_that_ended_come_back_as_they_ended_in_that_order(store: Sto
     log = await begun(store)
     log.started(start("b", 1000))
     log.started(start("a", 1000))
-    tokens = Tokens(5, 6, 0.5)
+    tokens = Tokens(5, 6, 0.5, 4)
     await log.finish(
         outcome("b", 1010, result={"x": [1]}, duration_ms=10, tokens=tokens, files=("f",))
     ).future
@@ -108,7 +108,7 @@ async def test_steps_that_ended_come_back_as_they_ended_in_that_order(store: Sto
         "completed",
         {"x": [1]},
         10,
-        Usage(5, 6, 0.5),
+        Usage(5, 6, 0.5, 4),
         ("f",),
     )
     a = past.settled["a"]

@@ -80,11 +80,11 @@ async def test_a_start_rides_along_unless_the_step_must_not_run_twice() -> None:
 async def test_a_step_that_completed_is_durable_before_its_checkpoint_is_told() -> None:
     log, front = Logbook(), Watcher()
     written = recorder(log, front)
-    settled = Settled("a", "completed", {"x": 1}, duration_ms=5, usage=Usage(3, 4, 0.5), files=("f",))
+    settled = Settled("a", "completed", {"x": 1}, duration_ms=5, usage=Usage(3, 4, 0.5, 2), files=("f",))
     await written.settled(work(), settled)
     outcome = log.lines[0][1]
     assert isinstance(outcome, StepOutcome)
-    assert (outcome.result, outcome.tokens, outcome.files) == ({"x": 1}, Tokens(3, 4, 0.5), ("f",))
+    assert (outcome.result, outcome.tokens, outcome.files) == ({"x": 1}, Tokens(3, 4, 0.5, 2), ("f",))
     assert log.durable == 1
     assert log.kinds() == ["finished", "event"]
     assert front.events[0].name is EventName.CHECKPOINT_CREATED

@@ -34,7 +34,7 @@ async def ran(store: Store) -> list[CheckpointRow]:
     rows = []
     for step in ("a", "b"):
         await log.remember(step, "1.ask:0", f"yes to {step}")
-        row = await past.step(step, {"said": big(step)}, tokens=Tokens(1, 2, 0.5), files=(f"{step}.py",))
+        row = await past.step(step, {"said": big(step)}, tokens=Tokens(1, 2, 0.5, 1), files=(f"{step}.py",))
         assert row is not None
         rows.append(row)
     await log.remember("c", "1.ask:0", "yes to c")
@@ -51,7 +51,7 @@ async def test_a_fork_is_paused_where_the_checkpoint_was_made(store: Store) -> N
     assert (run.status, run.started_at, run.completed_at, run.error) == ("paused", LATER, None, None)
     assert (run.restored_from, run.lease, run.resumable) == (rows[0].id, None, True)
     assert (run.completed_steps, run.failed_steps, run.total_steps) == (1, 0, 3)
-    assert run.tokens == Tokens(1, 2, 0.5)
+    assert run.tokens == Tokens(1, 2, 0.5, 1)
     assert reader.events(NEW) == []
     assert [(row.id, row.step) for row in reader.checkpoints(NEW)] == [(f"{NEW}.1", "a")]
 

@@ -34,7 +34,7 @@ async def test_steps_that_end_at_once_get_places_without_gaps(store: Store, priv
 async def test_counts_beyond_what_a_column_holds_are_the_most_it_does(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
     for name in "ab":
-        await log.finish(outcome(name, tokens=Tokens(10**20, -1))).future
+        await log.finish(outcome(name, tokens=Tokens(10**20, -1, cached=10**20))).future
     total = "SELECT input_tokens, output_tokens, typeof(input_tokens) FROM workflow_executions"
     assert query(private, total) == [(2 * (2**53 - 1), 0, "integer")]
     await log.ended(ending(tokens=Tokens(10**20, 1)))

@@ -40,7 +40,7 @@ async def test_a_run_that_ended_is_read_as_it_was_written(store: Store, reader: 
         status="failed",
         error="no",
         error_code="StepFailed",
-        tokens=Tokens(3, 4, 0.25),
+        tokens=Tokens(3, 4, 0.25, 2),
         files=("x.py", "y.py"),
         completed_steps=1,
         failed_steps=2,
@@ -63,7 +63,7 @@ async def test_a_run_that_ended_is_read_as_it_was_written(store: Store, reader: 
         error="no",
         error_code="StepFailed",
         reason="because",
-        tokens=Tokens(3, 4, 0.25),
+        tokens=Tokens(3, 4, 0.25, 2),
         files=("x.py", "y.py"),
         parent=None,
         lease=None,
@@ -118,13 +118,13 @@ async def test_a_machine_has_no_graph(store: Store, reader: Reader) -> None:
 async def test_steps_are_read_as_they_were_written(store: Store, reader: Reader) -> None:
     past = Past(store)
     log = await past.begin()
-    await past.step("a", {"said": big("x")}, tokens=Tokens(5, 6, 0.5), files=("x.py",))
+    await past.step("a", {"said": big("x")}, tokens=Tokens(5, 6, 0.5, 5), files=("x.py",))
     past.start("b", attempt=2)
     await log.flush()
     assert reader.steps(run_id(1)) == [
         StepRow(
             "a", "A", "assistant", "do it", "completed", 1, (), {"said": big("x")}, None, None,
-            NOON + 1, NOON + 5, 4, Tokens(5, 6, 0.5), ("x.py",), 1,
+            NOON + 1, NOON + 5, 4, Tokens(5, 6, 0.5, 5), ("x.py",), 1,
         ),
         StepRow(
             "b", "B", "assistant", "do it", "running", 2, ("a",), None, None, None,

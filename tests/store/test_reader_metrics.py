@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.store.past import DAY, NOON, Past, definition, run_id
 from tideate_core.errors import InvalidInput
-from tideate_core.store.records import MetricsRow
+from tideate_core.store.records import CostRow, MetricsRow, Tokens
 from tideate_core.store.retention import Retention
 
 if TYPE_CHECKING:
@@ -74,3 +74,47 @@ async def test_what_was_counted_outlives_the_runs(store: Store) -> None:
     before = store.reader().metrics()
     assert (await store.prune(Retention(keep_runs=0), at=NOON)).ids == (run_id(1),)
     assert store.reader().metrics() == before
+
+
+def answered(
+    model: str, read: int, written: int, cost: float | None = None, cached: int = 0
+) -> dict[str, Any]:
+    usage: dict[str, Any] = {"input_tokens": read, "output_tokens": written}
+    usage |= {"cost": cost} if cost is not None else {}
+    return {"step": "a", "model": model, "usage": usage | ({"cached_tokens": cached} if cached else {})}
+
+
+async def test_costs_are_summed_up_by_day_and_model_the_dearest_first(store: Store) -> None:
+    for number, at in enumerate([NOON, NOON, NOON + DAY]):
+        past = Past(store, number, at=at)
+        log = await past.begin()
+        log.event("ANSWERED", at + 1, answered("small", 10, 1))
+        log.event("ANSWERED", at + 2, answered("large", 100, 10, 0.25, 80))
+        log.event("ANSWERED", at + 2, answered("large", 100, 10))
+        log.event("OTHER", at + 3, answered("large", 7, 7, 7.0))
+        await past.end()
+    assert store.reader().costs("ANSWERED") == [
+        CostRow(day(NOON + DAY), "large", 1, 2, Tokens(200, 20, 0.25, 80), 1),
+        CostRow(day(NOON + DAY), "small", 1, 1, Tokens(10, 1), 1),
+        CostRow(day(NOON), "large", 2, 4, Tokens(400, 40, 0.5, 160), 2),
+        CostRow(day(NOON), "small", 2, 2, Tokens(20, 2), 2),
+    ]
+
+
+async def test_costs_of_the_last_days_are_those_of_no_day_before(store: Store) -> None:
+    now = datetime.now(UTC).timestamp() * 1000
+    for number, at in enumerate([int(now) - 3 * DAY, int(now)]):
+        log = await Past(store, number, at=at).begin()
+        log.event("ANSWERED", at, answered("m", 1, 1))
+        await log.flush()
+    assert [row.date for row in store.reader().costs("ANSWERED", days=1)] == [day(int(now))]
+    assert len(store.reader().costs("ANSWERED", days=30)) == 2
+    with pytest.raises(InvalidInput, match="costs of 0 days"):
+        store.reader().costs("ANSWERED", days=0)
+
+
+async def test_what_has_no_small_data_is_no_answer(store: Store) -> None:
+    log = await Past(store).begin()
+    log.event("ANSWERED", NOON, answered("m" * 40_000, 1, 1))
+    await log.flush()
+    assert store.reader().costs("ANSWERED") == []

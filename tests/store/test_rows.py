@@ -21,14 +21,14 @@ def objects(tmp_path: Path) -> Objects:
 
 def test_a_step_that_has_not_begun_has_no_result_and_no_files(objects: Objects) -> None:
     row = ("s", "name", "coder", "task", "pending", 0, '["a"]', None, None, None)
-    step = rows.step_of((*row, None, None, None, 1, 2, None, "[]", None), objects)
+    step = rows.step_of((*row, None, None, None, 1, 2, None, "[]", None, 1), objects)
     assert (step.dependencies, step.result, step.files, step.order) == (("a",), None, (), None)
-    assert step.tokens == Tokens(1, 2, None)
+    assert step.tokens == Tokens(1, 2, None, 1)
 
 
 def test_a_result_of_json_null_is_read_as_none_and_a_list_stays_a_list(objects: Objects) -> None:
     row = ("s", "name", "coder", "task", "completed", 1, "[]")
-    rest = (None, None, 10, 20, 10, 0, 0, 0.5, '["x.py","y.py"]', 3)
+    rest = (None, None, 10, 20, 10, 0, 0, 0.5, '["x.py","y.py"]', 3, 0)
     assert rows.step_of((*row, "null", *rest), objects).result is None
     step = rows.step_of((*row, "[1]", *rest), objects)
     assert (step.result, step.files, step.started_at, step.completed_at) == ([1], ("x.py", "y.py"), 10, 20)

@@ -74,13 +74,16 @@ if TYPE_CHECKING:
         GATES as GATES,
         average_ms as average_ms,
         checkpoint_json as checkpoint_json,
+        cost_json as cost_json,
         find_runs as find_runs,
         gates_json as gates_json,
         metrics_json as metrics_json,
+        read_costs as read_costs,
         read_runs as read_runs,
         reader_of as reader_of,
         run_json as run_json,
         short_id as short_id,
+        tokens_json as tokens_json,
     )
     from tideate_core.app.snapshots import (
         choose_snapshot as choose_snapshot,
@@ -144,8 +147,8 @@ else:
                 "details_json read_details step_json step_named"
             ),
             "runs": (
-                "GATES average_ms checkpoint_json find_runs gates_json metrics_json read_runs reader_of "
-                "run_json short_id"
+                "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json read_costs "
+                "read_runs reader_of run_json short_id tokens_json"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",

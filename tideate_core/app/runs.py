@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from tideate_core.store import CheckpointRow, GateCount, Lease, MetricsRow, RunRow, State, Tokens
+    from tideate_core.store import (
+        CheckpointRow,
+        CostRow,
+        GateCount,
+        Lease,
+        MetricsRow,
+        RunRow,
+        State,
+        Tokens,
+    )
 
 __all__ = [
     "GATES",
@@ -132,6 +141,8 @@ def lease_json(lease: Lease | None) -> dict[str, Any] | None:
 def tokens_json(tokens: Tokens) -> dict[str, Any]:
     """Return the keys under which results have them, too."""
     shape: dict[str, Any] = {"input_tokens": tokens.input, "output_tokens": tokens.output}
+    if tokens.cached:
+        shape["cached_tokens"] = tokens.cached
     return shape if tokens.cost is None else {**shape, "cost": tokens.cost}
 
 
@@ -148,6 +159,29 @@ def metrics_json(row: MetricsRow) -> dict[str, Any]:
         "avg_steps_completed": row.avg_steps_completed,
         "checkpoints": row.checkpoints,
         "last_executed_at": row.last_executed_at,
+    }
+
+
+def read_costs(reader: Reader, *, days: int | None = None) -> list[CostRow]:
+    """Return what models took, by day (UTC) and model.
+
+    :raises StoreError: the store cannot be read.
+    """
+    # here, because lists of runs need no engine
+    from tideate_core.engine import EventName
+
+    return reader.costs(EventName.MODEL_ANSWERED.value, days=days)
+
+
+def cost_json(row: CostRow) -> dict[str, Any]:
+    """Return the JSON form of what a model took on one day."""
+    return {
+        "date": row.date,
+        "model": row.model,
+        "runs": row.runs,
+        "answers": row.answers,
+        "usage": tokens_json(row.tokens),
+        "answers_without_price": row.unpriced,
     }
 
 

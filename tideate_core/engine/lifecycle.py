@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.recording import tokens_of
 from tideate_core.engine.run import WorkflowResult, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
-from tideate_core.store import Ending, Tokens
+from tideate_core.store import Ending
 from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def ending_of(execution: Execution, result: WorkflowResult) -> Ending:
         result.response,
         result.error,
         result.error_code,
-        Tokens(usage.input_tokens, usage.output_tokens, usage.cost),
+        tokens_of(usage),
         tuple(result.files),
         steps.count("completed"),
         steps.count("failed"),

@@ -133,7 +133,7 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
         reason=run.reason,
         files=list(run.files),
         executed=[one for one in recorded_executed(reader, run.id).values() if one["path"] in run.files],
-        usage=Usage(tokens.input, tokens.output, tokens.cost),
+        usage=_usage_of(tokens),
         duration_ms=run.duration_ms or 0,
         rollback_performed=_all_back(back) if hooks.is_reversible else None,
         attempts=hooks.summary(results).attempts,
@@ -202,7 +202,7 @@ def _usage(settled: Mapping[str, Settled], memos: Mapping[str, Mapping[str, Any]
 
 
 def _usage_of(tokens: Tokens) -> Usage:
-    return Usage(tokens.input, tokens.output, tokens.cost)
+    return Usage(tokens.input, tokens.output, tokens.cost, tokens.cached)
 
 
 def _time_at_work(rows: Sequence[StepRow]) -> int:

@@ -36,7 +36,7 @@ def now_ms() -> int:
 
 def tokens_of(usage: Usage) -> Tokens:
     """Return what models took as the store has it."""
-    return Tokens(usage.input_tokens, usage.output_tokens, usage.cost)
+    return Tokens(usage.input_tokens, usage.output_tokens, usage.cost, usage.cached_tokens)
 
 
 class Recorder:

@@ -118,8 +118,10 @@ class WorkflowResult:
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """Return tokens and, where it is known, the cost in US dollars."""
+    """Return tokens, those that were cached if any were, and the cost in US dollars if it is known."""
     shape: dict[str, Any] = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    if usage.cached_tokens:
+        shape["cached_tokens"] = usage.cached_tokens
     if usage.cost is not None:
         shape["cost"] = usage.cost
     return shape

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.store.records import (
         CheckpointRow as CheckpointRow,
         ControlRequest as ControlRequest,
+        CostRow as CostRow,
         Definition as Definition,
         Ending as Ending,
         EventRow as EventRow,
@@ -52,7 +53,7 @@ else:
             "objects": "DEPTH is_deeper",
             "reader": "MOST_UNFINISHED Reader resumable_runs",
             "records": (
-                "CheckpointRow ControlRequest Definition Ending EventRow GateCount GateOutcome Graph "
+                "CheckpointRow ControlRequest CostRow Definition Ending EventRow GateCount GateOutcome Graph "
                 "Lease MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart Tokens "
                 "last_result_value state_of"
             ),

@@ -22,22 +22,23 @@ _COPIES: Final = (
     # a run by itself, also where the old one was a step of another: nobody waits for its answer
     "INSERT INTO workflow_executions (id, workflow_id, status, total_steps, started_at, definition_hash,"
     " source, path, request, prompt, restored_from, completed_steps, failed_steps, input_tokens,"
-    " output_tokens, cost)"
+    " output_tokens, cost, cached_tokens)"
     " SELECT :new, e.workflow_id, 'paused', e.total_steps, :at, e.definition_hash, e.source, e.path,"
-    " e.request, e.prompt, :checkpoint, s.completed, s.failed, s.input, s.output, s.cost"
+    " e.request, e.prompt, :checkpoint, s.completed, s.failed, s.input, s.output, s.cost, s.cached"
     " FROM workflow_executions e CROSS JOIN ("
     "   SELECT COALESCE(SUM(status = 'completed'), 0) AS completed,"
     "   COALESCE(SUM(status = 'failed'), 0) AS failed, COALESCE(SUM(input_tokens), 0) AS input,"
-    "   COALESCE(SUM(output_tokens), 0) AS output, SUM(cost) AS cost"
+    "   COALESCE(SUM(output_tokens), 0) AS output, SUM(cost) AS cost,"
+    "   COALESCE(SUM(cached_tokens), 0) AS cached"
     "   FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
     "   AND step_id NOT IN (SELECT value FROM json_each(:again))"
     " ) s WHERE e.id = :old",
     "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, status,"
     " result, error, error_code, duration, started_at, completed_at, position, ordinal, attempts,"
-    " input_tokens, output_tokens, cost, files)"
+    " input_tokens, output_tokens, cost, cached_tokens, files)"
     " SELECT :new, step_id, step_name, agent_id, task, dependencies, status, result, error, error_code,"
     " duration, started_at, completed_at, position, ordinal, attempts, input_tokens, output_tokens, cost,"
-    " files FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
+    " cached_tokens, files FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
     " AND step_id NOT IN (SELECT value FROM json_each(:again)) ORDER BY id",
     # the definition's other steps, as they were before the run began
     "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, position)"

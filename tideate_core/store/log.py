@@ -211,9 +211,11 @@ class RunLog(RunBuffer):
 def _with_bounded_tokens(ended: Ended) -> Ended:
     """Return it with counts that columns can hold: one beyond `_MOST_TOKENS` is not worth a run."""
     tokens = ended.tokens
-    if 0 <= tokens.input <= _MOST_TOKENS and 0 <= tokens.output <= _MOST_TOKENS:
+    counts = (tokens.input, tokens.output, tokens.cached)
+    if all(0 <= count <= _MOST_TOKENS for count in counts):
         return ended
-    kept = replace(tokens, input=_within(tokens.input), output=_within(tokens.output))
+    read, written, cached = map(_within, counts)
+    kept = replace(tokens, input=read, output=written, cached=cached)
     return replace(ended, tokens=kept)
 
 

@@ -41,14 +41,15 @@ _BEGUN: Final = (
 
 _ENDED: Final = (
     "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
-    " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ?"
+    " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, cached_tokens = ?,"
+    " files = ?"
     " WHERE execution_id = ? AND step_id = ?"
 )
 
 _BEGUN_AND_ENDED: Final = (
     "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = ?,"
     " result = ?, error = ?, error_code = ?, duration = ?, completed_at = ?, ordinal = ?, input_tokens = ?,"
-    " output_tokens = ?, cost = ?, files = ? WHERE execution_id = ? AND step_id = ?"
+    " output_tokens = ?, cost = ?, cached_tokens = ?, files = ? WHERE execution_id = ? AND step_id = ?"
 )
 
 
@@ -101,8 +102,9 @@ def write_outcome(
     if not done:  # a step that never started: skipped
         transaction.execute(
             "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
-            " input_tokens, output_tokens, cost, files, execution_id, step_id, step_name, agent_id, task,"
-            " dependencies) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
+            " input_tokens, output_tokens, cost, cached_tokens, files, execution_id, step_id, step_name,"
+            " agent_id, task, dependencies)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
             (*ended, outcome.step),
         )
     _count(tally, outcome)
@@ -136,7 +138,8 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
         " failed_steps = failed_steps + ?, input_tokens = input_tokens + ?,"
         " output_tokens = output_tokens + ?,"
         " cost = CASE WHEN ?5 IS NULL THEN cost ELSE COALESCE(cost, 0) + ?5 END,"
-        " current_step = CASE WHEN ?6 THEN ?7 ELSE current_step END WHERE id = ?8",
+        " current_step = CASE WHEN ?6 THEN ?7 ELSE current_step END,"
+        " cached_tokens = cached_tokens + ?8 WHERE id = ?9",
         (
             tally.completed,
             tally.failed,
@@ -145,6 +148,7 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
             tally.cost,
             tally.moved,
             tally.step,
+            tally.cached_tokens,
             tally.run,
         ),
     )
@@ -162,7 +166,8 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
     transaction.execute(
         "UPDATE workflow_executions SET status = ?, current_step = NULL, results = ?, error = ?,"
         " error_code = ?, completed_at = ?, duration = ?, completed_steps = ?, failed_steps = ?,"
-        " reason = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ? WHERE id = ?",
+        " reason = ?, input_tokens = ?, output_tokens = ?, cost = ?, cached_tokens = ?, files = ?"
+        " WHERE id = ?",
         (
             ending.status,
             transaction.column(tally.run, response),
@@ -176,12 +181,13 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
             tokens.input,
             tokens.output,
             tokens.cost,
+            tokens.cached,
             _files(transaction, tally.run, ending.files),
             tally.run,
         ),
     )
     # what the row has now is what `ending` says, not one more
-    tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = 0
+    tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = tally.cached_tokens = 0
     tally.cost = None
     write_release(transaction, tally)
 
@@ -215,6 +221,7 @@ def _outcome_values(
         tokens.input,
         tokens.output,
         tokens.cost,
+        tokens.cached,
         _files(transaction, tally.run, outcome.files),
     )
 
@@ -228,5 +235,6 @@ def _count(tally: Tally, outcome: StepOutcome) -> None:
     tally.failed += outcome.status == "failed"
     tally.input_tokens += outcome.tokens.input
     tally.output_tokens += outcome.tokens.output
+    tally.cached_tokens += outcome.tokens.cached
     if outcome.tokens.cost is not None:
         tally.cost = (tally.cost or 0.0) + outcome.tokens.cost

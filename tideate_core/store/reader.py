@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store.records import (
         CheckpointRow,
+        CostRow,
         Definition,
         EventRow,
         Graph,
@@ -222,6 +223,15 @@ class Reader:
         found = self._fetch(f"{rows.METRICS}{_where(wheres)} ORDER BY m.date DESC, 2, m.workflow_id", values)
         return [rows.metrics_of(row) for row in found]
 
+    def costs(self, event: str, *, days: int | None = None) -> list[CostRow]:
+        """Return what models took on each day, the newest day first and the dearest model first.
+
+        :param event: name of the event that tells of an answer: its data has `model` and `usage`.
+        :param days: only of so many days (UTC), today among them.
+        """
+        since = 0 if days is None else _begin_of(_first_day(days, "costs"))
+        return [rows.costs_of(row) for row in self._fetch(rows.COSTS, (event, since))]
+
     def gates(self, *, days: int | None = None) -> list[GateCount]:
         """Return how often each gate passed and failed, by gate.
 
@@ -287,6 +297,11 @@ def _limit(limit: int) -> int:
 
 def _where(conditions: list[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _begin_of(day: str) -> int:
+    """Return milliseconds since the epoch."""
+    return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def _first_day(days: int, counted: str) -> str:

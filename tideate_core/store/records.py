@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TERMINAL",
     "CheckpointRow",
+    "CostRow",
     "ControlRequest",
     "Definition",
     "Ending",
@@ -97,6 +98,8 @@ class Tokens:
     input: int = 0
     output: int = 0
     cost: float | None = None
+    cached: int = 0
+    """Of the input, those that a provider had in its cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +296,19 @@ class MetricsRow:
     avg_steps_completed: float | None
     checkpoints: int
     last_executed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """Answers of one model on one day (UTC)."""
+
+    date: str
+    model: str
+    runs: int
+    answers: int
+    tokens: Tokens
+    unpriced: int
+    """Answers of which nobody knows the price."""
 
 
 @dataclass(frozen=True, slots=True)

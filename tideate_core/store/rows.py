@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.store.leases import lease_of
 from tideate_core.store.records import (
     CheckpointRow,
+    CostRow,
     Definition,
     EventRow,
     Graph,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHECKPOINTS",
+    "COSTS",
     "DEFINITION",
     "EVENTS",
     "GATES",
@@ -35,6 +37,7 @@ __all__ = [
     "STEPS",
     "WANTED_CHECKPOINTS",
     "checkpoint_of",
+    "costs_of",
     "definition_of",
     "event_of",
     "graph_of",
@@ -48,7 +51,8 @@ RUNS: Final = (
     "SELECT e.id, w.name, d.kind, e.status, e.started_at, e.completed_at, e.duration, e.completed_steps,"
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
     " e.input_tokens, e.output_tokens, e.cost, e.files, e.parent_id, e.workflow_id, e.definition_hash,"
-    " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at"
+    " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
+    " e.cached_tokens"
     " FROM workflow_executions e"
     " CROSS JOIN workflows w ON w.id = e.workflow_id"
     " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
@@ -67,7 +71,7 @@ GRAPH: Final = "SELECT nodes, edges, execution_order FROM workflow_graphs WHERE 
 
 STEPS: Final = (
     "SELECT step_id, step_name, agent_id, task, status, attempts, dependencies, result, error, error_code,"
-    " started_at, completed_at, duration, input_tokens, output_tokens, cost, files, ordinal"
+    " started_at, completed_at, duration, input_tokens, output_tokens, cost, files, ordinal, cached_tokens"
     " FROM workflow_steps WHERE execution_id = ?"
     " ORDER BY position IS NULL, position, started_at IS NULL, started_at, id"
 )
@@ -104,6 +108,18 @@ METRICS: Final = (
     " FROM workflow_metrics m LEFT JOIN workflows w ON w.id = m.workflow_id"
 )
 
+# big data is in a file and begins with `@`; what a model took is small
+COSTS: Final = (
+    "SELECT DATE(at / 1000, 'unixepoch') AS day, json_extract(data, '$.model') AS model,"
+    " COUNT(DISTINCT execution_id), COUNT(*),"
+    " SUM(json_extract(data, '$.usage.input_tokens')), SUM(json_extract(data, '$.usage.output_tokens')),"
+    " SUM(json_extract(data, '$.usage.cost')) AS cost,"
+    " SUM(COALESCE(json_extract(data, '$.usage.cached_tokens'), 0)),"
+    " SUM(json_extract(data, '$.usage.cost') IS NULL)"
+    " FROM workflow_events WHERE name = ? AND at >= ? AND data LIKE '{%'"
+    " GROUP BY day, model ORDER BY day DESC, cost IS NULL, cost DESC, model"
+)
+
 
 def run_of(row: Row, objects: Objects) -> RunRow:
     """Return a row of `RUNS` as a record."""
@@ -124,7 +140,7 @@ def run_of(row: Row, objects: Objects) -> RunRow:
         error=row[12],
         error_code=row[13],
         reason=row[14],
-        tokens=Tokens(row[15], row[16], row[17]),
+        tokens=Tokens(row[15], row[16], row[17], row[30]),
         files=_strings(row[18], objects),
         parent=row[19],
         lease=lease,
@@ -152,7 +168,7 @@ def step_of(row: Row, objects: Objects) -> StepRow:
         started_at=row[10],
         completed_at=row[11],
         duration_ms=row[12],
-        tokens=Tokens(row[13], row[14], row[15]),
+        tokens=Tokens(row[13], row[14], row[15], row[18]),
         files=_strings(row[16], objects),
         order=row[17],
     )
@@ -189,6 +205,12 @@ def checkpoint_of(row: Row) -> CheckpointRow:
 def metrics_of(row: Row) -> MetricsRow:
     """Return a row of `METRICS` as a record."""
     return MetricsRow(*row)
+
+
+def costs_of(row: Row) -> CostRow:
+    """Return a row of `COSTS` as a record."""
+    date, model, runs, answers, read, written, cost, cached, unpriced = row
+    return CostRow(date, model or "", runs, answers, Tokens(read, written, cost, cached), unpriced)
 
 
 def _strings(text: str | None, objects: Objects) -> tuple[str, ...]:

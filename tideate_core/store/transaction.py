@@ -73,6 +73,7 @@ class Tally:
     failed: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     cost: float | None = None
 
     @property

@@ -84,3 +84,27 @@ def test_options_that_do_not_go_together_are_wrong_usage(shell: Shell, options: 
     assert done.returncode in (1, 2)
     assert done.stdout == ""
     assert options[-1 if "--prune" in options else 0] in done.stderr
+
+
+def test_costs_are_shown_by_day_and_model(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("hello", "hi there")
+    answering.cached_tokens = 3
+    first = object_of(shell.run("run", "ask", "hello", "--json"))
+    assert first["usage"]["cached_tokens"] == 3
+    shell.run("run", "ask", "hello again")
+    told = object_of(shell.run("history", "--costs", "--json"))
+    (row,) = told["costs"]
+    assert (row["model"], row["runs"], row["answers"], row["answers_without_price"]) == ("scripted", 2, 2, 2)
+    assert row["usage"] == told["total"]
+    assert row["usage"]["cached_tokens"] == 6
+    done = shell.run("history", "--costs")
+    assert "scripted" in done.stdout
+    assert "unknown" in done.stdout
+    assert " %" in shell.run("history").stdout
+    assert "% cached)" in shell.run("show", first["execution_id"]).stdout
+
+
+def test_costs_without_a_run_are_none(shell: Shell) -> None:
+    done = shell.run("history", "--costs")
+    assert (done.stdout, done.stderr) == ("", "no model has been asked yet\n")
+    assert shell.run("history", "--costs", "--metrics").returncode == 2

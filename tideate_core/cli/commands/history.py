@@ -14,12 +14,14 @@ from tideate_core.app import (
     gates_json,
     locate_project,
     metrics_json,
+    read_costs,
     reader_of,
     run_json,
     short_id,
 )
 from tideate_core.cli.arguments import Json, Limit, Positive, Root
 from tideate_core.cli.process import DONE
+from tideate_core.cli.render.costs import show_costs
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import (
     cost_words,
@@ -32,6 +34,7 @@ from tideate_core.cli.render.tables import (
     token_words,
     when,
 )
+from tideate_core.cli.render.words import cached_words
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader
@@ -56,6 +59,9 @@ def history(
         Parameter(name="--status", help="Only runs with this status."),
     ] = None,
     metrics: Annotated[bool, Parameter(name="--metrics", help="Count runs by workflow and day.")] = False,
+    costs: Annotated[
+        bool, Parameter(name="--costs", help="Sum up tokens and costs by day and model.")
+    ] = False,
     prune: Annotated[
         bool,
         Parameter(
@@ -73,7 +79,8 @@ def history(
         int | None,
         Parameter(
             name="--days",
-            help="With --prune: delete runs that ended so many days ago. With --metrics: only so many days.",
+            help="With --prune: delete runs that ended so many days ago. With --metrics or --costs: only so "
+            "many days.",
             validator=Positive,
         ),
     ] = None,
@@ -91,10 +98,12 @@ def history(
 ) -> int:
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
-    _check(pruning, days, status, name, prune=prune, metrics=metrics)
+    _check(pruning, days, status, name, prune=prune, metrics=metrics, costs=costs)
     found = locate_project(root)
     if prune:
         _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
+    elif costs:
+        show_costs(read_costs(Reader(project_state(found)), days=days), as_json=json)
     elif metrics:
         _show_metrics(found, name, days, as_json=json)
     else:
@@ -110,6 +119,7 @@ def _check(
     *,
     prune: bool,
     metrics: bool,
+    costs: bool,
 ) -> None:
     """:raises InvalidInput: options that do not go together."""
     if prune and (metrics or name or status):
@@ -117,8 +127,10 @@ def _check(
     for option, given in pruning.items():
         if given and not prune:
             raise InvalidInput(f"{option} requires --prune")
-    if days is not None and not (prune or metrics):
-        raise InvalidInput("--days requires --prune or --metrics")
+    if costs and (prune or metrics or name or status):
+        raise InvalidInput("--costs cannot be used with --prune, --metrics, --name or --status")
+    if days is not None and not (prune or metrics or costs):
+        raise InvalidInput("--days requires --prune, --metrics or --costs")
     if metrics and status:
         raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
 
@@ -131,8 +143,8 @@ def _list_runs(
         print_json({"ok": True, "runs": [run_json(run) for run in runs]})
         return
     if runs:
-        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cost", "")
-        rows = table(*columns, right=("took", "tokens", "cost"))
+        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "")
+        rows = table(*columns, right=("took", "tokens", "cached", "cost"))
         for run in runs:
             rows.add_row(*_row(run))
         page().print(rows)
@@ -151,6 +163,7 @@ def _row(run: RunRow) -> tuple[str | Text, ...]:
         lasted(run.duration_ms),
         steps_words(run),
         token_words(run.tokens),
+        cached_words(run.tokens.cached, run.tokens.input),
         cost_words(run.tokens),
         Text(visible(what), style="dim" if run.error else "", overflow="ellipsis", no_wrap=True),
     )

@@ -17,13 +17,13 @@ from tideate_core.app import (
     short_id,
     step_json,
     step_named,
+    tokens_json,
 )
 from tideate_core.cli.arguments import Json, Root, RunId
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import path_line, print_json, report_errors, results
 from tideate_core.cli.render.steps import items_table, items_words, show_calls, show_task
 from tideate_core.cli.render.tables import (
-    cost_words,
     facts,
     lasted,
     page,
@@ -33,6 +33,7 @@ from tideate_core.cli.render.tables import (
     token_words,
     when,
 )
+from tideate_core.cli.render.words import usage_words
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -106,8 +107,6 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
     run = details.run
     place = f"{run.path} " if run.path else ""
     definition = short_id(run.definition_hash)
-    models = " tokens read/written".join((token_words(run.tokens), ""))
-    usage = ", ".join(filter(None, (models if token_words(run.tokens) else "", cost_words(run.tokens))))
     ended = f", ended {when(run.completed_at, seconds=True)}" if run.completed_at else ""
     return {
         "run": run.id,
@@ -118,7 +117,7 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "prompt": run.prompt,
         "steps": steps_words(run),
         "batch": _batch_words(details),
-        "models": usage,
+        "models": usage_words(tokens_json(run.tokens)),
         "changed": ", ".join(run.files),
         "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
@@ -198,7 +197,7 @@ def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
             "tries": str(row.attempts or ""),
             "began": when(row.started_at, seconds=True) if row.started_at else "",
             "took": lasted(row.duration_ms),
-            "tokens": ", ".join(filter(None, (token_words(row.tokens), cost_words(row.tokens)))),
+            "tokens": usage_words(tokens_json(row.tokens)),
             "changed": ", ".join(row.files),
             "task": row.task,
             "error": Text(visible(row.error or ""), style="red"),

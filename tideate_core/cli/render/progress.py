@@ -23,6 +23,7 @@ from tideate_core.cli.render.words import (
     rolled_back_lines,
     tool_running,
     tool_text,
+    usage_words,
 )
 from tideate_core.engine import EventName
 from tideate_core.util.escaping import label, visible
@@ -269,10 +270,9 @@ class Progress:
         if self._is_within(event):
             return
         self._finish("stopped")
-        data, usage = event.data, event.data["usage"]
-        cost = f", ${usage['cost']:.4f}" if "cost" in usage else ""
-        tokens = f"{usage['input_tokens']} tokens read, {usage['output_tokens']} written{cost}"
-        self._print(f"{data['duration_ms'] / 1000:.1f} s, {tokens}", "dim")
+        data = event.data
+        words = [f"{data['duration_ms'] / 1000:.1f} s", usage_words(data["usage"])]
+        self._print(", ".join(filter(None, words)), "dim")
         if data["files"]:
             self._print(f"changed: {', '.join(map(label, data['files']))}", "green")
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tideate_core.app import short_id
 from tideate_core.cli.render.output import messages, note, results, tell
+from tideate_core.cli.render.words import count_words
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs, state_of
@@ -47,7 +48,9 @@ STYLES: Final[Mapping[State, str]] = {
     "paused": "cyan",
     "running": "bold blue",
 }
-_NARROW: Final = frozenset({"run", "status", "when", "began", "took", "steps", "tokens", "cost", "tries"})
+_NARROW: Final = frozenset(
+    {"run", "status", "when", "began", "took", "steps", "tokens", "cached", "cost", "tries"}
+)
 """Columns of short words that are whole in every row."""
 
 
@@ -112,7 +115,9 @@ def steps_words(run: RunRow) -> str:
 
 def token_words(tokens: Tokens) -> str:
     """Return tokens read and written; empty if none."""
-    return f"{tokens.input}/{tokens.output}" if tokens.input or tokens.output else ""
+    if not (tokens.input or tokens.output):
+        return ""
+    return f"{count_words(tokens.input)}/{count_words(tokens.output)}"
 
 
 def cost_words(tokens: Tokens) -> str:

@@ -1,4 +1,4 @@
-"""Wording of gates, checks, corrections, rollbacks and tool calls."""
+"""Wording of usage, gates, checks, corrections, rollbacks and tool calls."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 __all__ = [
     "TASK",
     "VERIFICATION",
+    "cached_words",
     "check_text",
     "correction_words",
+    "count_words",
     "failure_words",
     "first_failures",
     "gate_issues",
@@ -25,6 +27,7 @@ __all__ = [
     "rolled_back_lines",
     "tool_running",
     "tool_text",
+    "usage_words",
 ]
 
 TASK: Final = "task"
@@ -51,6 +54,31 @@ _STYLES: Final[Mapping[str, tuple[str, str]]] = {
 def lasted_words(duration_ms: float) -> str:
     """Return how long something took."""
     return f"{duration_ms:.0f} ms" if duration_ms < 1000 else f"{duration_ms / 1000:.1f} s"
+
+
+def count_words(count: float) -> str:
+    """Return a number of tokens in few characters."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + unit
+    return f"{count:.0f}"
+
+
+def cached_words(cached: int, read: int) -> str:
+    """Return the share of a prompt that was cached; empty if none."""
+    return f"{100 * cached / read:.0f} %" if cached and read else ""
+
+
+def usage_words(usage: Mapping[str, Any]) -> str:
+    """Return what models were asked and answered with, in its JSON form; empty if none was asked."""
+    read, written = usage["input_tokens"], usage["output_tokens"]
+    if not (read or written):
+        return ""
+    share = cached_words(usage.get("cached_tokens", 0), read)
+    cached = f" ({share} cached)" if share else ""
+    words = f"{count_words(read)} tokens in{cached}, {count_words(written)} out"
+    cost = usage.get("cost")
+    return words if cost is None else f"{words}, ${cost:.{2 if cost >= 0.01 else 4}f}"
 
 
 def gate_text(data: Mapping[str, Any], *, passed: bool) -> Text:

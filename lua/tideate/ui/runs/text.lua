@@ -53,14 +53,27 @@ local function word(run)
   return run.reason == 'declined' and 'declined' or run.state
 end
 
+---@param count integer
+---@return string tokens in few characters
+local function short(count)
+  for _, unit in ipairs({ { 1e6, 'M' }, { 1e3, 'k' } }) do
+    if count >= unit[1] then
+      return (('%.1f'):format(count / unit[1]):gsub('%.0$', '')) .. unit[2]
+    end
+  end
+  return ('%d'):format(count)
+end
+
 ---@param usage tideate.Usage
 ---@return string tokens and their cost; empty where no model was asked
 local function spent(usage)
-  if usage.input_tokens == 0 and usage.output_tokens == 0 then
+  local read, written, cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0
+  if read == 0 and written == 0 then
     return ''
   end
-  local cost = usage.cost and (', $%.4f'):format(usage.cost) or ''
-  return ('%d/%d tokens%s'):format(usage.input_tokens, usage.output_tokens, cost)
+  local share = cached > 0 and read > 0 and (' (%.0f %% cached)'):format(100 * cached / read) or ''
+  local cost = usage.cost and (usage.cost >= 0.01 and ', $%.2f' or ', $%.4f'):format(usage.cost) or ''
+  return ('%s tokens in%s, %s out%s'):format(short(read), share, short(written), cost)
 end
 
 --- Rows of runs that were read once: those of long lists are not made again.
