@@ -39,6 +39,8 @@ class ModelServer:
         self.model = model
         self.models = [model]
         """Those that it lists."""
+        self.prompt_tokens: int | None = None
+        """Told of each prompt; None: its words."""
         self.cached_tokens = 0
         """Of each prompt, told with the usage."""
         self.requests: list[Body] = []
@@ -283,6 +285,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _usage(self, rule: Rule, body: Body) -> Body:
         asked, said = len(text_of(body).split()), len(rule.split(rule.answer(body)))
+        if self.server.owner.prompt_tokens is not None:
+            asked = self.server.owner.prompt_tokens
         usage = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
         cached = self.server.owner.cached_tokens
         return usage | ({"prompt_tokens_details": {"cached_tokens": cached}} if cached else {})

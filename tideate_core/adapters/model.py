@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic_ai.output import OutputSpec
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.usage import RunUsage
 
     from tideate_core.adapters.base import OfferedTool
     from tideate_core.adapters.conversation import Conversation, ModelTurn
@@ -257,7 +258,7 @@ class ModelAdapter:
                 if self._handle is not None:
                     self._handle.opened = opened
                 result = await self._run_agent(opened, prompt, stream, schema)
-            return _reply(result, schema, opened.origin)
+            return _reply(result, schema, opened.origin, self._reference)
 
         return await self._with_model(once, lambda: stream.characters)
 
@@ -338,10 +339,13 @@ def _history(prompt: Prompt) -> list[ModelMessage]:
     return messages
 
 
-def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: Origin) -> Reply:
+def _reply(
+    result: AgentRunResult[Any],
+    schema: type[BaseModel] | None,
+    origin: Origin,
+    reference: ModelReference | None,
+) -> Reply:
     response = result.response
-    used = result.usage
-    cost = None if used.cost is None else float(used.cost)
     text = response.text or ("" if schema is None else result.output.model_dump_json())
     if not text.strip():
         raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
@@ -349,6 +353,14 @@ def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: 
         text=text,
         model=origin.cut(response.model_name or ""),
         parsed=result.output if schema is not None else None,
-        usage=Usage(used.input_tokens, used.output_tokens, cost, used.cache_read_tokens),
+        usage=_usage(result.usage, reference),
         truncated=response.finish_reason == "length",
     )
+
+
+def _usage(used: RunUsage, reference: ModelReference | None) -> Usage:
+    read, written, cached = used.input_tokens, used.output_tokens, used.cache_read_tokens
+    if used.cost is not None:
+        return Usage(read, written, float(used.cost), cached)
+    # a provider may answer with a name that no list has
+    return Usage(read, written, reference.price_of(read, written, cached) if reference else None, cached)

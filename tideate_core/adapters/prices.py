@@ -62,15 +62,20 @@ class ModelReference:
             return None
         return ModelPrice(round(read * MILLION / SAMPLE, 6), round(written * MILLION / SAMPLE, 6))
 
-    def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return US dollars for so many tokens, none of them cached; None where the price is not known."""
+    def price_of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
+        """Return US dollars for so many tokens, None where the price is not known.
+
+        :param cached_tokens: of the input, those that the provider had in its cache.
+        """
         found = _find(self)
         if found is None:
             return None
         from genai_prices import Usage
 
         provider, model = found
-        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        usage = Usage(
+            input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached_tokens or None
+        )
         try:
             return float(model.calc_price(usage, provider).total_price)
         except ValueError:

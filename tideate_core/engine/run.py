@@ -183,6 +183,8 @@ class Execution:
         self.executed: dict[str, dict[str, str]] = {}
         """Of them those that other tools run by themselves, each `path` and `reason`, by path."""
         self.usage = Usage()
+        self.cost_under_way = 0.0
+        """US dollars that requests may cost that are not answered yet."""
         self.warned: set[str] = set()
         """Warnings that are not repeated at every step."""
         self.step: str | None = None
@@ -267,6 +269,16 @@ class Execution:
             duration_ms=self.elapsed_ms,
             tokens=(usage.input_tokens, usage.output_tokens, usage.cost),
         )
+
+    @property
+    def outermost(self) -> Execution:
+        """The run that this one is, directly or not, a step of; itself if it is none."""
+        return self if self._around is None else self._around.outermost
+
+    def committed_cost(self) -> float:
+        """Return US dollars that are spent or under way, as far as prices are known, in runs within, too."""
+        own = (self.usage.cost or 0.0) + self.cost_under_way
+        return own + sum(execution.committed_cost() for execution in self._within)
 
     def cancel(self) -> None:
         """Cancel everything that is under way."""

@@ -190,6 +190,7 @@ class StepRun:
             find_tools=partial(run.offer, self),
             memory=run.memory,
             recorder=run.recorder,
+            cost_limit=run.limits.cost_usd,
         )
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters import ModelTurn, Reply, TurnAdapter, Usage
+from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.run import usage_json
@@ -13,6 +14,7 @@ from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
 
@@ -55,6 +57,7 @@ class StepModel:
         find_tools: FindTools,
         memory: Memory,
         recorder: Recorder,
+        cost_limit: float | None = None,
     ) -> None:
         self.demonstration = adapter.demonstration
         self._execution = execution
@@ -65,6 +68,7 @@ class StepModel:
         self._find_tools = find_tools
         self._memory = memory
         self._recorder = recorder
+        self._cost_limit = cost_limit
 
     async def ask(
         self,
@@ -77,6 +81,7 @@ class StepModel:
         """Ask the run's adapter, or another one.
 
         :raises UnknownAdapter: there is none of this name.
+        :raises CostLimitReached: it could pass `limits.cost_usd`; nothing was sent.
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
         """
@@ -87,9 +92,10 @@ class StepModel:
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
-        reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
-        reply = replace(reply, text=mended(reply.text))
-        self._count(reply)
+        with self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens):
+            reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
+            reply = replace(reply, text=mended(reply.text))
+            self._count(reply)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self._step in self._execution.settled
@@ -123,6 +129,7 @@ class StepModel:
         """Return the next turn of the run's adapter, or another one. It is durable when this returns.
 
         :raises ConfigError: the adapter cannot use tools.
+        :raises CostLimitReached: it could pass `limits.cost_usd`; nothing was sent.
         :raises AdapterError: the adapter failed.
         """
         asked = self._named(adapter)
@@ -130,14 +137,16 @@ class StepModel:
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return ModelTurn.of_json(kept["turn"])
-        turn = await self._tool_adapter(asked, [tool.name for tool in tools]).take_turn(
-            conversation,
-            tools,
-            on_token=None if quiet else self._stream(),
-            on_reasoning=None if quiet else self._stream(EventName.REASONING),
-        )
-        turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
-        self._count(turn)
+        taker = self._tool_adapter(asked, [tool.name for tool in tools])
+        with self._within_cost_limit(asked, conversation_tokens(conversation, tools)):
+            turn = await taker.take_turn(
+                conversation,
+                tools,
+                on_token=None if quiet else self._stream(),
+                on_reasoning=None if quiet else self._stream(EventName.REASONING),
+            )
+            turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
+            self._count(turn)
         late = self._step in self._execution.settled
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late}
         await self._memory.remember(self._step, key, memo, keep=False)
@@ -167,6 +176,18 @@ class StepModel:
         self._execution.usage += answer.usage
         self._memory.spend(self._step, answer.usage)
         self._emit(EventName.MODEL_ANSWERED, model=answer.model, usage=usage_json(answer.usage))
+
+    def _within_cost_limit(
+        self, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
+    ) -> AbstractContextManager[None]:
+        return within_cost_limit(
+            self._execution,
+            self._cost_limit,
+            adapter,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            warn=lambda words: self._emit(EventName.NOTICE, message=words, level="warn"),
+        )
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self._recorder.event(event, {"step": self._step, **data})

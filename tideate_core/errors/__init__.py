@@ -48,6 +48,7 @@
     │   │   ├── StepTimedOut         a step took longer than its timeout                    (retryable)
     │   │   └── OutputMismatch       a result does not fit the step's schema                (retryable)
     │   ├── MoveLimitReached         a machine goes round in circles
+    │   ├── CostLimitReached         the next request could pass what a run may spend
     │   ├── RunNotFound              no run has this id
     │   ├── RunIsOwned               a living process has the run
     │   ├── RunEnded                 the run has ended and cannot go on
@@ -92,6 +93,7 @@ from tideate_core.errors.files import (
 )
 from tideate_core.errors.runs import (
     CheckpointNotFound,
+    CostLimitReached,
     DefinitionChanged,
     InvalidDefinition,
     InvalidDefinitionFile,
@@ -167,6 +169,7 @@ __all__ = [
     "InvalidWorkflowFile",
     "MachineError",
     "MissingStepHandler",
+    "CostLimitReached",
     "MoveLimitReached",
     "NotText",
     "OutputMismatch",

@@ -21,6 +21,7 @@ __all__ = [
     "InvalidWorkflowFile",
     "MachineError",
     "MissingStepHandler",
+    "CostLimitReached",
     "MoveLimitReached",
     "OutputMismatch",
     "ReadingStage",
@@ -147,6 +148,10 @@ class CheckpointNotFound(WorkflowError):
 
 class MoveLimitReached(WorkflowError):
     """A machine goes round in circles: it made more moves, or came more often to a state, than allowed."""
+
+
+class CostLimitReached(WorkflowError):
+    """The next request could pass what a run may spend; it was not sent."""
 
 
 class StoreError(TideateError):
