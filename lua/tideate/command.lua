@@ -57,6 +57,7 @@ end
 
 ---@param context tideate.Context taken before the menu opens
 local function open_menu(context)
+  require('tideate.model_choice').load()
   local entries = {}
   for _, workflow in ipairs(require('tideate.registry').list()) do
     entries[#entries + 1] = { name = workflow.name, description = workflow.description }

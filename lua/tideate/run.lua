@@ -115,7 +115,7 @@ local function send(id, name, opts)
     context = map(opts.context),
     inputs = map(opts.inputs),
     options = map(opts.options),
-    adapter = opts.adapter,
+    adapter = opts.adapter or require('tideate.model_choice').adapter_for(name),
     require_confirmation = opts.require_confirmation,
     obfuscate = opts.obfuscate,
   }, function(result)
@@ -131,6 +131,7 @@ end
 ---@param name string
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
+  require('tideate.model_choice').load(name)
   local completion = "customlist,v:lua.require'tideate.mentions'.complete_prompt"
   vim.ui.input({ prompt = require('tideate.ui.text').name(name) .. ': ', completion = completion }, function(prompt)
     if not M.is_asking(id) then
@@ -167,6 +168,7 @@ end
 ---@param opts tideate.RunOpts
 local function gather(id, name, opts)
   live[id].asking = true
+  require('tideate.model_choice').load(name)
   require('tideate.inputs').gather({
     name = name,
     folder = require('tideate.context').folder(),

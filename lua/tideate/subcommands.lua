@@ -126,7 +126,9 @@ return {
     menu = true,
     run = function()
       local runs = require('tideate.state').runs()
-      echo(#runs > 0 and vim.tbl_map(run_choice.status_line, runs) or { 'nothing is running, and nothing has run yet' })
+      local lines = vim.tbl_map(run_choice.status_line, runs)
+      lines = #runs > 0 and lines or { 'nothing is running, and nothing has run yet' }
+      echo(vim.list_extend(require('tideate.model_choice').lines(), lines))
     end,
   },
   {
@@ -176,6 +178,18 @@ return {
     menu = true,
     run = function()
       require('tideate.ui.contexts').show()
+    end,
+  },
+  {
+    name = 'model',
+    args = '[--workflow=name] [model]',
+    help = 'Choose the model that is asked in this Neovim, by all workflows or by one; `default` is the configured one',
+    menu = true,
+    complete = function(lead)
+      return require('tideate.model_choice').complete(lead)
+    end,
+    run = function(rest)
+      require('tideate.model_choice').run(rest)
     end,
   },
   {

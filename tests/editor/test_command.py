@@ -174,7 +174,7 @@ def test_a_run_is_cancelled_while_its_prompt_is_asked_for(
     assert (end["ok"], end["cancelled"]) == (False, True)
     assert faked.lua("return require('tideate').is_running(_G.id)") is False
     assert faked.lua("return require('tideate').cancel(_G.id)") is False
-    assert fake_host.heard() == []
+    assert fake_host.heard("run") == []
 
 
 def test_a_run_cancelled_before_its_prompt_is_asked_for_asks_nothing(faked: Editor) -> None:

@@ -48,6 +48,8 @@ class ModelServer:
         """Of each request, by lower-case name."""
         self.unmatched: list[str] = []
         self.disconnects = 0
+        self.connections = 0
+        """That were ever made."""
         self.in_flight = 0
         self._rules: list[Rule] = []
         self._changed = threading.Condition()
@@ -148,6 +150,7 @@ class ModelServer:
     def connected(self, connection: socket.socket) -> None:
         with self._changed:
             self._connections.add(connection)
+            self.connections += 1
 
     def gone(self, connection: socket.socket) -> None:
         with self._changed:

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
         TurnAdapter as TurnAdapter,
         UserMessage as UserMessage,
     )
-    from tideate_core.adapters.libraries import INSTALL_MODEL as INSTALL_MODEL, MODULES as MODULES
+    from tideate_core.adapters.libraries import (
+        INSTALL_MODEL as INSTALL_MODEL,
+        MODULES as MODULES,
+        preload as preload,
+    )
+    from tideate_core.adapters.model_list import (
+        ListedModel as ListedModel,
+        ModelList as ModelList,
+        list_models as list_models,
+    )
     from tideate_core.adapters.pool import AdapterPool as AdapterPool
     from tideate_core.adapters.prices import PricedAdapter as PricedAdapter
 else:
@@ -39,7 +48,8 @@ else:
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),
-            "libraries": "INSTALL_MODEL MODULES",
+            "libraries": "INSTALL_MODEL MODULES preload",
+            "model_list": "ListedModel ModelList list_models",
             "pool": "AdapterPool",
             "prices": "PricedAdapter",
         },

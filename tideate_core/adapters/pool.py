@@ -10,11 +10,10 @@ from tideate_core.errors import UnknownAdapter, did_you_mean
 
 if TYPE_CHECKING:
     from tideate_core.adapters.base import Adapter
-    from tideate_core.adapters.prices import ModelReference
     from tideate_core.adapters.sources import ModelSource
     from tideate_core.config import AdapterConfig, Config
 
-__all__ = ["AdapterPool"]
+__all__ = ["AdapterPool", "source_of"]
 
 RECORD_VARIABLE = "TIDEATE_RECORD"
 
@@ -71,22 +70,19 @@ class AdapterPool:
         if provider is None:
             raise self._unknown(name)
         from tideate_core.adapters.model import ModelAdapter
+        from tideate_core.adapters.prices import ModelReference
 
-        source, reference = _of_provider(name, name)
+        source = source_of(self._config, name)
+        reference = ModelReference(name.partition(":")[2], provider)
         return ModelAdapter(name, source, attempts=attempts, reference=reference)
 
     def _configured(self, name: str, config: AdapterConfig) -> Adapter:
         from tideate_core.adapters.model import ModelAdapter
         from tideate_core.adapters.model_options import ModelOptions
         from tideate_core.adapters.prices import ModelReference
-        from tideate_core.adapters.sources import ServerSource
 
-        source: ModelSource
-        if config.base_url is None:
-            source, reference = _of_provider(name, config.model, config)
-        else:
-            source = ServerSource(name, config)
-            reference = ModelReference(config.model, address=config.base_url)
+        source = source_of(self._config, name)
+        provider, _, model = config.model.partition(":")
         return ModelAdapter(
             name,
             source,
@@ -94,7 +90,9 @@ class AdapterPool:
             context_tokens=config.context_tokens,
             tools=config.tools,
             options=ModelOptions.of(config),
-            reference=reference,
+            reference=ModelReference(config.model, address=config.base_url)
+            if config.base_url
+            else ModelReference(model, provider),
         )
 
     def _unknown(self, name: str) -> UnknownAdapter:
@@ -105,22 +103,23 @@ class AdapterPool:
         )
 
 
-def _of_provider(
-    name: str, model: str, config: AdapterConfig | None = None
-) -> tuple[ModelSource, ModelReference]:
-    """Return the source of `PROVIDER:MODEL`.
+def source_of(config: Config, name: str) -> ModelSource:
+    """Return the source of an adapter's model: one of the configuration, or `PROVIDER:MODEL`.
 
     :raises UnknownAdapter: there is no such provider.
     """
     from tideate_core.adapters.known_providers import known_providers, provider_named
-    from tideate_core.adapters.prices import ModelReference
     from tideate_core.adapters.provider_source import ProviderSource
+    from tideate_core.adapters.sources import ServerSource
 
-    provider, _, called = model.partition(":")
-    known = known_providers()
+    configured = config.adapters.get(name)
+    if configured is not None and configured.base_url is not None:
+        return ServerSource(name, configured)
+    model = configured.model if configured else name
+    provider, known = model.partition(":")[0], known_providers()
     if known and provider_named(provider) is None:
         raise UnknownAdapter(
             f"unknown adapter {name!r}: no provider is called {provider!r}"
             f"{did_you_mean(provider, known)} (known: {', '.join(known)})"
         )
-    return ProviderSource(name, model, config), ModelReference(called, provider)
+    return ProviderSource(name, model, configured)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
-__all__ = ["ModelPrice", "ModelReference", "PricedAdapter", "is_loopback"]
+__all__ = ["ModelPrice", "ModelReference", "PricedAdapter", "is_loopback", "known_names"]
 
 SAMPLE: Final = 1000
 """Tokens that the price of a million is worked out from: long prompts are dearer."""
@@ -80,6 +80,17 @@ class ModelReference:
             return float(model.calc_price(usage, provider).total_price)
         except ValueError:
             return None  # a list that does not price tokens
+
+
+def known_names(provider: str) -> tuple[str, ...]:
+    """Return the models of a provider that the price list has and that are not retired."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        found = get_snapshot().find_provider(None, provider, None)
+    except LookupError:
+        return ()
+    return tuple(model.id for model in found.models if not model.deprecated)
 
 
 @cache

@@ -69,10 +69,13 @@ class ProviderSource:
         return f"{self._model}: library and key are there; nothing was sent to {opened.origin.address}"
 
     async def models(self, opened: OpenModel) -> list[str] | None:
-        from openai import AsyncOpenAI
-
-        client = opened.model.provider and opened.model.provider.client
-        return await listed_models(opened, self._headers) if isinstance(client, AsyncOpenAI) else None
+        provider = opened.model.provider
+        # the clients of OpenAI, Anthropic and others are made by one generator
+        if provider is None or not hasattr(provider.client, "with_options"):
+            return None
+        if not hasattr(getattr(provider.client, "models", None), "list"):
+            return None
+        return await listed_models(opened, self._headers)
 
     async def _key(self) -> tuple[str, str]:
         """Return the key and where it comes from; both empty where the library finds its own way."""

@@ -27,6 +27,7 @@ __all__ = ["ModelSource", "OpenModel", "ServerSource", "open_server"]
 
 CONNECT_TIMEOUT = 5.0
 CHECK_TIMEOUT = 10.0
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +149,15 @@ class ServerSource:
 
 
 async def listed_models(opened: OpenModel, headers: Mapping[str, str]) -> list[str] | None:
-    """Return the models that an OpenAI-compatible server lists, None if it lists none.
+    """Return the models that a client of OpenAI's kind is told of, None if there is no such list.
 
     :raises Exception: what the model's library raises is the caller's to translate.
     """
-    from openai import NotFoundError
-
     provider = cast("Provider[AsyncOpenAI]", opened.model.provider)
     client = provider.client.with_options(max_retries=0, timeout=CHECK_TIMEOUT)
     try:
         return [entry.id for entry in (await client.models.list(extra_headers=dict(headers))).data]
-    except NotFoundError:
-        return None
+    except Exception as error:
+        if getattr(error, "status_code", None) == NOT_FOUND:
+            return None
+        raise

@@ -60,6 +60,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
     "mcp": Command("mcp:app", "Serve tools over the Model Context Protocol, or call those of other servers."),
+    "models": Command(
+        "models:models",
+        "List models that can be asked, with their windows and prices.\n\n"
+        "Nobody is asked for them unless you name a provider or an adapter.",
+        "tideate models [OPTIONS] [PROVIDER]",
+    ),
     "pause": Command("control:pause", "Pause a run before its next step."),
     "project": Command(
         "project:app", "List, move and forget projects' private state: runs, snapshots, trust."

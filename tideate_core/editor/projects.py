@@ -213,6 +213,13 @@ class Projects:
             raise ConfigError(f"{start} is in no project; there is nothing to trust")
         return plan_trust(root, make_catalog(self._registry, root), None if path is None else Path(path))
 
+    def config(self, folder: str | None = None) -> configuration.Config:
+        """Return the configuration of a folder's project.
+
+        :raises ConfigError: it is wrong.
+        """
+        return self._load(self.root(folder)).config
+
     def servers(self, folder: str | None = None) -> MCPClient:
         """Return the MCP servers of a folder's project; see `runner`."""
         return self._project(self.root(folder) or self._folder(folder)).servers

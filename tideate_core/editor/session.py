@@ -13,6 +13,7 @@ from tideate_core.builtin import register_builtin
 from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
+from tideate_core.editor.model_requests import ModelRequests
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
@@ -60,7 +61,7 @@ class Session:
         self._interrupted_runs = InterruptedRunNotices(post)
         snapshots = Snapshots(self._projects)
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
-        mentions = MentionRequests(self._projects)
+        mentions, models = MentionRequests(self._projects), ModelRequests(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -93,6 +94,9 @@ class Session:
             "snapshot_restore": snapshots.restore,
             "snapshot_delete": snapshots.delete,
             "tools": partial(describe_servers, self._projects),
+            "models": models.list,
+            "model_check": models.check,
+            "load_model": models.load,
             "contexts": mentions.describe,
             "context_show": mentions.show,
             "machine_check": language.check,

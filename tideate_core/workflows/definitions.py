@@ -41,7 +41,7 @@ RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
         *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint"),
-        "snapshot",
+        *("snapshot", "model"),
     }
 )
 """Subcommands of `:Workflow`; a workflow may not take such a name."""

@@ -1,0 +1,161 @@
+--- Choice of models for this Neovim: one that all workflows ask, and others for single ones.
+local M = {}
+
+--- The word that returns to the configured model.
+local DEFAULT = 'default'
+
+---@class tideate.ListedModel
+---@field adapter string the name to ask it by
+---@field model string
+---@field source 'configuration'|'known'|'live'
+---@field context_tokens? integer
+---@field input_price? number US dollars for a million tokens
+---@field output_price? number
+
+---@type string? the adapter of all workflows
+local for_all
+---@type table<string, string> adapters by workflow
+local of = {}
+---@type string[] adapters that the host named last, for completion
+local known = {}
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+--- The adapter that was chosen for a workflow; nil leaves it to the configuration.
+---@param workflow string
+---@return string?
+function M.adapter_for(workflow)
+  return of[workflow] or for_all
+end
+
+--- What was chosen, in words.
+---@return string[] lines
+function M.lines()
+  local lines = for_all and { 'model: ' .. for_all } or {}
+  local names = vim.tbl_keys(of)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    lines[#lines + 1] = ('model of %s: %s'):format(name, of[name])
+  end
+  return lines
+end
+
+---@param adapter string? nil: as it is configured
+---@param workflow string?
+local function set(adapter, workflow)
+  if workflow then
+    of[workflow] = adapter
+  else
+    for_all = adapter
+  end
+  local whose = workflow and 'the model of ' .. workflow or 'the model'
+  say(('%s is %s'):format(whose, adapter or 'the configured one again'))
+end
+
+--- Choose a model for this Neovim, once the host has found it.
+---@param adapter string an adapter's name, or `default`
+---@param workflow? string only for this one
+function M.choose(adapter, workflow)
+  if adapter == DEFAULT then
+    return set(nil, workflow)
+  end
+  local params = { name = adapter, folder = require('tideate.context').folder() }
+  require('tideate.client').request('model_check', params, function(result)
+    if result.ok then
+      set(adapter, workflow)
+    elseif not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+---@param model tideate.ListedModel
+---@return string
+local function item_line(model)
+  if model.adapter == DEFAULT then
+    return ('%s (%s)'):format(DEFAULT, model.model)
+  end
+  local facts = { model.adapter ~= model.model and not model.adapter:find(':', 1, true) and model.model or nil }
+  if model.context_tokens then
+    facts[#facts + 1] = ('%.0fk tokens'):format(model.context_tokens / 1000)
+  end
+  if model.input_price then
+    facts[#facts + 1] = ('$%g in, $%g out for a million'):format(model.input_price, model.output_price)
+  end
+  local name = require('tideate.ui.text').name(model.adapter)
+  return #facts > 0 and ('%s  (%s)'):format(name, table.concat(facts, ', ')) or name
+end
+
+---@param result tideate.Result
+---@param workflow string?
+local function select(result, workflow)
+  ---@type tideate.ListedModel[]
+  local models = vim.tbl_filter(function(model)
+    return model.adapter ~= ''
+  end, result.models)
+  known = vim.tbl_map(function(model)
+    return model.adapter
+  end, models)
+  table.insert(models, 1, { adapter = DEFAULT, model = result.default, source = 'configuration' })
+  local prompt = workflow and ('Model of %s'):format(workflow) or 'Model'
+  vim.ui.select(models, { prompt = prompt, kind = 'tideate.model', format_item = item_line }, function(model)
+    if model then
+      M.choose(model.adapter, workflow)
+    end
+  end)
+end
+
+--- Run `:Workflow model`.
+---@param rest string
+function M.run(rest)
+  local workflow, name ---@type string?, string?
+  for word in rest:gmatch('%S+') do
+    local of_one = word:match('^%-%-workflow=(.+)$')
+    if of_one then
+      workflow = of_one
+    elseif name or vim.startswith(word, '-') then
+      return say(("`:Workflow model [--workflow=NAME] [MODEL]`: '%s' is too much"):format(word), vim.log.levels.ERROR)
+    else
+      name = word
+    end
+  end
+  if name then
+    return M.choose(name, workflow)
+  end
+  local params = { folder = require('tideate.context').folder() }
+  require('tideate.client').request('models', params, function(result)
+    if result.ok then
+      select(result, workflow)
+    elseif not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- Complete what stands behind `:Workflow model`; never asks the host.
+---@param lead string
+---@return string[]
+function M.complete(lead)
+  local start = '--workflow='
+  if not vim.startswith(lead, '-') then
+    return vim.list_extend({ DEFAULT, 'local' }, known)
+  end
+  return vim.tbl_map(function(workflow)
+    return start .. workflow.name
+  end, require('tideate.registry').list())
+end
+
+--- Have the host load what asks the model, while the person still types.
+---@param workflow? string
+function M.load(workflow)
+  local adapter = workflow and M.adapter_for(workflow) or for_all
+  local params = { folder = require('tideate.context').folder(), adapter = adapter }
+  -- a mistake in the configuration is told with the run
+  require('tideate.client').request('load_model', params, function() end)
+end
+
+return M

@@ -1,0 +1,77 @@
+"""`tideate models`: list the models that can be asked, with their windows and prices."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.app import locate_project
+from tideate_core.cli.arguments import Json, Root
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.tables import page, table
+from tideate_core.cli.render.words import count_words
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from tideate_core.adapters import ListedModel, ModelList
+
+__all__ = ["models"]
+
+
+@report_errors
+def models(
+    name: Annotated[
+        str | None,
+        Parameter(
+            name="PROVIDER",
+            help="A provider, or an adapter of the configuration: it is asked which models it has. Default: "
+            "all that is known, nobody is asked.",
+        ),
+    ] = None,
+    /,
+    *,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """List models; return the exit status."""
+    # here, because other commands need no adapters
+    from tideate_core.adapters import list_models
+    from tideate_core.config import load_config
+
+    loaded = load_config(locate_project(root))
+    for notice in loaded.notices:
+        note(notice)
+    listed = asyncio.run(list_models(loaded.config, name))
+    if json:
+        print_json(listed.as_json())
+    else:
+        _print(listed)
+    return DONE
+
+
+def _print(listed: ModelList) -> None:
+    numbers = ("window", "$ in", "$ out")
+    rows = table("adapter", "model", *numbers, "", right=numbers)
+    for one in listed.models:
+        rows.add_row(*_row(one, listed.default))
+    page().print(rows)
+    for words in listed.notes:
+        tell(messages(), Text(visible(words)))
+    if any(one.price for one in listed.models):
+        tell(messages(), Text("prices: US dollars for a million tokens"))
+
+
+def _row(one: ListedModel, default: str) -> tuple[str | Text, ...]:
+    price = one.price
+    return (
+        Text(visible(one.adapter), style="bold" if one.adapter == default else ""),
+        Text(visible(one.model)),
+        count_words(one.context_tokens) if one.context_tokens else "",
+        f"{price.input:g}" if price else "",
+        f"{price.output:g}" if price else "",
+        "the default" if one.adapter == default else "",
+    )
