@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.adapters import AdapterPool, PricedAdapter, Prompt
+from tideate_core.adapters import (
+    AdapterPool,
+    Conversation,
+    PricedAdapter,
+    Prompt,
+    TurnAdapter,
+    UserMessage,
+)
 from tideate_core.config import Config
 from tideate_core.errors import AdapterError, AuthenticationFailed, UnknownAdapter
 
@@ -149,3 +156,16 @@ def test_a_price_is_known_before_a_request() -> None:
     unknown = pool_of(base_url="http://127.0.0.1:1/v1", model="gpt-4o-mini").get("mine")
     assert isinstance(unknown, PricedAdapter)
     assert unknown.price_of(1, 1) is None
+
+
+async def test_cached_tokens_of_a_turn_are_read(server: ModelServer) -> None:
+    server.answers("greet", "hello")
+    server.cached_tokens = 1
+    pool = pool_of(model="openai-chat:gpt-5.6-luna")
+    adapter = pool.get("mine")
+    assert isinstance(adapter, TurnAdapter)
+    turn = await adapter.take_turn(Conversation("be brief", (UserMessage("greet"),)), [])
+    await pool.aclose()
+    assert (turn.text, turn.usage.cached_tokens) == ("hello", 1)
+    assert turn.usage.cost is not None
+    assert "prompt_cache_options" in server.requests[0]

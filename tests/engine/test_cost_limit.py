@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
-from tideate_core.adapters import AdapterPool, Prompt, Turn
+from tideate_core.adapters import (
+    AdapterPool,
+    Conversation,
+    ModelTurn,
+    OfferedTool,
+    Prompt,
+    RequestedCall,
+    ToolResult,
+    Turn,
+    UserMessage,
+)
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.cost_limit import estimated_tokens
+from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens
 from tideate_core.workflows import StepContext, WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.parts import NestedWorkflow
 
@@ -126,3 +136,30 @@ async def test_a_model_without_a_price_is_told_of_once_and_asked(bench: Bench) -
 def test_a_prompt_is_estimated_with_all_that_is_sent() -> None:
     prompt = Prompt("u" * 40, system="s" * 40, history=(Turn("t" * 40, "a" * 40),))
     assert estimated_tokens(prompt) == 41
+
+
+async def test_a_turn_that_could_pass_the_limit_is_not_sent(bench: Bench) -> None:
+    config = Config.model_validate({"adapter": KNOWN, "limits": {"cost_usd": 0.002}})
+
+    async def step(context: StepContext) -> str:
+        return (await context.take_turn(Conversation("s", (UserMessage("hello"),)), [], key="1")).text
+
+    bench.pool = AdapterPool(config)
+    turning = WorkflowDefinition(name="turning", steps=(WorkflowStep(id="ask"),))
+    bench.registry.register(turning, {"ask": step}, source="editor")
+    async with asyncio.timeout(LIMIT):
+        result = await bench.make_runner(config).run(RunRequest(name="turning"))
+    assert (result.error_code, bench.server.requests) == ("CostLimitReached", [])
+
+
+async def nothing(_arguments: dict[str, Any], _call: str) -> str:
+    return ""
+
+
+def test_a_conversation_is_estimated_with_its_calls_and_tools() -> None:
+    call = RequestedCall("1", "read", {"path": "p" * 40})
+    messages = (UserMessage("u" * 40), ModelTurn("t" * 40, (call,), "m"), ToolResult(call, "r" * 40))
+    bare = conversation_tokens(Conversation("s" * 40, messages), [])
+    assert 50 <= bare <= 60
+    tool = OfferedTool("read", "d" * 400, {"type": "object"}, nothing)
+    assert conversation_tokens(Conversation("s" * 40, messages), [tool]) >= bare + 100

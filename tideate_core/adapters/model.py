@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pydantic_ai.output import OutputSpec
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
-    from pydantic_ai.usage import RunUsage
 
     from tideate_core.adapters.base import OfferedTool
     from tideate_core.adapters.conversation import Conversation, ModelTurn
@@ -204,7 +203,8 @@ class ModelAdapter:
 
         async def once(opened: OpenModel) -> ModelTurn:
             settings = self._settings(None, opened)
-            return await request_turn(opened.model, conversation, tools, settings, stream, opened.origin)
+            turn = await request_turn(opened.model, conversation, tools, settings, stream, opened.origin)
+            return replace(turn, usage=self._priced(turn.usage))
 
         return await retrying(
             lambda: self._with_model(once, lambda: stream.characters),
@@ -258,7 +258,8 @@ class ModelAdapter:
                 if self._handle is not None:
                     self._handle.opened = opened
                 result = await self._run_agent(opened, prompt, stream, schema)
-            return _reply(result, schema, opened.origin, self._reference)
+            reply = _reply(result, schema, opened.origin)
+            return replace(reply, usage=self._priced(reply.usage))
 
         return await self._with_model(once, lambda: stream.characters)
 
@@ -305,6 +306,13 @@ class ModelAdapter:
             )
         )
 
+    def _priced(self, usage: Usage) -> Usage:
+        """Return it with its cost: a provider may answer with a name that no list has."""
+        if usage.cost is not None or self._reference is None:
+            return usage
+        cost = self._reference.price_of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        return replace(usage, cost=cost)
+
     def _settings(self, prompt: Prompt | None, opened: OpenModel) -> ModelSettings:
         return self._options.settings(opened.timeout, prompt.max_tokens if prompt else None)
 
@@ -339,13 +347,10 @@ def _history(prompt: Prompt) -> list[ModelMessage]:
     return messages
 
 
-def _reply(
-    result: AgentRunResult[Any],
-    schema: type[BaseModel] | None,
-    origin: Origin,
-    reference: ModelReference | None,
-) -> Reply:
+def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: Origin) -> Reply:
     response = result.response
+    used = result.usage
+    cost = None if used.cost is None else float(used.cost)
     text = response.text or ("" if schema is None else result.output.model_dump_json())
     if not text.strip():
         raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
@@ -353,14 +358,6 @@ def _reply(
         text=text,
         model=origin.cut(response.model_name or ""),
         parsed=result.output if schema is not None else None,
-        usage=_usage(result.usage, reference),
+        usage=Usage(used.input_tokens, used.output_tokens, cost, used.cache_read_tokens),
         truncated=response.finish_reason == "length",
     )
-
-
-def _usage(used: RunUsage, reference: ModelReference | None) -> Usage:
-    read, written, cached = used.input_tokens, used.output_tokens, used.cache_read_tokens
-    if used.cost is not None:
-        return Usage(read, written, float(used.cost), cached)
-    # a provider may answer with a name that no list has
-    return Usage(read, written, reference.price_of(read, written, cached) if reference else None, cached)
