@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.model_server import ModelServer
-from tideate_core.adapters.libraries import load_libraries
+from tideate_core.adapters.libraries import import_aside, is_loading, load_libraries
 
 PROGRAM = """
 import asyncio, sys
@@ -39,6 +39,46 @@ def test_the_library_prints_no_banner() -> None:
             check=True,
         )
     assert (done.stdout, done.stderr) == ("hello\n", "")
+
+
+LOAD = """
+import asyncio, sys
+from tideate_core.adapters import is_loading, load_ahead, preload
+from tideate_core.adapters.libraries import load_libraries
+from tideate_core.config import Config
+server = {"base_url": "http://127.0.0.1:1/v1", "model": "scripted"}
+config = Config.model_validate({"adapters": {"fake": server, "deep": {"model": "anthropic:claude"}}})
+%s
+print(*sorted({"pydantic_ai", "openai"} & sys.modules.keys()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "loaded"),
+    [
+        ("asyncio.run(load_libraries())", "pydantic_ai"),
+        ("asyncio.run(load_libraries(openai=True))", "openai pydantic_ai"),
+        ("asyncio.run(preload(config, 'fake'))", "openai pydantic_ai"),
+        ("asyncio.run(preload(config, 'openai:gpt-5'))", "openai pydantic_ai"),
+        ("asyncio.run(preload(config, 'deep'))", "pydantic_ai"),
+        ("asyncio.run(preload(config, 'nobody:x'))", "pydantic_ai"),
+        ("asyncio.run(preload(config, 'replay:file'))", ""),
+        (
+            "import threading; load_ahead(config, 'fake')\n"
+            "[thread.join() for thread in threading.enumerate() if thread.name == 'imports']",
+            "openai pydantic_ai",
+        ),
+    ],
+)
+def test_only_what_an_adapter_needs_is_loaded(load: str, loaded: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LOAD % load], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{loaded}\n", "")
+
+
+async def test_that_the_libraries_are_being_imported_is_told() -> None:
+    seen = await import_aside(is_loading)
+    assert (seen, is_loading()) == (True, False)
 
 
 async def test_what_the_library_defines_is_not_looked_through_for_garbage() -> None:

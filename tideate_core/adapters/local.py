@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.model_options import ModelOptions
 
@@ -52,6 +53,7 @@ class LocalSource:
         # here, as a process is not needed before the first prompt
         from tideate_core.adapters.local_process import acquire_process
 
+        await load_libraries(openai=True)
         process = await acquire_process(ALIAS, CONTEXT_TOKENS)
         try:
             return _open(process)

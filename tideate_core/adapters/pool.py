@@ -108,13 +108,14 @@ def source_of(config: Config, name: str) -> ModelSource:
 
     :raises UnknownAdapter: there is no such provider.
     """
-    from tideate_core.adapters.known_providers import known_providers, provider_named
-    from tideate_core.adapters.provider_source import ProviderSource
-    from tideate_core.adapters.sources import ServerSource
-
     configured = config.adapters.get(name)
     if configured is not None and configured.base_url is not None:
+        from tideate_core.adapters.sources import ServerSource
+
         return ServerSource(name, configured)
+    from tideate_core.adapters.known_providers import known_providers, provider_named
+    from tideate_core.adapters.provider_source import ProviderSource
+
     model = configured.model if configured else name
     provider, known = model.partition(":")[0], known_providers()
     if known and provider_named(provider) is None:

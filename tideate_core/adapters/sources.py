@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from tideate_core.adapters.credentials import KeySource
+from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.model_options import secret_values
 from tideate_core.adapters.prices import is_loopback
 from tideate_core.adapters.translate import Origin
@@ -112,6 +113,7 @@ class ServerSource:
 
     async def open(self) -> OpenModel:
         key = await self._keys.key()
+        await load_libraries(openai=True)
         more = secret_values(self._config.headers)
         return open_server(
             Origin(self._name, self._base_url, str(self._keys), key or "", more),

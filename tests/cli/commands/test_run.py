@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tideate_core.app import build_catalog, open_project
+from tideate_core.cli.commands.run import _load_ahead
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
@@ -364,3 +369,34 @@ def test_one_step_is_run_after_those_that_it_depends_on(shell: Shell, answering:
     assert len(answering.requests) == 2
     wrong = shell.run("run", "./flow.yaml", "--step", "tow")
     assert (wrong.returncode, "no step 'tow'; did you mean 'two'" in wrong.stderr) == (2, True)
+
+
+TOOLS = "steps:\n  - {id: a, tool: {server: git, name: git_status}}\n"
+WORDS = "steps:\n  - {id: a, task: Say it.}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "adapter", "loaded"),
+    [
+        (WORDS, None, ["mine"]),
+        (WORDS, "openai:gpt-5", ["openai:gpt-5"]),
+        (TOOLS, None, []),
+        ("steps: [", None, []),
+    ],
+)
+def test_what_asks_the_model_is_loaded_ahead_of_a_run_that_asks_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, adapter: str | None, loaded: list[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config/tideate").mkdir(parents=True)
+    (tmp_path / "config/tideate/config.toml").write_text(
+        '[adapters.mine]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n[workflows.w]\nadapter = "mine"\n'
+    )
+    folder = tmp_path / "project/.tideate/workflows"
+    folder.mkdir(parents=True)
+    (folder / "w.yaml").write_text(text)
+    asked: list[str] = []
+    monkeypatch.setattr("tideate_core.adapters.load_ahead", lambda _config, name: asked.append(name))
+    project = open_project(str(tmp_path / "project"))
+    _load_ahead(project, build_catalog(project.root), "w", adapter)
+    assert asked == loaded

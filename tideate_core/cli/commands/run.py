@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from contextlib import suppress
 from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -39,7 +40,7 @@ from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED
 from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, when
-from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile
+from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.store import Reader, state_of
 from tideate_core.util.escaping import visible
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, Event, RunRequest, WorkflowResult, WorkflowRunner
-    from tideate_core.errors import TideateError
     from tideate_core.store import RunRow
     from tideate_core.workflows import Catalog, TextFormat
 
@@ -102,13 +102,15 @@ def run(
     root: Root = None,
 ) -> int:
     """Run a workflow and print its result; return the exit status."""
-    from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import RunRequest
-
     _check_stdin(name, prompt, format, obfuscate=obfuscate)
     log_to_file()
     project = open_project(root)
     catalog = build_catalog(project.root)
+    _load_ahead(project, catalog, name, adapter)
+    # while that is imported, too
+    from tideate_core.cli.terminal import Interaction
+    from tideate_core.engine import RunRequest
+
     request = RunRequest(
         name="stdin" if name == STDIN else name,
         inputs=parse_inputs(inputs),
@@ -129,6 +131,20 @@ def run(
         raise
     start = _run_named if step is None else partial(_run_step, step)
     return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
+
+
+def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
+    """Begin to import what asks the model; a run of tools alone, or of nothing, needs none."""
+    with suppress(TideateError):  # it is told of where it is met again
+        if name != STDIN:
+            steps = getattr(catalog.get(name).definition, "steps", None)  # a machine has none
+            if steps is not None and all(step.kind == "tool" for step in steps):
+                return
+        # here, because other commands need no adapters
+        from tideate_core.adapters import load_ahead
+
+        config = project.loaded.config
+        load_ahead(config, adapter or config.adapter_for(name))
 
 
 def _format_of(text: str) -> TextFormat:

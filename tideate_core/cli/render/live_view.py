@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Group
 from rich.text import Text
 
-from tideate_core.adapters import MODULES
+from tideate_core.adapters import is_loading
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def step_row(name: str, step: StepState) -> Text:
         row.append(f"  {step.items} item{'' if step.items == 1 else 's'} done", "dim")
     if step.state == "running" and step.characters:
         row.append(f"  {step.characters} characters", "dim")
-    elif step.state == "running" and _is_loading():
+    elif step.state == "running" and is_loading():
         row.append("  loading the model library", "dim")
     return row
 
@@ -97,11 +96,6 @@ def check_rows(check: RunningCheck) -> list[Text]:
 
 def _frame() -> str:
     return FRAMES[int(time.monotonic() * 12) % len(FRAMES)]
-
-
-def _is_loading() -> bool:
-    """Return whether the first request still waits for its imports."""
-    return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules
 
 
 STREAM_LINES: Final = 10
