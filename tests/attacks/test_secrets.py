@@ -323,6 +323,24 @@ def test_a_key_is_in_nothing_that_a_run_leaves(keyed: Shell, server: ModelServer
         assert not found(keyed, done, KEY), command
 
 
+@pytest.mark.parametrize("name", ["X-Api-Key", "X-Trace", "Proxy-Authorization"])
+def test_a_key_in_a_header_is_sent_and_is_in_nothing_that_a_run_leaves(
+    shell: Shell, server: ModelServer, name: str
+) -> None:
+    value = KEY if name == "X-Api-Key" else f"Bearer {KEY.replace('+', '').replace('=', '')}"
+    secret = value.split()[-1]
+    configure(shell, server, f'headers = {{ {name} = "{value}" }}')
+    server.models = [f"model-{secret}", "scripted"]
+    server.fails("what is this", 400, body=message(f"bad header: {value}"))
+    server.answers("", "an answer")
+    for command in (["run", "ask", "what is this?"], ["run", "ask", "hello", "--json"], ["models", "fake"]):
+        done = shell.run(*command)
+        assert not found(shell, done, secret), command
+    assert [headers[name.lower()] for headers in server.headers] == [value] * 2
+    for command in (["history"], ["doctor"], ["trust"]):
+        assert not found(shell, shell.run(*command), secret), command
+
+
 @pytest.mark.parametrize("command", ["doctor", "run"])
 def test_a_list_of_models_that_holds_the_key_is_shown_without_it(
     keyed: Shell, server: ModelServer, command: str

@@ -37,8 +37,8 @@ class ModelServer:
     def __init__(self, *, api_key: str | None = None, model: str = "scripted") -> None:
         self.api_key = api_key
         self.model = model
-        self.models = [model]
-        """Those that it lists."""
+        self.models: list[str] | None = None
+        """Those that it lists; None: its own."""
         self.prompt_tokens: int | None = None
         """Told of each prompt; None: its words."""
         self.cached_tokens = 0
@@ -224,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._authorized():
             return
         if self.path == "/v1/models":
-            listed = [{"id": model, "object": "model"} for model in owner.models]
+            listed = [{"id": model, "object": "model"} for model in owner.models or [owner.model]]
             self._send_json(200, {"object": "list", "data": listed})
         else:
             self._send_json(404, {"error": {"message": f"no such path: {self.path}"}})
