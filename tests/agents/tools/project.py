@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workspace import FileChange
 
 __all__ = ["Project", "git"]
@@ -32,11 +33,12 @@ class Project:
         write_files(root, files or {})
         self.step = StageStep(root, **step)
         self.staged = StagedFiles()
+        self.may_change: MayChange | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> str:
         """Call a tool with a model's arguments."""
         (tool,) = tools_named([name], editor=True)
-        context = ToolContext(self.step, self.staged)  # type: ignore[arg-type]
+        context = ToolContext(self.step, self.staged, self.may_change)  # type: ignore[arg-type]
         return await tool.work(context, tool.parse(arguments))
 
     async def stage(self, *changes: FileChange) -> None:

@@ -168,6 +168,20 @@ async def test_a_file_that_the_model_knew_is_known_after_a_rename(project: Proje
     assert not project.staged.was_shown("b.py")
 
 
+async def test_a_file_that_the_step_may_not_change_refuses_all_of_it(project: Project) -> None:
+    asked = []
+
+    async def may_change(path: str) -> str:
+        asked.append(path)
+        return "the plan does not name it" if path == "b.py" else ""
+
+    project.may_change = may_change
+    with pytest.raises(ToolError, match=r"changes b\.py, too: the plan does not name it; nothing was staged"):
+        await rename(project, edits(project.root, RENAMED))
+    assert asked == ["a.py", "b.py"]
+    assert project.staged.changed_texts() == {}
+
+
 async def test_without_an_editor_the_tool_says_so(project: Project) -> None:
     project.step.editor = None  # type: ignore[attr-defined]
     with pytest.raises(ToolError, match="no running Neovim"):

@@ -75,8 +75,11 @@ async def stage_proposal(context: ToolContext, proposal: Proposal) -> str:
 
 
 async def _check(context: ToolContext, changes: Sequence[FileChange]) -> None:
-    """Refuse what could not be written: the texts are those of the editor, so that it can be told now."""
-    workspace = context.step.workspace
+    """Refuse what the step may not change, and what could not be written: that can be told now already."""
+    staged, workspace = context.staged.changed_texts(), context.step.workspace
+    for name in dict.fromkeys(path for change in changes for path in (change.path, change.move_to) if path):
+        if context.may_change is not None and name not in staged and (why := await context.may_change(name)):
+            raise ToolError(f"the language server's edit changes {name}, too: {why}; nothing was staged")
     try:
         await workspace.stage(await workspace.attach(changes))
     except WorkspaceError as error:
