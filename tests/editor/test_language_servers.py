@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.agents.stage import write_files
 from tests.support.editor_tools import EditorTools
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, result, start
 from tideate_core.agents.tools.editor_places import definition, hover
 from tideate_core.agents.tools.editor_queries import AtSymbol
 from tideate_core.errors import ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.editor import Editor
 
 pytestmark = pytest.mark.slow
@@ -173,3 +178,24 @@ def test_two_calls_at_once_share_the_file_and_leave_nothing_behind(tools: Editor
     assert "def total" in found[1]
     editor.wait("#vim.api.nvim_list_bufs() == 1")
     assert editor.messages() == ""
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+def test_a_model_asks_the_language_server_in_a_run(editor: Editor, model: ModelServer) -> None:
+    write_files(editor.cwd, FILES)
+    editor.lua(START, str(TY), str(editor.cwd))
+    configure(editor, model, tools=True)
+    editor.edit("shop/till.py")
+    is_ready(editor)
+    at = {"path": "shop/till.py", "line": 5, "symbol": "total"}
+    model.calls("where is total", "lsp_references", at, times=1)
+    model.answers("other.py:3: print(prices.total([4]))", "It is used in other.py, too.")
+    start(editor, "ask", "where is total used?")
+    done = result(editor)
+    assert done.get("response") == "It is used in other.py, too.", (done, model.unmatched, len(model.requests), editor.lua("return _G.seen"))
+    assert model.requests[-1]["messages"][-1]["content"].splitlines() == USES
