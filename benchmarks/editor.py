@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
+from benchmarks.editor_tools import tool_figures
 from benchmarks.figures import Figure, console, targets_table
 from tests.support.editor import REPOSITORY, Editor, find_nvim
 from tests.support.model_server import ModelServer
@@ -44,9 +45,10 @@ class Size:
     hosts: int
     tokens: int
     events: int
+    rounds: int
 
 
-SIZES = {False: Size(30, 10, 20_000, 20_000), True: Size(8, 3, 5_000, 5_000)}
+SIZES = {False: Size(30, 10, 20_000, 20_000, 10), True: Size(8, 3, 5_000, 5_000, 3)}
 
 
 @contextlib.contextmanager
@@ -209,6 +211,15 @@ def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, 
     return results[0]
 
 
+# -- tools --------------------------------------------------------------------------------------------
+
+
+def tools(rounds: int) -> list[Figure]:
+    """Call a model's tools of the editor beside a language server."""
+    with started(ui=(100, 40)) as editor:
+        return tool_figures(editor, rounds)
+
+
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     size, out = SIZES["--short" in arguments], console()
@@ -218,6 +229,7 @@ def main(arguments: list[str]) -> int:
         lambda: streaming(size.tokens),
         lambda: [status_time()],
         lambda: events(size.events),
+        lambda: tools(size.rounds),
     ]
     figures: list[Figure | None] = []
     with out.status("measuring"):

@@ -197,5 +197,10 @@ def test_a_model_asks_the_language_server_in_a_run(editor: Editor, model: ModelS
     model.answers("other.py:3: print(prices.total([4]))", "It is used in other.py, too.")
     start(editor, "ask", "where is total used?")
     done = result(editor)
-    assert done.get("response") == "It is used in other.py, too.", (done, model.unmatched, len(model.requests), editor.lua("return _G.seen"))
+    assert done.get("response") == "It is used in other.py, too.", (
+        done,
+        model.unmatched,
+        len(model.requests),
+        editor.lua("return _G.seen"),
+    )
     assert model.requests[-1]["messages"][-1]["content"].splitlines() == USES

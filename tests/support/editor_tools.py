@@ -43,13 +43,17 @@ class EditorTools:
         self.editor = editor
         self.root = Path(editor.cwd).resolve()
         write_files(self.root, files or {})
-        self.staged = StagedFiles()
         self._posted: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._questions = EditorQuestions(self._posted.put)
         self.step = StageStep(self.root, decisions=decisions, buffers=EditorBuffers(self._questions))  # type: ignore[arg-type]
         self.step.editor = EditorQueries(self._questions)  # type: ignore[attr-defined]
-        self.context = ToolContext(self.step, self.staged)  # type: ignore[arg-type]
+        self.forget_staged()
         editor.lua(LISTEN)
+
+    def forget_staged(self) -> None:
+        """Begin with no staged edit."""
+        self.staged = StagedFiles()
+        self.context = ToolContext(self.step, self.staged)  # type: ignore[arg-type]
 
     def call(self, name: str, **arguments: Any) -> str:
         """Call a tool with a model's arguments.
