@@ -61,14 +61,18 @@ class Server:
         command = [sys.executable, language_server.__file__, str(file), str(self._log)]
         tools.editor.lua(START, name, command, str(tools.root))
 
+    def _messages(self) -> list[dict[str, Any]]:
+        whole = self._log.read_text().rpartition("\n")[0]  # the last line may be half written
+        return [json.loads(line) for line in whole.splitlines()]
+
     def heard(self, method: str) -> list[dict[str, Any]]:
-        messages = [json.loads(line) for line in self._log.read_text().splitlines()]
-        return [one for one in messages if one.get("method") == method]
+        return [one for one in self._messages() if one.get("method") == method]
 
     def answered(self, number: int) -> Any:
         """Return what it was answered to a request of its own."""
-        messages = [json.loads(line) for line in self._log.read_text().splitlines()]
-        return next((one["result"] for one in messages if one.get("id") == number and "result" in one), None)
+        return next(
+            (one["result"] for one in self._messages() if one.get("id") == number and "result" in one), None
+        )
 
     def call(self, name: str, **arguments: Any) -> str:
         return self.tools.call(name, **arguments)

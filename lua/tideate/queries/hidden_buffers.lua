@@ -4,7 +4,8 @@ local M = {}
 --- Milliseconds, but for the bytes of a file.
 ---@class tideate.HiddenBufferLimits
 M.limits = {
-  bytes = 1024 * 1024,
+  --- loading a larger one, and sending it to a server, holds the editor up for more than a frame
+  bytes = 512 * 1024,
   --- that a file stays loaded after its last query: the next one is often about the same file
   linger = 3000,
   --- after which a file is unloaded though a server owes an answer about it
