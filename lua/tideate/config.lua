@@ -21,7 +21,6 @@ M.schema = {
   { key = 'adapters.*.api_key_env', type = 'string', help = 'Environment variable that holds the key.' },
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
   { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes, prompt and answer; by default what is known of the model.' },
-  { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes.' },
   { key = 'adapters.*.tools', type = 'boolean', help = 'Whether its model can call tools; it can, unless this is false: then it is asked in one go.' },
   { key = 'adapters.*.timeout', type = 'number', help = 'Seconds to wait for the server.' },
   { key = 'adapters.*.temperature', type = 'number', least = 0, help = 'How much chance there is in the answers.' },

@@ -184,7 +184,7 @@ def test_one_file_can_be_trusted_alone(root: Path) -> None:
         plan_trust(root, build_catalog(root), root / "none.yaml")
 
 
-HARMLESS = {"capabilities", "confirm", "context_tokens", "enabled", "permissions", "timeout"} | {
+HARMLESS = {"capabilities", "confirm", "context_tokens", "enabled", "permissions", "timeout", "tools"} | {
     *("cache", "max_tokens", "temperature", "thinking"),  # of an adapter that is trusted
 }
 GUARDED: dict[str, tuple[str, str]] = {

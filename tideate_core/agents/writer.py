@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "Handover", "WrittenWork", "fitting", "why_unplanned", "write_with_tools"]
 
-WRITING: Final = (*LOOKING, "edits")
+WRITING: Final = (*LOOKING, "edits", "checks")
 """Groups of tools of a model that writes."""
 
 
@@ -38,7 +38,7 @@ SHOWN: Final = 60_000
 
 
 class Handover(Answer):
-    """What a model says of its work when it hands it in."""
+    """A model's words on its work, with which it hands it in."""
 
     summary: str = Field(max_length=4_000, description="What you changed and why, in a few lines.")
     open_points: list[str] = Field(

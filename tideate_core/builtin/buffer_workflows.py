@@ -32,7 +32,7 @@ async def query(step: StepContext) -> str:
 async def summarize(step: StepContext) -> str:
     """Summarize the selection or the whole text."""
     subject = Subject.of(step.context)
-    asked = await _asked(step, "summarize", subject)
+    asked = await _question(step, "summarize", subject)
     return _text_of(step, await step.ask(asked))
 
 
@@ -40,11 +40,11 @@ async def _answer(step: StepContext, prompt: str, subject: Subject | None, **mor
     model = looking_model(step, prompt)
     found = diagnostics(step.context, subject) if subject and not is_small(step) else []
     values = {"cursor": None, "diagnostics": found, "tools": model is not None, **more}
-    asked = await _asked(step, prompt, subject, **values)
+    asked = await _question(step, prompt, subject, **values)
     return _text_of(step, await (model or step).ask(asked))
 
 
-async def _asked(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> Prompt:
+async def _question(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> Prompt:
     variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
     rendered = step.render(prompt, prompt=step.prompt, **variables)
