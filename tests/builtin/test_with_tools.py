@@ -203,3 +203,21 @@ async def test_work_that_a_limit_ends_is_offered_all_the_same(bench: Bench) -> N
     assert b"1.3" in bench.fingerprint()["shop/price.py"]
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert any("limits.turns (2) was reached" in notice for notice in notices)
+
+
+async def test_a_skill_is_listed_and_opened(bench: Bench) -> None:
+    skill = "---\nname: release\ndescription: How to cut a release.\n---\nTag it, then rest.\n"
+    bench.write(".claude/skills/release/SKILL.md", skill)
+    bench.write(".claude/skills/release/more.md", "Rest well.\n")
+    bench.server.calls("how do we", "open_skill", {"name": "release"}, times=1)
+    bench.server.calls("Tag it", "open_skill", {"name": "release", "file": "../../../x"}, times=1)
+    bench.server.answers("is not a path below", "Tag it.")
+    assert (await bench.run("ask", "how do we release?")).response == "Tag it.", bench.server.unmatched
+    assert "- release: How to cut a release." in bench.server.requests[0]["messages"][0]["content"]
+    assert "open_skill" in offered(bench)
+
+
+async def test_without_skills_there_is_no_tool_for_them(bench: Bench) -> None:
+    bench.server.answers("why", "because")
+    await bench.run("ask", "why")
+    assert "open_skill" not in offered(bench)

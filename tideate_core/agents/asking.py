@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from tideate_core.agents.loop import LoopResult
     from tideate_core.workflows import StepContext
 
-__all__ = ["LookingModel", "look_tools", "looking_model", "may_look"]
+__all__ = ["LookingModel", "look_tools", "looking_model", "may_look", "skills_of", "with_skills"]
 
 T = TypeVar("T", bound="BaseModel")
 
-LOOKING: Final = ("files", "search", "symbols", "git", "editor")
+OPEN_SKILL: Final = "open_skill"
+LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
 """Groups of tools of which a model that only looks gets those that read."""
 
 
@@ -74,18 +76,19 @@ class LookingModel:
         """
         self._asked += 1
         submission = _submission(schema) if schema is not None else None
+        skills = await skills_of(self._step)
         loop: WorkLoop[Any] = WorkLoop(
             self._step,
             f"{self._key}:{self._asked}",
-            self._tools,
+            with_skills(self._tools, skills),
             submission=submission,
             staged=self._staged,
             adapter=self._adapter,
             quiet=quiet,
             on_turn=self._on_turn,
         )
-        if self._words:
-            prompt = replace(prompt, system=f"{prompt.system}\n\n{self._words}")
+        words = [prompt.system, self._words, skills]
+        prompt = replace(prompt, system="\n\n".join(filter(None, words)))
         before = self._conversation if prompt.history else self._first
         if before is not None and before.system != prompt.system:
             # the instructions stay those of the conversation, and with them what the provider has cached
@@ -115,6 +118,22 @@ def _submission(schema: type[T]) -> Submission[T]:
         return ""
 
     return Submission(schema, "Hand in the answer, once you have looked at what you need.", accept)
+
+
+async def skills_of(step: StepContext) -> str:
+    """Return the project's skills for a prompt; empty without any, and where rules are off."""
+    from tideate_core.mentions import describe_skills, find_skills
+
+    root = step.workspace.root
+    if step.rules_files is None or root is None:
+        return ""
+    listed = describe_skills(await asyncio.to_thread(find_skills, root))
+    return f"Skills of the project, for {OPEN_SKILL} where one fits the task:\n{listed}" if listed else ""
+
+
+def with_skills(tools: Sequence[OfferedTool], skills: str) -> list[OfferedTool]:
+    """Return tools, without the one that opens skills where there are none."""
+    return [tool for tool in tools if skills or tool.name != OPEN_SKILL]
 
 
 def may_look(step: StepContext, adapter: str | None = None) -> bool:

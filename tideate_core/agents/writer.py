@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, tidy_text
-from tideate_core.agents.asking import LOOKING
+from tideate_core.agents.asking import LOOKING, skills_of, with_skills
 from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.agents.model_input import text_budget
 from tideate_core.agents.tools.table import tools_named
@@ -94,11 +94,13 @@ async def write_with_tools(
     """
     context = ToolContext(step, staged, bounds.may_change)
     tools = tools_named(WRITING, editor=step.editor is not None)
+    skills = await skills_of(step)
     words = step.render("work", checks=any(tool.effect == "runs" for tool in tools)).system
+    words = "\n\n".join(filter(None, (words, skills)))
     loop: WorkLoop[Handover] = WorkLoop(
         step,
         key,
-        [*offer_tools(tools, context), *more_tools],
+        [*with_skills(offer_tools(tools, context), skills), *more_tools],
         submission=_submission(staged, bounds),
         staged=staged,
         adapter=adapter,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUPS", "tools_named"]
 
-GROUPS: Final = ("files", "search", "symbols", "git", "editor", "edits", "checks")
+GROUPS: Final = ("files", "search", "symbols", "git", "editor", "skills", "edits", "checks")
 """Groups of tools; each is a module of this package with a table `TOOLS`."""
 
 
