@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions import git as contexts_git
+from tideate_core.mentions import git_program as contexts_git
 from tideate_core.mentions.git import read_changes
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
