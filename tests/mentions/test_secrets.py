@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.mentions import Surroundings
-from tideate_core.mentions.secrets import secret_in, secret_name
+from tideate_core.mentions.secrets import _PARTS, _TEXTS, secret_in, secret_lines, secret_name
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
@@ -138,3 +138,39 @@ async def test_a_text_of_the_configuration_is_looked_at_too(
 async def test_an_outline_of_the_project_passes_over_files_that_hold_secrets(root: Path) -> None:
     (root / "secret.env").write_text("def leak(): pass")
     assert "leak" not in (await ContextResolver(root).resolve("@symbols")).content
+
+
+FURTHER = {
+    "a private key": ["PuTTY-User-Key-File-" + "2: x"],
+    "an AWS access key": ["ASIA" + "Q3EGRIPVT5J2XAMP"],
+    "a GitHub token": [f"{kind}_" + "a1B2" * 9 for kind in ("gho", "ghu", "ghs", "ghr", "github_pat")],
+    "a Slack token": [
+        "xapp-" + "1-ABCDEFGHIJK",
+        "hooks.slack.com/" + "services/T12345678/B12345678/abcdefghijklmnop",
+    ],
+    "a Stripe key": ["rk_live_" + "4" * 24],
+    "an API key of a model provider": [kind + "a1" * 20 for kind in ("sk-", "gsk_", "xai-", "pplx-", "r8_")],
+    "an age key": ["AGE-SECRET-KEY-1" + "Q" * 58],
+    "a DigitalOcean token": [f"do{kind}_v1_" + "a1" * 32 for kind in "opr"],
+    "a Docker token": ["dckr_pat_" + "a" * 27, "dckr_oat_" + "a" * 27],
+    "a Vault token": ["hvs." + "a" * 24],
+    "a Telegram token": ["123456789:AA" + "a" * 33],
+    "an Azure storage key": ["AccountKey=" + "a" * 86],
+}
+
+
+def test_every_shape_is_looked_for_where_a_part_of_it_is() -> None:
+    samples = {name: [*FURTHER.get(name, ()), *([TOKENS[name]] if name in TOKENS else [])] for name in _PARTS}
+    for name, texts in samples.items():
+        assert texts, name
+        for text in texts:
+            assert _TEXTS[name].search(text), (name, text)
+            assert secret_in(f"x = '{text}'"), (name, text)
+    for name, parts in _PARTS.items():
+        assert [part for part in parts if not any(part in text for text in samples[name])] == []
+
+
+def test_lines_of_secrets_are_all_that_a_secret_is_in() -> None:
+    key = "-----BEGIN " + "PRIVATE KEY-----\nabc\ndef\n-----END " + "PRIVATE KEY-----"
+    assert secret_lines(f"one\n{key}\nsix\ntoken = '{TOKENS['a GitHub token']}'\n") == {2, 3, 4, 5, 7}
+    assert secret_lines("one\ntwo\n") == frozenset()

@@ -119,6 +119,29 @@ _TEXTS: Final[Mapping[str, re.Pattern[str]]] = {
         r"[^\s:/@\"'<>{}$]{3,}@"
     ),
 }
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "a private key": ("PRIVATE KEY", "PuTTY-User-Key-File-"),
+    "an AWS access key": ("AKIA", "ASIA"),
+    "a GitHub token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "a GitLab token": ("glpat-",),
+    "a Slack token": ("xox", "xapp-", "hooks.slack.com"),
+    "a Google API key": ("AIza",),
+    "a Stripe key": ("k_live_",),
+    "an API key of a model provider": ("sk-", "gsk_", "xai-", "pplx-", "r8_"),
+    "an npm token": ("npm_",),
+    "a PyPI token": ("pypi-",),
+    "a Hugging Face token": ("hf_",),
+    "a SendGrid key": ("SG.",),
+    "a JSON web token": ("eyJ",),
+    "an age key": ("AGE-SECRET-KEY-1",),
+    "a DigitalOcean token": ("_v1_",),
+    "a Docker token": ("dckr_",),
+    "a Vault token": ("hvs.",),
+    "a Telegram token": (":AA",),
+    "an Azure storage key": ("AccountKey=",),
+    "a password in an address": ("://",),
+}
+"""Parts of which each match of a shape has one: a text without them is not searched for it."""
 _MOST_NAMES: Final = 200_000
 """Names of a project that are looked at."""
 
@@ -165,7 +188,7 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
     """
     begin, end = _span(text, first, last)
     found = [
-        (at, name) for name, shape in _TEXTS.items() if (at := _first_match(shape, text, begin, end)) >= 0
+        (at, name) for name, shape in _likely(text) if (at := _first_match(shape, text, begin, end)) >= 0
     ]
     if not found:
         return ""
@@ -173,9 +196,16 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
     return f"line {text.count(chr(10), 0, at) + 1} seems to hold {name}"
 
 
+def _likely(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Yield the shapes that may be in a text."""
+    for name, shape in _TEXTS.items():
+        if name not in _PARTS or any(part in text for part in _PARTS[name]):
+            yield name, shape
+
+
 def secret_lines(text: str) -> frozenset[int]:
     """Return the numbers (from 1) of the lines in which a text seems to hold secrets."""
-    found = (match.span() for shape in _TEXTS.values() for match in shape.finditer(text))
+    found = (match.span() for _, shape in _likely(text) for match in shape.finditer(text))
     lines: set[int] = set()
     number, at = 1, 0
     for start, end in sorted(found):
