@@ -56,6 +56,7 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, ed
 	@sh scripts/edit_peers.sh
 	@$(python) -m benchmarks.edits $(ARGS)
 	@$(python) -m benchmarks.mcp $(ARGS)
+	@$(python) -m benchmarks.loop $(ARGS)
 	@$(python) -m benchmarks.loop_tools $(ARGS)
 
 fuzz: install ## the property tests with many more examples, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 SECONDS=60)
