@@ -93,3 +93,7 @@ async def test_prompts_at_the_same_time_wait_for_each_other(local: ModelAdapter)
         replies = await asyncio.gather(*(local.ask(Prompt(f"Say {n}.", max_tokens=8)) for n in range(3)))
     assert all(reply.text for reply in replies)
     only_child()
+
+
+async def test_the_bundled_model_is_offered_no_tools(local: ModelAdapter) -> None:
+    assert not local.tools

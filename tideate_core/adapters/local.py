@@ -41,6 +41,7 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
         LocalSource(),
         attempts=attempts,
         context_tokens=CONTEXT_TOKENS,
+        tools=False,
         demonstration=True,
         options=ModelOptions(temperature=0.0, max_tokens=ANSWER_TOKENS),
     )
