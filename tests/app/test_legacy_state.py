@@ -70,7 +70,9 @@ def old(root: Path) -> Path:
     with closing(sqlite3.connect(private / "tideate.db")) as database, database:
         database.execute("CREATE TABLE store_names (name TEXT PRIMARY KEY, made_at INTEGER NOT NULL)")
         database.execute("INSERT INTO store_names VALUES (?, 0)", (NAME,))
-        database.execute("DELETE FROM schema_version WHERE version = 16")
+        for table in ("workflow_executions", "workflow_steps"):
+            database.execute(f"ALTER TABLE {table} DROP COLUMN cached_tokens")
+        database.execute("DELETE FROM schema_version WHERE version >= 16")
     (state_dir() / "stores").mkdir(parents=True)
     (state_dir() / "stores" / NAME).write_text("{}")
     (state_dir() / "journal.key").write_bytes(KEY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench
+from tests.engine.conftest import Bench, bench, tools
 from tideate_core.engine import EventName
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.store import Store
@@ -17,7 +17,7 @@ from tideate_core.workspace.executable_files import executable_changes, reason_b
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["bench"]
+__all__ = ["bench", "tools"]
 
 pytestmark = pytest.mark.attack
 

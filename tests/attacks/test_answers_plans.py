@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench
+from tests.engine.conftest import Bench, bench, tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["bench"]
+__all__ = ["bench", "tools"]
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

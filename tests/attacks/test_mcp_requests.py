@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
+
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 PLAIN = {"name": "act", "description": "It acts.", "inputSchema": {"type": "object"}}
