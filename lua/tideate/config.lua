@@ -34,6 +34,8 @@ M.schema = {
   { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
   { key = 'workflows.*.require_confirmation', type = 'boolean', help = 'Whether this workflow asks where a step wants a confirmation.' },
   { key = 'workflows.*.confirm', type = 'list', help = 'States of a machine that are entered only after a question.' },
+  { key = 'workflows.*.tools', type = 'list', help = "Tools that a machine's model may call in every state: tideate's own, groups of them, `SERVER/TOOL`, `SERVER/*`." },
+  { key = 'workflows.*.states.*.tools', type = 'list', help = 'The same in one state, in place of those; an empty list: none.' },
   { key = 'ui.output', type = 'string', default = 'float', values = { 'float', 'split', 'vsplit', 'tab' }, help = 'Where answers are shown.' },
   { key = 'ui.border', type = 'string', default = 'rounded', help = 'Border of floating windows, as in `nvim_open_win()`.' },
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },

@@ -135,8 +135,11 @@ def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
         root,
         ".tideate/workflows/flow.yaml",
         "name: flow\nsteps:\n  - id: look\n    tool: {server: git, name: git_status}\n"
-        "  - id: say\n    agent: assistant\n    task: hello\n",
+        "  - id: say\n    agent: assistant\n    task: hello\n"
+        "  - id: mend\n    task: mend it\n    tools: [look, edits]\n",
     )
+    tools = '[workflows.PLANNER]\ntools = ["look"]\n[workflows.PLANNER.states.execution]\ntools = ["edits"]\n'
+    write(root, ".tideate/config.toml", tools)
     found = {item.name: item.effects for item in plan_trust(root, build_catalog(root)).items}
     assert found == {
         ".tideate/prompts/ask.md": ("change what models are asked: the prompt 'ask'",),
@@ -145,7 +148,14 @@ def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
             "let it use the tools git.status",
             "let it spend 9 tokens",
         ),
-        ".tideate/workflows/flow.yaml": ("step 'look': call the tool 'git_status' of the MCP server 'git'",),
+        ".tideate/workflows/flow.yaml": (
+            "step 'look': call the tool 'git_status' of the MCP server 'git'",
+            "step 'mend': let its model use the tools look, edits",
+        ),
+        ".tideate/config.toml": (
+            "let models use the tools look in the states of the workflow 'PLANNER'",
+            "let models use the tools edits in the state 'execution' of 'PLANNER'",
+        ),
     }
 
 
@@ -231,6 +241,11 @@ GUARDED: dict[str, tuple[str, str]] = {
     ),
     "inherited variables of checks": ('[verify]\ninherit = ["AWS_SECRET"]', "AWS_SECRET"),
     "another adapter for a workflow": ('[workflows.refactor]\nadapter = "elsewhere"', "elsewhere"),
+    "tools of a machine": ('[workflows.PLANNER]\ntools = ["look"]', "use the tools look in the states"),
+    "tools of a state": (
+        '[workflows.PLANNER.states.execution]\ntools = ["edits"]',
+        "use the tools edits in the state 'execution' of 'PLANNER'",
+    ),
     "no confirmation": ("[workflows.refactor]\nrequire_confirmation = false", "skip the confirmations"),
 }
 

@@ -228,6 +228,21 @@ def test_a_run_of_a_machine_is_bounded_by_default() -> None:
     assert (limits.max_moves, limits.max_visits) == (100, 10)
 
 
+TOOLS = '[workflows.PLANNER]\ntools = ["look"]\n[workflows.PLANNER.states.execution]\ntools = ["edits"]\n'
+
+
+def test_tools_of_states_come_of_the_person_or_of_a_trusted_project(own: Path, project: Path) -> None:
+    own.write_text(TOOLS)
+    project.write_text(TOOLS.replace("look", "shell/*").replace("edits", "shell/run"))
+    loaded = load_config(root_of(project))
+    planner = loaded.config.workflows["PLANNER"]
+    assert (planner.tools, planner.states["execution"].tools) == (["look"], ["edits"])
+    assert "left out workflows.PLANNER.tools, workflows.PLANNER.states: " in loaded.notices[0]
+    trust_file(project)
+    trusted = load_config(root_of(project)).config.workflows["PLANNER"]
+    assert (trusted.tools, trusted.states["execution"].tools) == (["shell/*"], ["shell/run"])
+
+
 ASK_FIRST = '[workflows.PLANNER]\nconfirm = ["execution", "create_project"]\n'
 LESS = '[workflows.PLANNER]\nconfirm = ["refine_tasks", "execution"]\n'
 

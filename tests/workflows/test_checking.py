@@ -100,6 +100,24 @@ def test_what_is_registered_is_checked_only_where_it_is_known() -> None:
     ]
 
 
+def test_names_of_tools_are_checked_where_they_are_known() -> None:
+    step = {"id": "a", "task": "look", "tools": ["files", "serch", "git", "team/x", "teem", "own:git"]}
+    assert mistakes_in(step) == []
+    known = KnownNames(tools=lambda: ("files", "search", "git"), servers={"git", "team"})
+    assert mistakes_in(step, known=known) == [
+        "no tool, group of tools or MCP server is called 'serch'; did you mean 'search'?",
+        "the tools 'git' may be tideate's own or those of the MCP server 'git'; write `own:git` for tideate's,"
+        " or `git/*` for all of the server's",
+        "no MCP server is called 'teem'; did you mean 'team'?",
+    ]
+
+
+def test_tools_without_a_task_have_no_model() -> None:
+    assert mistakes_in({"id": "a", "handler": "lint", "tools": ["files"]}) == [
+        "tools are for the model of a task, and this step has none; add a `task`"
+    ]
+
+
 @pytest.mark.parametrize(
     "path", ["other.yaml", "./other.yml", "deep/other.json", "walk.workflow", "some/where"]
 )

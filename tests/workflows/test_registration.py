@@ -39,6 +39,10 @@ def test_what_can_only_prompt_a_model_runs_unasked(catalog: Catalog, project: Pa
             "its step 'one' runs the workflow 'ask', and its step 'query'",
         ),
         (
+            "steps:\n  - {id: one, task: look, tools: [read_file]}\n",
+            "its step 'one' lets a model use the tools read_file",
+        ),
+        (
             "steps:\n  - {id: one, workflow: own}\n",
             "its step 'one' runs the workflow 'own', and its step 'look'",
         ),

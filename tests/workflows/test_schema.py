@@ -79,6 +79,17 @@ def test_every_key_has_a_description_and_is_proposed_in_one_spelling() -> None:
             assert about.get("doNotSuggest", False) == (name != name.lower())
 
 
+def test_own_tools_are_proposed_and_those_of_servers_fit() -> None:
+    schema = definition_schema(tools=("look", "edits"))
+    step = {"id": "a", "task": "x", "tools": ["look", "team/*"]}
+    assert schema["$defs"]["WorkflowStep"]["properties"]["tools"]["items"]["anyOf"][0] == {
+        "enum": ["look", "edits"]
+    }
+    assert Draft202012Validator(schema).is_valid({"steps": [step]})
+    del step["task"]
+    assert not Draft202012Validator(schema).is_valid({"steps": [step]})
+
+
 def test_no_key_of_the_models_is_left_out() -> None:
     schema = definition_schema()
     assert set(WorkflowDefinition.model_fields) - set(schema["properties"]) == {"title"}

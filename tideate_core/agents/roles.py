@@ -44,7 +44,7 @@ class Role:
     adapter: str | None = None
     """None: the run's."""
     tools: tuple[str, ...] = ()
-    """Of MCP servers: `SERVER/TOOL`, or `SERVER` for all of one."""
+    """Names of tideate's own tools and groups, and of MCP servers: `SERVER/TOOL`, or `SERVER` for all."""
     agents: tuple[str, ...] = ()
     """Other agents that it may give a task to."""
     tokens: int | None = None

@@ -9,9 +9,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
-from tideate_core.agents.loop import WorkLoop
 from tideate_core.agents.rules import project_rules
-from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.step_tools import StepTools
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows import shown_path, working_time
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import ModelTurn, OfferedTool, Prompt, Reply
     from tideate_core.agents.loop import LoopResult, Submission
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.agents.writer import Bounds, WrittenWork
     from tideate_core.workflows import StepContext
 
@@ -51,6 +51,7 @@ class Stage:
     :param around: of the agent that asked for this one; its tokens are used, too.
     :param looks: its model looks at the project where it can call tools.
     :param rules: of the project, ready for a prompt.
+    :param tools: names of more tools than the role's.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Stage:
         rules: str = "",
         *,
         looks: bool = True,
+        tools: Sequence[str] = (),
     ) -> None:
         self.step = step
         self._around = around
@@ -71,6 +73,8 @@ class Stage:
         self.rules = rules
         self._spent = 0
         self._model: LookingModel | None = None
+        names = tuple(dict.fromkeys((*role.tools, *tools)))
+        self.tools: StepTools = StepTools(step, names, role.adapter, around=around.tools if around else None)
 
     def render(self, name: str, **values: Any) -> Prompt:
         """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
@@ -100,29 +104,24 @@ class Stage:
         """
         if self.may_look:
             return await (await self._looking()).ask(prompt, schema=schema, quiet=quiet)
-        if self.role.tools:
-            await self.step.find_tools(self.role.tools, self.role.adapter)  # says why it cannot be
+        self.tools.check()
         reply = await self.step.ask(prompt, schema=schema, quiet=quiet, adapter=self.role.adapter)
         self._count(reply)
         return reply
 
     async def _looking(self) -> LookingModel:
         if self._model is None:
-            staged = StagedFiles()
+            staged = self.tools.staged
             self._model = LookingModel(
                 self.step,
                 self.role.name,
-                [*look_tools(self.step, staged), *await self.server_tools()],
+                [*look_tools(self.step, staged), *await self.tools.offer(looking=True)],
                 staged=staged,
                 adapter=self.role.adapter,
                 on_turn=self._count,
                 words=self.step.render("look").system,
             )
         return self._model
-
-    async def server_tools(self) -> list[OfferedTool]:
-        """Return the tools of MCP servers that the role's file names."""
-        return await self.step.find_tools(self.role.tools, self.role.adapter) if self.role.tools else []
 
     async def write(self, prompt: Prompt, staged: StagedFiles, bounds: Bounds) -> WrittenWork:
         """Have the role's model make edits with tools; they are staged. See `write_with_tools`.
@@ -137,7 +136,7 @@ class Stage:
             prompt,
             staged,
             bounds,
-            more_tools=await self.server_tools(),
+            more_tools=await self.tools.of_servers(),
             adapter=self.role.adapter,
             on_turn=self._count,
         )
@@ -151,21 +150,14 @@ class Stage:
         submission: Submission[T] | None = None,
         quiet: bool = False,
     ) -> LoopResult[T]:
-        """Have the role's model work with tools, beside those that its file names.
+        """Have the role's model work with tools, beside those that files name.
 
         :param key: what tells this work from others of the step.
         :raises StepFailed: it took more tokens than its role may use.
         """
-        loop = WorkLoop(
-            self.step,
-            key,
-            [*tools, *await self.server_tools()],
-            submission=submission,
-            adapter=self.role.adapter,
-            quiet=quiet,
-            on_turn=self._count,
+        return await self.tools.work(
+            key, prompt, tools, submission=submission, quiet=quiet, on_turn=self._count
         )
-        return await loop.run(prompt)
 
     def _count(self, answer: Reply | ModelTurn) -> None:
         self._spend(answer.usage.input_tokens + answer.usage.output_tokens)
@@ -211,6 +203,7 @@ async def open_stage(
     around: Stage | None = None,
     looks: bool = True,
     paths: Iterable[str] = (),
+    tools: Sequence[str] = (),
 ) -> AsyncIterator[Stage]:
     """Open a stage, which ends in time; notices of its role are passed on.
 
@@ -219,6 +212,7 @@ async def open_stage(
     :param around: the stage of the agent that asked for this one.
     :param looks: its model looks at the project where it can call tools.
     :param paths: files that the stage works on; the project's rules for them are sent.
+    :param tools: names of more tools than the role's.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
@@ -227,7 +221,7 @@ async def open_stage(
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Stage(step, role, brief, around, rules, looks=looks)
+            yield Stage(step, role, brief, around, rules, looks=looks, tools=tools)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tideate_core.app.roles import (
         agent_names as agent_names,
         eject_role as eject_role,
+        own_tool_names as own_tool_names,
         role_json as role_json,
         role_names as role_names,
         role_origin as role_origin,
@@ -140,7 +141,7 @@ else:
                 "ProjectView forget_project list_projects move_project moved_from moved_words project_named"
             ),
             "retention": "prune_runs retention_of",
-            "roles": "agent_names eject_role role_json role_names role_origin",
+            "roles": "agent_names eject_role own_tool_names role_json role_names role_origin",
             "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "

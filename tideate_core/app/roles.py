@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tideate_core.agents import Role
 
-__all__ = ["agent_names", "eject_role", "role_json", "role_names", "role_origin"]
+__all__ = ["agent_names", "eject_role", "own_tool_names", "role_json", "role_names", "role_origin"]
 
 IN_ORDER = ("assistant", "planner", "auditor", "executor", "documenter", "corrector")
 """The agent of a step, then the roles of a task as it asks them."""
@@ -33,6 +33,13 @@ def agent_names(root: Path | None) -> frozenset[str]:
     from tideate_core.agents import Roles
 
     return Roles(root).names()
+
+
+def own_tool_names() -> tuple[str, ...]:
+    """Return the names of tideate's own tools, and of groups of them, that a step or an agent may use."""
+    from tideate_core.agents import own_tool_names as names
+
+    return names()
 
 
 def role_origin(role: Role, root: Path | None) -> list[str]:

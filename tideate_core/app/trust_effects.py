@@ -136,6 +136,15 @@ def _of_workflows(workflows: dict[str, Any]) -> Iterator[str]:
             yield f"send code to the model adapter {adapter!r} in the workflow {name!r}"
         if isinstance(section, dict) and section.get("require_confirmation") is False:
             yield f"skip the confirmations of the workflow {name!r}"
+        yield from _of_states(name, section if isinstance(section, dict) else {})
+
+
+def _of_states(name: str, section: dict[str, Any]) -> Iterator[str]:
+    if tools := section.get("tools"):
+        yield f"let models use the tools {_listed(tools)} in the states of the workflow {name!r}"
+    for state, own in _section(section, "states").items():
+        if isinstance(own, dict) and own.get("tools"):
+            yield f"let models use the tools {_listed(own['tools'])} in the state {state!r} of {name!r}"
 
 
 def _key(section: Any, key: str) -> str:
@@ -196,6 +205,8 @@ def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
 def _deed(step: WorkflowStep) -> str:
     if step.tool is not None:
         return f"call the tool {step.tool.name!r} of the MCP server {step.tool.server!r}"
+    if step.tools:
+        return f"let its model use the tools {', '.join(step.tools)}"
     if step.kind == "handler":
         return f"run the code of the handler {step.handler_name!r}"
     if step.workflow is not None:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.app.roles import agent_names
+from tideate_core.app.roles import agent_names, own_tool_names
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot
 from tideate_core.project import config_dir, find_root, project_state, real_path, state_dir
 
@@ -84,13 +84,14 @@ def build_catalog(root: Path | None) -> Catalog:
 
 
 def make_catalog(registry: WorkflowRegistry, root: Path | None, *, cwd: Path | None = None) -> Catalog:
-    """Return the workflows of a registry and of files, whose steps may name the project's agents.
+    """Return the workflows of a registry and of files, whose steps may name agents and tools.
 
     :param cwd: where relative paths begin, by default where the process is.
     """
     from tideate_core.workflows import Catalog
 
-    return Catalog(registry, root, cwd=cwd, agents=partial(agent_names, root))
+    names = partial(agent_names, root)
+    return Catalog(registry, root, cwd=cwd, agents=names, tools=own_tool_names)
 
 
 def open_project(root: str | None) -> Project:

@@ -153,7 +153,7 @@ def _insertion(step: StepContext, subject: Subject | None) -> tuple[int, int]:
 
 
 async def _place(step: StepContext, subject: Subject, start: int, end: int, new: list[str]) -> dict[str, Any]:
-    from tideate_core.builtin.review import review_and_apply
+    from tideate_core.engine import review_and_apply
     from tideate_core.workspace import FileChange
 
     buffer = subject.buffer

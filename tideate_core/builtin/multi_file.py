@@ -27,9 +27,8 @@ from tideate_core.agents import (
     write_text,
     write_with_tools,
 )
-from tideate_core.builtin.review import review_and_apply
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, with_material
+from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_paths, language_of

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         McpServerConfig as McpServerConfig,
         SnapshotsConfig as SnapshotsConfig,
         VerifyConfig as VerifyConfig,
+        WorkflowConfig as WorkflowConfig,
     )
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -30,7 +31,7 @@ else:
             "loading": "GUARDED_KEYS LoadedConfig load_config",
             "schema": (
                 "AdapterConfig Config HistoryConfig LimitsConfig McpConfig McpServerConfig OWN_SERVERS "
-                "SnapshotsConfig VerifyConfig"
+                "SnapshotsConfig VerifyConfig WorkflowConfig"
             ),
         },
     )

@@ -156,9 +156,9 @@ def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tupl
         left_out.append("rules")
     workflows: dict[str, dict[str, Any]] = {}
     for name, section in values.get("workflows", {}).items():
-        guarded = (
-            {"adapter"} if section.get("require_confirmation", True) else {"adapter", "require_confirmation"}
-        )
+        guarded = {"adapter", "tools", "states"}
+        if not section.get("require_confirmation", True):
+            guarded.add("require_confirmation")
         workflows[name] = {key: value for key, value in section.items() if key not in guarded}
         if "confirm" in section:  # may be added to, not be taken away
             kept_ones = below.get("workflows", {}).get(name, {}).get("confirm", [])
@@ -183,8 +183,8 @@ def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
         return []
     keys = ", ".join(left_out)
     return [
-        f"{path}: left out {keys}: it could send code elsewhere, run a program, skip a question or spend "
-        "more, and this file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
+        f"{path}: left out {keys}: it could send code elsewhere, run a program, use tools, skip a question "
+        "or spend more, and this file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
     ]
 
 

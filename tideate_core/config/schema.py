@@ -17,6 +17,7 @@ __all__ = [
     "McpConfig",
     "McpServerConfig",
     "SnapshotsConfig",
+    "StateToolsConfig",
     "StateConfig",
     "UiConfig",
     "VerifyConfig",
@@ -25,6 +26,7 @@ __all__ = [
 
 
 HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+ToolName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 
 
 class _Section(BaseModel):
@@ -100,6 +102,13 @@ class AdapterConfig(_Section):
         return base_url
 
 
+class StateToolsConfig(_Section):
+    """`[workflows.NAME.states.STATE]`."""
+
+    tools: list[ToolName] | None = Field(default=None, max_length=100)
+    """In place of those of the whole machine; an empty list: none."""
+
+
 class WorkflowConfig(_Section):
     """`[workflows.NAME]`."""
 
@@ -107,6 +116,10 @@ class WorkflowConfig(_Section):
     require_confirmation: bool | None = None
     confirm: list[str] | None = None
     """Of a machine: states that are entered only after a question, beside those it names itself."""
+    tools: list[ToolName] | None = Field(default=None, max_length=100)
+    """Of a machine: tools that its model may call in every state."""
+    states: dict[str, StateToolsConfig] = Field(default_factory=dict)
+    """Of a machine: what holds for one state."""
 
 
 class UiConfig(_Section):

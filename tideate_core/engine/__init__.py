@@ -53,6 +53,11 @@ if TYPE_CHECKING:
         roll_back_abandoned_run as roll_back_abandoned_run,
     )
     from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
+    from tideate_core.engine.review import (
+        ask_for_review as ask_for_review,
+        review_and_apply as review_and_apply,
+        write_changes as write_changes,
+    )
     from tideate_core.engine.rollback import (
         RollbackOutcome as RollbackOutcome,
         RunRollback as RunRollback,
@@ -98,6 +103,7 @@ else:
             "preparation": "record_refused_run",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
+            "review": "ask_for_review review_and_apply write_changes",
             "rollback": (
                 "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
                 "run_families runs_with_changes"

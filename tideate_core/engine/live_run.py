@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
-    from tideate_core.engine.step_context import OfferTools
+    from tideate_core.engine.step_model import OfferTools
     from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
     from tideate_core.workflows import MachineWorkflow, PromptLibrary

@@ -26,7 +26,7 @@ from tideate_core.engine.run_store import LazyStore, release_lease
 from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.tools.calls import offering
+from tideate_core.engine.tools.calls import Offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 from tideate_core.util.uncancelled import wait_uncancelled
 
@@ -383,7 +383,7 @@ class WorkflowRunner:
             recorder,
             gated=services.gated,
             hooks=driver_hooks(definition.name, registration.kind, registration.source),
-            offer=offering(services),
+            offer=Offering(services),
             recorded=recorded,
             parent=parent,
         )

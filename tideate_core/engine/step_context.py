@@ -15,7 +15,7 @@ from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
@@ -33,17 +33,14 @@ if TYPE_CHECKING:
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
+    from tideate_core.engine.step_model import OfferTools
     from tideate_core.workflows import (
         CallReport,
         DecisionKind,
         PromptLibrary,
-        StepContext,
         WorkflowStep,
     )
     from tideate_core.workspace import ExecutableFile, Workspace
-
-    OfferTools = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
-    """Finds the tools that a step wants to offer to an adapter's model."""
 
 __all__ = ["ItemRun", "StepEnvironment", "StepRun"]
 
@@ -237,6 +234,10 @@ class StepRun:
         adapter: str | None = None,
     ) -> Reply:
         return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter)
+
+    @property
+    def tool_servers(self) -> Collection[str]:
+        return self.run.offer.servers
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return self.model.can_use_tools(adapter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tideate_core.adapters import ModelTurn, Reply, TurnAdapter, Usage
 from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
@@ -13,7 +13,7 @@ from tideate_core.engine.run import usage_json
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
+    from tideate_core.workflows import StepContext
 
     FindTools = Callable[[Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model, by their names."""
 
-__all__ = ["StepModel", "SurrogateJoiner", "mended", "no_tools", "unknown_adapter"]
+__all__ = ["OfferTools", "StepModel", "SurrogateJoiner", "mended", "no_tools", "unknown_adapter"]
 
 
 def unknown_adapter(name: str) -> Adapter:
@@ -34,9 +35,29 @@ def unknown_adapter(name: str) -> Adapter:
     raise UnknownAdapter(f"there is no adapter {name!r} here, only the run's own")
 
 
-async def no_tools(_step: Any, _adapter: Adapter, tools: Sequence[str]) -> list[OfferedTool]:
-    """Know no MCP servers."""
-    raise ConfigError(f"the tools {', '.join(tools)} are wanted, and there are no MCP servers here")
+class OfferTools(Protocol):
+    """Finds the tools of MCP servers that a step wants to offer to an adapter's model."""
+
+    @property
+    def servers(self) -> Collection[str]:
+        """Names of the servers."""
+        ...
+
+    async def __call__(
+        self, step: StepContext, adapter: Adapter, names: Sequence[str]
+    ) -> list[OfferedTool]: ...
+
+
+class _NoTools:
+    """Knows no MCP servers."""
+
+    servers = ()
+
+    async def __call__(self, step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
+        raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
+
+
+no_tools: Final[OfferTools] = _NoTools()
 
 
 class StepModel:

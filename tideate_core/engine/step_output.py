@@ -16,13 +16,34 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import WorkflowStep
 
-__all__ = ["check_json", "check_output", "check_value", "is_error"]
+__all__ = [
+    "CheckedList",
+    "CheckedMapping",
+    "check_json",
+    "check_output",
+    "check_value",
+    "is_checked",
+    "is_error",
+]
 
 
 MOST_LISTED: Final = 5
 """Mistakes that one error names."""
 LONGEST_REASON: Final = 300
 """Characters of one mistake: a value may be of any length, and jsonschema repeats it."""
+
+
+class CheckedMapping(dict[str, Any]):
+    """A result whose part that the step's schema is of was held against it where it was made."""
+
+
+class CheckedList(list[Any]):
+    """The same of the items of a loop."""
+
+
+def is_checked(value: Any) -> bool:
+    """Tell whether a result was held against its schema already."""
+    return isinstance(value, CheckedMapping | CheckedList)
 
 
 def check_json(name: str, value: Any) -> str:
@@ -64,7 +85,7 @@ def check_value(step: WorkflowStep, value: Any, *, at: str = "$") -> None:
     :raises OutputMismatch: it does not fit.
     :raises InvalidDefinition: the schema is none.
     """
-    if step.output_schema is None:
+    if step.output_schema is None or is_checked(value):
         return
     found = _mistakes(step, value, MOST_LISTED + 1)
     if not found:

@@ -15,7 +15,7 @@ from tideate_core.engine.driver import Settled
 from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.recovery import leftover_notice
 from tideate_core.engine.step_context import StepRun
-from tideate_core.engine.step_output import check_json, check_output
+from tideate_core.engine.step_output import check_json, check_output, is_checked
 from tideate_core.errors import (
     AuthenticationFailed,
     ConfigError,
@@ -193,12 +193,11 @@ def check_result(work: Work, value: Any) -> Any:
     :raises OutputMismatch: it does not fit the step's schema.
     """
     text = check_json(work.step, value)
-    if isinstance(value, dict | list | tuple):
-        value = json.loads(text)
+    plain = json.loads(text) if isinstance(value, dict | list | tuple) else value
     step = work.step_definition
-    if step is not None and step.output_schema is not None:
-        check_output(step, value)
-    return value
+    if step is not None and step.output_schema is not None and not is_checked(value):
+        check_output(step, plain)
+    return plain
 
 
 def _accept(accepted: bool, reason: str) -> None:

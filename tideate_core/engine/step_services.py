@@ -39,6 +39,11 @@ class ToolCaller(Protocol):
     @property
     def permissions(self) -> Permissions: ...
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the servers."""
+        ...
+
     def on_connected(self, listener: Callable[[ConnectedServer], None]) -> Callable[[], None]:
         """Have a function called when a server was reached; returns what ends that."""
         ...

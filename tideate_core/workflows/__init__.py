@@ -76,6 +76,12 @@ if TYPE_CHECKING:
     from tideate_core.workflows.schema import definition_schema as definition_schema
     from tideate_core.workflows.shape import check_output_schema as check_output_schema
     from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
+    from tideate_core.workflows.tool_names import (
+        LOOK as LOOK,
+        OWN as OWN,
+        NamedTool as NamedTool,
+        read_tool_name as read_tool_name,
+    )
     from tideate_core.workflows.workflow_files import (
         BOM as BOM,
         is_definition_name as is_definition_name,
@@ -119,6 +125,7 @@ else:
             "schema": "definition_schema",
             "shape": "check_output_schema",
             "time_limits": "persons_time working_time",
+            "tool_names": "LOOK NamedTool OWN read_tool_name",
             "workflow_files": (
                 "BOM is_definition_name is_definition_path is_machine_name is_machine_path "
                 "is_workflow_path load_machine read_machine_stream read_machine_text shown_path"

@@ -21,7 +21,7 @@ from tideate_core.workflows.workflow_files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.loading import TextFormat
@@ -51,6 +51,7 @@ class Catalog:
     :param root: the project; None outside of any.
     :param cwd: where relative paths begin, by default where the process is.
     :param agents: gives the names of the agents that steps may name, by default only the assistant.
+    :param tools: gives those of tideate's own tools; None: they are not checked.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Catalog:
         *,
         cwd: Path | None = None,
         agents: Callable[[], frozenset[str]] = lambda: KNOWN_AGENTS,
+        tools: Callable[[], Collection[str]] | None = None,
     ) -> None:
         self._registry = registry
         self._root = root
         self._cwd = cwd
         self._agents = agents
+        self._tools = tools
         self._cache = FileCache()
 
     @property
@@ -175,7 +178,7 @@ class Catalog:
         machines = {name: known.kind == "machine" for name, known in self._registered().items()}
         machines |= {name: not file.is_definition for name, file in files.used.items()}
         of_machines = frozenset(filter(machines.get, machines))
-        return KnownNames(handlers, frozenset(machines), of_machines, self._agents())
+        return KnownNames(handlers, frozenset(machines), of_machines, self._agents(), tools=self._tools)
 
     def _registration(self, file: WorkflowFile, content: Content) -> Registration:
         return registration_of(content, file, self._registry.handlers_of)

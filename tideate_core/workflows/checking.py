@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from tideate_core.config import OWN_SERVERS
+from tideate_core.errors import ConfigError
 from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.graph import cycles, format_cycle
 from tideate_core.workflows.limits import LIMITS
@@ -18,10 +20,11 @@ from tideate_core.workflows.mistakes import Finding, Nearest, canonical
 from tideate_core.workflows.parts import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
 from tideate_core.workflows.shape import schema_findings
 from tideate_core.workflows.template_checks import StepTemplates, TemplateChecks
+from tideate_core.workflows.tool_names import read_tool_name
 from tideate_core.workflows.workflow_files import is_definition_path, is_workflow_path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from tideate_core.workflows.mistakes import Loc, Severity
 
@@ -41,6 +44,8 @@ class KnownNames:
     agents: Collection[str] | None = KNOWN_AGENTS
     servers: Collection[str] | None = None
     """MCP servers: of the person, too, so that one that is missing here is only warned of."""
+    tools: Callable[[], Collection[str]] | None = None
+    """Gives the tools and groups of them that come with tideate; called where a step names any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +186,7 @@ class _Checks:
     def kinds(self) -> Iterator[Finding]:
         for step in self._steps:
             given = {key for key in (*STEP_KINDS, "task") if step.values.get(key) is not None}
+            given |= {"tools"} if step.values.get("tools") else set()
             for problem in kind_problems(given):
                 yield Finding(step.at(problem.key), problem.message, problem.hint, on_key=True)
             yield from self._names(step, given)
@@ -197,6 +203,7 @@ class _Checks:
         elif isinstance(workflow, str) and workflow and not is_workflow_path(workflow):
             yield from self._unknown("workflow", workflow, self._known.workflows, at)
         yield from self._machine(step)
+        yield from self._tools(step)
         tool = step.values.get("tool")
         server = tool.get("server") if isinstance(tool, Mapping) else None
         if isinstance(server, str) and server:
@@ -219,6 +226,25 @@ class _Checks:
             yield Finding(at, message, "name it in `workflow` instead of `machine`", on_key=True)
         elif not is_workflow_path(name):
             yield from self._unknown("machine", name, self._known.machines, at)
+
+    def _tools(self, step: _Step) -> Iterator[Finding]:
+        """Check the names of tools that a step's model may call."""
+        named = step.values.get("tools")
+        if not isinstance(named, list) or not named or self._known.tools is None:
+            return
+        known, servers = self._known.tools(), self._known.servers
+        for place, name in enumerate(named):
+            at = step.at("tools", place)
+            if not isinstance(name, str) or not name:
+                continue
+            try:
+                tool = read_tool_name(name, known, OWN_SERVERS if servers is None else servers)
+            except ConfigError as error:
+                message, _, hint = str(error).partition("; ")
+                yield Finding(at, message, hint)
+                continue
+            if tool.server:
+                yield from self._unknown("MCP server", tool.server, servers, at, "warning")
 
     def _no_handler(self, name: str) -> bool:
         return self._known.handlers is not None and name not in self._known.handlers

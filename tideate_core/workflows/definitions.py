@@ -24,6 +24,7 @@ from tideate_core.workflows.parts import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tideate_core.machines.language import MachineDefinition, Obfuscator
@@ -133,6 +134,8 @@ class MachineWorkflow:
     :param path: the file it was read from.
     :param confirm: states before which the person is asked.
     :param takes: the inputs that a run of it knows.
+    :param tools: names of tools by state that its model is given where it can call tools; those of `""` are
+        of all states that are not named.
     :param obfuscator: given where `machine` has tokens in place of names.
     :raises InvalidDefinition: the name may not be taken, or `confirm` has what is no state.
     """
@@ -146,6 +149,7 @@ class MachineWorkflow:
     needs: tuple[Needs, ...] = ()
     obfuscator: Obfuscator | None = field(default=None, repr=False)
     takes: tuple[str, ...] = ("confirm",)
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -185,6 +189,7 @@ class MachineWorkflow:
             description=obfuscator.hide(self.description),
             confirm=frozenset(obfuscator.token(name) for name in self.confirm),
             obfuscator=obfuscator,
+            tools={},  # what tools show has the names that are to be hidden
         )
 
 

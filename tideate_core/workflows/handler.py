@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
@@ -172,6 +172,11 @@ class ModelAccess(Protocol):
     limits: LimitsConfig
     """Of turns, tool calls and tokens."""
 
+    @property
+    def tool_servers(self) -> Collection[str]:
+        """Names of the MCP servers whose tools may be named."""
+        ...
+
     async def ask(
         self,
         prompt: Prompt,
@@ -218,7 +223,7 @@ class ModelAccess(Protocol):
         ...
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        """Return tools of MCP servers for a model: `SERVER/TOOL`, or `SERVER` for all of one.
+        """Return tools of MCP servers for a model: `SERVER/TOOL`, or `SERVER` or `SERVER/*` for all of one.
 
         :raises ConfigError: the adapter cannot use tools.
         :raises ToolError: one cannot be found.

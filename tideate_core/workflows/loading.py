@@ -38,6 +38,12 @@ __all__ = [
 BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
 """States of built-in machines, and of files that take their place, before which the person is asked."""
 BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
+LOOKING: Final = ("look",)
+BUILTIN_TOOLS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "PLANNER": {"": LOOKING, "execution": (*LOOKING, "edits")}
+}
+"""By machine and state: tools that a model gets which can call tools. A project's file of the name gets
+none: it may come from anybody."""
 SETTLED: Final = 1_000_000_000
 """Nanoseconds within which a file may change twice and keep its times."""
 
@@ -150,7 +156,8 @@ def parse_text(
 def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:
     # whatever file has a built-in name: to copy it must not take the person's say away
     confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
-    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()))
+    tools = BUILTIN_TOOLS.get(machine.name, {}) if source in ("builtin", "user") else {}
+    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()), tools=tools)
     return Registration(machine, {}, source, machine.path)
 
 

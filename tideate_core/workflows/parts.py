@@ -60,6 +60,7 @@ STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
+ToolName = Annotated[str, Field(min_length=1, max_length=300)]
 Milliseconds = Annotated[int, Field(strict=True, gt=0, le=LONGEST_WAIT)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -139,6 +140,10 @@ def kind_problems(given: Collection[str]) -> list[KindProblem]:
         found.append(
             KindProblem("agent", "the step has an agent and no task", "say in `task` what it should do")
         )
+    if "tools" in given and "task" not in given:
+        found.append(
+            KindProblem("tools", "tools are for the model of a task, and this step has none", "add a `task`")
+        )
     if kinds and "agent" not in kinds and "task" in given:
         found.append(
             KindProblem(
@@ -170,6 +175,13 @@ class WorkflowStep(Part):
         default=None,
         description="What the agent should do: a template with `inputs`, `context`, `prompt` and"
         " `steps.ID.result` of the steps before.",
+    )
+    tools: tuple[ToolName, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Tools that the agent's model may call, beside those of the agent's file: tideate's own"
+        " and groups of them (`look`, `files`, `edits`, …), `SERVER/TOOL`, `SERVER/*`. With tools that edit"
+        " files, the result is a mapping of `response` and `files`.",
     )
     handler: Name | None = Field(default=None, description="Name of a registered function.")
     tool: ToolCall | None = Field(default=None, description="A tool of an MCP server.")
@@ -227,6 +239,7 @@ class WorkflowStep(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         given = {key for key in (*STEP_KINDS, "task") if getattr(self, key) is not None}
+        given |= {"tools"} if self.tools else set()
         for problem in kind_problems(given):
             raise PydanticCustomError("step_kind", "{words}", {"words": f"{problem.message}; {problem.hint}"})
         return self

@@ -150,6 +150,8 @@ def _does_more(known: Registration, find: Callable[[str], Registration], seen: _
 def _more_than_a_prompt(step: WorkflowStep, find: Callable[[str], Registration], seen: _Seen) -> str:
     if step.tool is not None:
         return f"calls the tool {step.tool.name!r} of the MCP server {step.tool.server!r}"
+    if step.tools:
+        return f"lets a model use the tools {', '.join(step.tools)}"
     if step.kind == "handler":
         return f"runs the code of the handler {step.handler_name!r}"
     if step.workflow is None:

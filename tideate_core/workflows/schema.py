@@ -29,17 +29,21 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 PARTS: Final[tuple[type[Part], ...]] = (ForEach, InputDefinition, NestedWorkflow, ToolCall, WorkflowStep)
 
 
-def definition_schema(agents: Collection[str] = KNOWN_AGENTS) -> dict[str, Any]:
+def definition_schema(agents: Collection[str] = KNOWN_AGENTS, tools: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of a definition file, of draft 2020-12.
 
     Keys are proposed in snake_case; their camelCase spellings fit, too.
 
     :param agents: names that a step's agent may have.
+    :param tools: names of tideate's own tools, to propose; others fit, too: servers have names of their own.
     """
     definitions = {part.__name__: _part(part) for part in PARTS}
     # it depends on the input's own default
     del definitions["InputDefinition"]["properties"]["required"]["default"]
     _short_forms(definitions["WorkflowStep"]["properties"], agents)
+    if tools:
+        items = definitions["WorkflowStep"]["properties"]["tools"]["items"]
+        definitions["WorkflowStep"]["properties"]["tools"]["items"] = {"anyOf": [{"enum": [*tools]}, items]}
     definitions["WorkflowStep"] |= _one_kind()
     root = _part(WorkflowDefinition)
     root["properties"]["name"] = {
@@ -92,7 +96,7 @@ def _one_kind() -> dict[str, Any]:
     """Return the rule that a step does one thing, and that an agent has a task."""
     others = [kind for kind in STEP_KINDS if kind != "agent"]
     return {
-        "dependentRequired": {"agent": ["task"], "agentId": ["task"]},
+        "dependentRequired": {"agent": ["task"], "agentId": ["task"], "tools": ["task"]},
         "dependentSchemas": {
             kind: {
                 "properties": dict.fromkeys(

@@ -62,7 +62,7 @@ class Conversation:
         """Have a text said in a state; returns what was asked."""
         self.step.text = text
         moves = [{"to": f"s{n}"} for n in range(path)]
-        said = await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)
+        said = (await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)).text
         self.talk.heard(state, said)
         return self.step.prompts[-1].user
 

@@ -51,6 +51,10 @@ class Tools:
     hangs: bool = False
 
     @property
+    def names(self) -> list[str]:
+        return ["files", "git"]
+
+    @property
     def permissions(self) -> Tools:
         return self
 

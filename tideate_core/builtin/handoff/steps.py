@@ -15,7 +15,7 @@ from tideate_core.builtin.handoff.files import FILES, LARGEST, read, write_file,
 from tideate_core.builtin.handoff.models import PlanFile, TestManifest
 from tideate_core.builtin.handoff.progress import artifacts_of, now, progress_in, state_of
 from tideate_core.builtin.handoff.work import PlanWork
-from tideate_core.builtin.review import review_and_apply
+from tideate_core.engine import review_and_apply
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFailed
 from tideate_core.project import Documents, name_in_project, read_document
 from tideate_core.workflows import Confirm, shown_path

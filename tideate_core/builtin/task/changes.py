@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.builtin.review import ask_for_review, write_changes
+from tideate_core.engine import ask_for_review, write_changes
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest
 

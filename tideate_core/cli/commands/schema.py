@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tideate_core.app import agent_names, locate_project
+from tideate_core.app import agent_names, locate_project, own_tool_names
 from tideate_core.cli.arguments import Out, SchemaName
 from tideate_core.cli.files import write_output
 from tideate_core.cli.process import DONE
@@ -27,7 +27,7 @@ def schema(
     if name == "workflow":
         from tideate_core.workflows import definition_schema
 
-        found = definition_schema(agent_names(locate_project(None)))
+        found = definition_schema(agent_names(locate_project(None)), own_tool_names())
     else:
         from tideate_core.builtin import FILES
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.drivers.machine_prompts import MachineConversation
+from tideate_core.engine.drivers.machine_tools import MachineTools
 from tideate_core.engine.events import EventName
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidTransition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, Workflow
@@ -43,6 +44,7 @@ class MachineDriver:
 
     :param confirm: states that are entered only after a question.
     :param prompt: the person's task.
+    :param tools: of its states.
     :raises InvalidDefinition: no transition leads into a state.
     """
 
@@ -56,6 +58,7 @@ class MachineDriver:
         limits: LimitsConfig,
         prompt: str,
         emit: Emit,
+        tools: MachineTools | None = None,
     ) -> None:
         self._name = definition.name
         self._states = definition.machine.states
@@ -67,6 +70,7 @@ class MachineDriver:
         hide = definition.obfuscator.hide if definition.obfuscator else str
         self._prompt = hide(prompt)
         self._talk = MachineConversation(self._name, self._prompt, states=self._states, hide=hide)
+        self._tools = tools or MachineTools()
         self._machine = Workflow(definition.machine).machine()
         self._path: list[dict[str, str]] = []
         self._visits: Counter[str] = Counter()
@@ -170,9 +174,12 @@ class MachineDriver:
     async def _enter(self, step: StepContext) -> None:
         self._chosen = await self._choose(step, BOUNDARY)
 
-    async def _visit(self, way: Transition, step: StepContext) -> str | None:
+    async def _visit(self, way: Transition, step: StepContext) -> Any:
         guidance = self._guidance(way)
-        return await self._talk.follow(step, way.target, guidance, self._path) if guidance else None
+        if not guidance:
+            return None
+        tools = self._tools.of_state(step, way.target)
+        return (await self._talk.follow(step, way.target, guidance, self._path, tools)).as_json()
 
     async def _find_way(self, step: StepContext, state: str) -> None:
         """Choose the way out of a state whose result is safe: the choice may fail or be cancelled."""

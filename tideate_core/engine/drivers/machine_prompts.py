@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from tideate_core.agents import CHARACTERS_PER_TOKEN, clip
 from tideate_core.edits import fence_for
+from tideate_core.engine.drivers.machine_tools import StateResult, work_in_state
 from tideate_core.engine.mentions import before, rules_and_material
 from tideate_core.engine.selected_text import NO_TEXT, Subject, brief
 from tideate_core.machines.language import BOUNDARY
@@ -17,6 +18,7 @@ from tideate_core.machines.language import BOUNDARY
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from tideate_core.agents import StepTools
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import ModelAccess, PersonAccess, StepContext
 
@@ -73,18 +75,27 @@ class MachineConversation:
         self._end = exit_word(states)
         self._hide = hide
         self._said: list[_Said] = []
+        self._last = ""
         self._subject: Mapping[str, Any] | None = None
         self._warned: set[str] = set()
 
     @property
     def last(self) -> str:
         """The last text a model gave, empty without any."""
-        return self._said[-1].text if self._said else ""
+        return self._last
 
     async def follow(
-        self, step: StepContext, state: str, guidance: str, path: Sequence[Mapping[str, str]]
-    ) -> str:
-        """Ask the model to do what a state's guidance says."""
+        self,
+        step: StepContext,
+        state: str,
+        guidance: str,
+        path: Sequence[Mapping[str, str]],
+        tools: StepTools | None = None,
+    ) -> StateResult:
+        """Have the model do what a state's guidance says.
+
+        :param tools: those that it may work with.
+        """
         subject = self._text(step)
         found = self._hide(await rules_and_material(step, self._prompt))
         taken = len(guidance) + len(self._prompt) + len(subject["text"]) + len(found)
@@ -99,15 +110,23 @@ class MachineConversation:
             "way": [move["to"] for move in path[-LAST_STATES:]],
             "fence": fence_for(subject["text"], *(said.text for said in past)),
         }
-        reply = await step.ask(brief(step, before(step.render("machine_state", **values), found)))
+        prompt = brief(step, before(step.render("machine_state", **values), found))
+        if tools is not None:
+            return await work_in_state(step, tools, prompt)
+        reply = await step.ask(prompt)
         if reply.truncated:
             step.notice("the answer was cut off at the model's length limit", level="warn")
-        return reply.text.strip()
+        return StateResult(reply.text.strip())
 
-    def heard(self, state: str, text: str | None) -> None:
-        """Remember what was said in a state; nothing was where it has no guidance."""
-        if text is not None:
-            self._said.append(_Said(state, text))
+    def heard(self, state: str, result: Any) -> None:
+        """Remember what was said in a state; nothing was where it has no guidance.
+
+        :param result: the state's, as it is stored.
+        """
+        if result is not None:
+            said = StateResult.of_json(result)
+            self._said.append(_Said(state, said.with_files))
+            self._last = said.text
 
     async def choose(
         self, step: StepContext, state: str, ways: Sequence[tuple[Transition, str]]

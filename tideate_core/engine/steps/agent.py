@@ -12,8 +12,9 @@ from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_s
 from tideate_core.edits import fence_for, fenced_blocks
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import before, with_material
+from tideate_core.engine.review import write_staged
 from tideate_core.engine.selected_text import brief
-from tideate_core.engine.step_output import check_value
+from tideate_core.engine.step_output import CheckedMapping, check_value
 from tideate_core.errors import OutputMismatch
 from tideate_core.workflows import render_task
 
@@ -43,18 +44,25 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
     """Return what gives a step's task to an agent, and returns the answer.
 
     The model sees of the steps before what the task's template says. With an `output_schema`, the step's or
-    the agent's, the result is a value that fits it, else the answer's text.
+    the agent's, the result is a value that fits it, else the answer's text. With tools that stage edits,
+    these are reviewed and written at the end, and the result is a mapping: `response` is the value or the
+    text, `files` are those that were written.
     """
 
     async def answer(step: StepContext) -> Any:
         roles = Roles(step.workspace.root)
         role = await asyncio.to_thread(roles.get, agent)
         task = render_task(definition.task or "", step.values())
-        async with open_stage(step, role, TaskBrief(task), looks=False) as stage:
+        tools = definition.tools
+        async with open_stage(step, role, TaskBrief(task), looks=False, tools=tools) as stage:
+            stage.tools.check()
             asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
             prompt = partial(_prompt, step, role, task)
-            return await _answer(stage, _with_schema(definition, role), prompt, agents)
+            value = await _answer(stage, _with_schema(definition, role), prompt, agents)
+        if not stage.tools.stages:
+            return value
+        return CheckedMapping(response=value, files=await write_staged(step, stage.tools.staged))
 
     return answer
 
@@ -110,7 +118,7 @@ async def _answer(
     wanted = WantedOutput(definition.id, schema) if schema else None
     words, shape = (wanted.words, wanted.shape) if wanted else ("", None)
     prompt = await render(schema=words, fence=fence_for(words))
-    if agents or stage.role.tools:
+    if agents or stage.tools.are_named:
         submission = wanted.submission(definition) if wanted else None
         done = await stage.work(f"task:{key}", prompt, agents, submission=submission, quiet=quiet)
         text, parsed, truncated = done.text, done.value, done.truncated

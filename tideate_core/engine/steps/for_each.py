@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.step_context import ItemRun
-from tideate_core.engine.step_output import check_json, check_value
+from tideate_core.engine.step_output import CheckedList, check_json, check_value
 from tideate_core.engine.step_runner import FATAL
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
 from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
@@ -96,7 +96,8 @@ class _Loop:
         again = [error for error in self._failed.values() if not isinstance(error, FATAL)]
         if again and self._step.attempt <= self._definition.retries:
             raise again[0]
-        return self._results
+        # an agent's answers were held against the schema one by one
+        return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
         for index in waiting:

@@ -15,15 +15,14 @@ from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrup
 from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tideate_core.adapters import Adapter
-    from tideate_core.engine.step_context import OfferTools
     from tideate_core.engine.step_services import Services, ToolCaller
     from tideate_core.mcp.client import ConnectedServer, Tool
     from tideate_core.workflows import StepContext, StepHandler, ToolCall
 
-__all__ = ["Repetition", "ToolCalls", "call_tool", "offering"]
+__all__ = ["Offering", "Repetition", "ToolCalls", "call_tool"]
 
 
 BETWEEN: Final = 0.1
@@ -187,22 +186,29 @@ def call_tool(tool: ToolCall, services: Services) -> StepHandler:
     return call
 
 
-def offering(services: Services) -> OfferTools:
-    """Return what finds tools by their names, `SERVER/TOOL` or `SERVER`, for a step's questions."""
+class Offering:
+    """Finds tools of MCP servers for a step's model: `SERVER/TOOL`, `SERVER` or `SERVER/*`."""
 
-    async def offer(step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
-        if services.tools is None:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def servers(self) -> Collection[str]:
+        """Names of the servers."""
+        return self._services.tools.names if self._services.tools is not None else ()
+
+    async def __call__(self, step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
+        tools = self._services.tools
+        if tools is None:
             raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
-        found = [tool for name in names for tool in await _found(services.tools, name)]
-        calls = _Calls(ToolCalls(services.tools, services, step))
+        found = [tool for name in names for tool in await _found(tools, name)]
+        calls = _Calls(ToolCalls(tools, self._services, step))
         return calls.offer({(one.server, one.name): one for one in found}.values())
-
-    return offer
 
 
 async def _found(tools: ToolCaller, name: str) -> list[Tool]:
-    server, slash, tool = name.partition("/")
-    return [await tools.tool(server, tool)] if slash else await tools.tools(server)
+    server, _, tool = name.partition("/")
+    return [await tools.tool(server, tool)] if tool not in ("", "*") else await tools.tools(server)
 
 
 class _Calls:

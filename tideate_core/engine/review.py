@@ -18,10 +18,11 @@ from tideate_core.workspace import apply_hunks, executable_changes, language_of,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.agents import StagedFiles
     from tideate_core.workflows import PersonAccess, StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["ask_for_review", "review_and_apply", "write_changes"]
+__all__ = ["ask_for_review", "review_and_apply", "write_changes", "write_staged"]
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
@@ -46,6 +47,18 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
     await _override(step, problems)
     await write_changes(step, accepted)
     return accepted
+
+
+async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:
+    """Ask for a review of staged edits, write what was accepted, and return the names of these files.
+
+    :raises Declined: there are edits, and none was accepted.
+    :raises WorkspaceError: they could not be written; nothing was.
+    """
+    changes = await step.workspace.attach(staged.changes())
+    if not changes:
+        return []
+    return [change.move_to or change.path for change in await review_and_apply(step, changes)]
 
 
 async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:

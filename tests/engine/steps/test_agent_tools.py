@@ -1,0 +1,225 @@
+"""Steps whose model works with tools: own ones, those of servers, edits that are reviewed and written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.steps.test_tool import READ, Tools, use
+from tests.support.state import trust_file
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+    from tests.engine.steps.conftest import Write
+
+FIX = """
+steps:
+  - id: fix
+    task: Correct the greeting
+    tools: [look, edits]
+    retries: %d
+    retry_delay: 0
+"""
+NAMED = """
+steps:
+  - id: fix
+    task: Correct the greeting
+    tools: [read_file, edit_file]
+    output_schema:
+      type: object
+      properties: {done: {type: boolean}}
+      required: [done]
+"""
+EDIT = {"path": "a.txt", "edits": [{"search": "helo", "replace": "hello"}]}
+
+
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
+def offered(bench: Bench) -> set[str]:
+    return {tool["function"]["name"] for tool in bench.server.requests[0].get("tools", ())}
+
+
+def greet(bench: Bench) -> None:
+    bench.write("a.txt", "helo\n")
+    bench.server.calls("Correct", "read_file", {"path": "a.txt"}, times=1)
+    bench.server.calls("Correct", "edit_file", EDIT, times=1)
+
+
+async def test_a_step_reads_edits_and_its_edits_are_reviewed_before_they_are_written(
+    bench: Bench, write: Write
+) -> None:
+    write(FIX % 0)
+    greet(bench)
+    bench.server.answers("Correct", "It says hello now.")
+    seen: list[bytes] = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        seen.append(bench.fingerprint()["a.txt"])
+        return Decision(True)
+
+    bench.front.answer = answer
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert result.results["fix"] == {"response": "It says hello now.", "files": ["a.txt"]}
+    assert result.response == "It says hello now."
+    assert [request.kind for request in bench.front.requests] == ["review"]
+    assert seen == [b"helo\n"]
+    assert bench.fingerprint() == {"a.txt": b"hello\n"}
+    assert {"read_file", "search", "edit_file", "git_log"} <= offered(bench)
+    assert "nothing is written before a person has reviewed" in json.dumps(bench.server.requests[0])
+
+
+async def test_a_declined_review_writes_nothing_and_ends_the_run(bench: Bench, write: Write) -> None:
+    write(FIX % 3)
+    greet(bench)
+    bench.server.answers("Correct", "done")
+    bench.front.answer = lambda _request: Decision(False)
+    result = await bench.run("flow")
+    assert result.cancelled
+    assert bench.fingerprint() == {"a.txt": b"helo\n"}
+
+
+async def test_what_a_step_wrote_is_rolled_back_with_its_run(bench: Bench, write: Write) -> None:
+    write(FIX % 0)
+    greet(bench)
+    bench.server.answers("Correct", "done")
+    result = await bench.run("flow")
+    await bench.workspace().rollback(result.execution_id)
+    assert bench.fingerprint() == {"a.txt": b"helo\n"}
+
+
+async def test_with_a_schema_the_response_is_the_submitted_value(bench: Bench, write: Write) -> None:
+    write(NAMED)
+    greet(bench)
+    bench.server.calls("Correct", "submit", {"done": "perhaps"}, times=1)
+    bench.server.calls("Correct", "submit", {"done": True})
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert result.results["fix"] == {"response": {"done": True}, "files": ["a.txt"]}
+    assert offered(bench) == {"read_file", "edit_file", "submit"}
+
+
+async def test_each_item_of_a_loop_has_edits_and_a_schema_of_its_own(bench: Bench, write: Write) -> None:
+    loop = '    for_each: {items: \'["a.txt", "b.txt"]\', max_parallel: 1}\n'
+    write(NAMED.replace("the greeting", "the greeting of {{ item }}") + loop)
+    for name in ("a.txt", "b.txt"):
+        bench.write(name, "helo\n")
+        edit = {**EDIT, "path": name}
+        bench.server.calls(f"greeting of {name}", "read_file", {"path": name}, times=1)
+        bench.server.calls(f"greeting of {name}", "edit_file", edit, times=1)
+        bench.server.calls(f"greeting of {name}", "submit", {"done": True})
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert [one["files"] for one in result.results["fix"]] == [["a.txt"], ["b.txt"]]
+    assert set(bench.fingerprint().values()) == {b"hello\n"}
+
+
+async def test_an_attempt_that_failed_leaves_nothing_staged(bench: Bench, write: Write) -> None:
+    write(FIX % 1)
+    greet(bench)
+    bench.server.fails("Correct", 400, times=1)
+    bench.server.answers("Correct", "nothing to do")
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert bench.front.data(EventName.STEP_RETRYING)
+    assert result.results["fix"] == {"response": "nothing to do", "files": []}
+    assert bench.front.requests == []
+    assert bench.fingerprint() == {"a.txt": b"helo\n"}
+
+
+async def test_what_was_staged_until_a_limit_is_offered_all_the_same(bench: Bench, write: Write) -> None:
+    limits = bench.config.limits.model_copy(update={"turns": 2})
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    write(FIX % 0)
+    greet(bench)
+    bench.server.answers("This is your last turn", "I am not done.")
+    result = await bench.run("flow")
+    assert result.results["fix"] == {"response": "I am not done.", "files": ["a.txt"]}
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert any("limits.turns (2)" in notice for notice in notices)
+
+
+async def test_a_step_that_only_looks_has_its_text_as_result(bench: Bench, write: Write) -> None:
+    write("steps: [{id: a, task: Say what is in it, tools: ['own:git', read_file]}]")
+    bench.write("a.txt", "41\n")
+    bench.server.calls("Say what", "read_file", {"path": "a.txt"}, times=1)
+    bench.server.answers("1→41", "It is 41.")
+    result = await bench.run("flow")
+    assert result.results == {"a": "It is 41."}
+    assert offered(bench) == {"read_file", "git_status", "git_diff", "git_log", "git_show", "git_blame"}
+
+
+async def test_own_tools_and_those_of_servers_are_offered_side_by_side(bench: Bench, write: Write) -> None:
+    use(bench, Tools(READ, answers=[{"size": 41}]))
+    write("steps: [{id: a, task: Say how large, tools: [read_file, 'files/*']}]")
+    bench.server.calls("Say how", "files__read", {"path": "a.py"}, times=1)
+    bench.server.answers('{"size": 41}', "41 bytes")
+    assert (await bench.run("flow")).response == "41 bytes"
+    assert offered(bench) == {"read_file", "files__read"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("files", "write `own:files` for tideate's, or `files/*` for all of the server's"),
+        ("serch", "no tool, group of tools or MCP server is called 'serch'; did you mean 'search'?"),
+        ("own:serch", "no tool or group of tools of tideate is called 'serch'; did you mean 'search'?"),
+    ],
+)
+async def test_a_name_that_is_none_or_two_is_refused_before_anything_is_asked(
+    bench: Bench, write: Write, name: str, said: str
+) -> None:
+    use(bench, Tools(READ))
+    write(f"steps: [{{id: a, task: Look, tools: ['{name}'], retries: 3}}]")
+    result = await bench.run("flow")
+    assert result.error_code == "ConfigError"
+    assert said in str(result.error)
+    assert bench.server.requests == []
+
+
+async def test_a_model_that_cannot_call_tools_is_refused_before_anything_is_asked(
+    bench: Bench, write: Write
+) -> None:
+    small = bench.config.adapters["fake"].model_copy(update={"tools": False})
+    bench.config = bench.config.model_copy(update={"adapters": {"fake": small}})
+    await bench.limit(64_000)
+    write(FIX % 3)
+    result = await bench.run("flow")
+    assert result.error_code == "ConfigError"
+    assert "step 'fix': its model cannot use tools (look, edits are wanted)" in str(result.error)
+    assert bench.server.requests == []
+
+
+ASKER = "---\ntools: [read_file, edit_file]\nagents: [helper]\n---\nYou correct.\n"
+HELPER = "---\ndescription: Helps\ntools: [read_file, edit_file]\n---\nYou help.\n"
+
+
+async def test_an_agent_names_its_tools_and_one_that_is_asked_sees_what_is_staged(
+    bench: Bench, write: Write
+) -> None:
+    for name, text in (("asker", ASKER), ("helper", HELPER)):
+        trust_file(bench.write(f".tideate/agents/{name}.md", text))
+    write("steps: [{id: fix, agent: asker, task: Correct it}]")
+    bench.write("a.txt", "helo\n")
+    bench.server.calls("Correct it", "read_file", {"path": "a.txt"}, times=1)
+    bench.server.calls("Correct it", "edit_file", EDIT, times=1)
+    bench.server.calls("Correct it", "agent_helper", {"task": "Read it over"}, times=1)
+    bench.server.answers("Correct it", "done")
+    bench.server.calls("Read it over", "read_file", {"path": "a.txt"}, times=1)
+    bench.server.answers("1→hello", "It says hello.")
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert result.results["fix"] == {"response": "done", "files": ["a.txt"]}
+    of_helper: list[Any] = [
+        request for request in bench.server.requests if "Read it over" in str(request["messages"][1])
+    ]
+    assert {tool["function"]["name"] for tool in of_helper[0]["tools"]} == {"read_file"}
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert "fix: edit_file left out: nothing is edited here" in notices

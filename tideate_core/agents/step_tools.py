@@ -1,0 +1,147 @@
+"""Tools that files name for the model of a step: own ones, those of MCP servers, and staged edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from tideate_core.agents.loop import LoopResult, WorkLoop
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.names import NamedTools, named_tools
+from tideate_core.agents.tools.tool import ToolContext, offer_tools
+from tideate_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tideate_core.adapters import ModelTurn, OfferedTool, Prompt
+    from tideate_core.agents.loop import Submission
+    from tideate_core.workflows import StepContext
+
+__all__ = ["StepTools"]
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class StepTools:
+    """Finds a step's tools and has a model work with them.
+
+    :param names: as files write them; see `workflows.tool_names`.
+    :param adapter: another one than the run's.
+    :param around: the tools of the agent that asked the one whose these are. What that one staged is seen,
+        and nothing is staged by these: the record of its call could not bring it back.
+    """
+
+    def __init__(
+        self,
+        step: StepContext,
+        names: Sequence[str],
+        adapter: str | None = None,
+        *,
+        around: StepTools | None = None,
+    ) -> None:
+        self._step = step
+        self._names = names
+        self._adapter = adapter
+        self._is_asked = around is not None
+        self.staged: StagedFiles = around.staged if around else StagedFiles()
+        """The staged edits."""
+
+    @cached_property
+    def _named(self) -> NamedTools:
+        # most steps name none: the table is not loaded for them
+        return named_tools(self._names, self._step.tool_servers) if self._names else NamedTools()
+
+    @property
+    def are_named(self) -> bool:
+        """There are any."""
+        return bool(self._names)
+
+    @property
+    def stages(self) -> bool:
+        """One of them stages edits, whether it can be had here or not."""
+        return not self._is_asked and any(tool.effect == "stages" for tool in self._named.own)
+
+    def check(self) -> None:
+        """Check that they can be used, before anything is asked.
+
+        :raises ConfigError: a name is wrong, or the model cannot call tools.
+        """
+        if self.are_named and not self._step.can_use_tools(self._adapter):
+            raise ConfigError(
+                f"step {self._step.step!r}: its model cannot use tools ({', '.join(self._names)} are wanted)"
+                "; choose another adapter, or take `tools` out"
+            )
+        _ = self._named
+
+    async def of_servers(self) -> list[OfferedTool]:
+        """Return those of MCP servers.
+
+        :raises ConfigError: a name is wrong, or the model cannot call tools.
+        :raises ToolError: one cannot be found.
+        """
+        self.check()
+        names = self._named.of_servers
+        return await self._step.find_tools(names, self._adapter) if names else []
+
+    async def offer(self, *, looking: bool = False) -> list[OfferedTool]:
+        """Return all of them; those of the editor only where there is one.
+
+        :param looking: without those that only read, which are there already, and those that stage.
+        """
+        self.check()
+        own = [tool for tool in self._named.own if self._step.editor is not None or not tool.needs_editor]
+        if looking:
+            own = [tool for tool in own if tool.effect == "runs"]
+        elif self._is_asked:
+            own = [tool for tool in own if tool.effect != "stages"]
+        left_out = [tool.name for tool in self._named.own if tool.effect == "stages" and tool not in own]
+        if left_out and (looking or self._is_asked):
+            words = f"{', '.join(left_out)} left out: nothing is edited here"
+            self._step.notice(f"{self._step.step}: {words}", level="warn")
+        context = ToolContext(self._step, self.staged)
+        return [*offer_tools(own, context), *await self.of_servers()]
+
+    async def work(
+        self,
+        key: str,
+        prompt: Prompt,
+        more: Sequence[OfferedTool] = (),
+        *,
+        submission: Submission[T] | None = None,
+        quiet: bool = False,
+        on_turn: Callable[[ModelTurn], None] | None = None,
+    ) -> LoopResult[T]:
+        """Have the model work with them; what was staged until a limit ends it is kept.
+
+        :param key: what tells this work from others of the step.
+        :param more: further tools.
+        :param on_turn: called with each turn; what it raises ends the work.
+        """
+        loop = WorkLoop(
+            self._step,
+            key,
+            [*more, *await self.offer()],
+            submission=submission,
+            # of one that was asked the call itself is on record
+            staged=None if self._is_asked else self.staged,
+            adapter=self._adapter,
+            quiet=quiet,
+            on_turn=on_turn,
+        )
+        done = await loop.run(self._with_words(prompt))
+        if done.exhausted:
+            words = f"{done.exhausted} is reached: this is what the model had by then"
+            self._step.notice(words, level="warn")
+        return done
+
+    def _with_words(self, prompt: Prompt) -> Prompt:
+        own = self._named.own
+        if not own:
+            return prompt
+        checks = any(tool.effect == "runs" for tool in own)
+        words = self._step.render("tools", stages=self.stages, checks=checks).system
+        return replace(prompt, system=f"{prompt.system}\n\n{words}".strip())
