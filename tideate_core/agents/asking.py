@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from tideate_core.agents.loop import LoopResult
     from tideate_core.workflows import StepContext
 
-__all__ = ["LookingModel", "look_tools", "looking_model", "may_look", "skills_of", "with_skills"]
+__all__ = [
+    "OPEN_SKILL",
+    "LookingModel",
+    "look_tools",
+    "looking_model",
+    "may_look",
+    "skills_of",
+    "with_skills",
+]
 
 T = TypeVar("T", bound="BaseModel")
 

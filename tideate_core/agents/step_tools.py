@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
+from tideate_core.agents.asking import OPEN_SKILL, skills_of, with_skills
 from tideate_core.agents.loop import LoopResult, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.names import NamedTools, named_tools
@@ -121,10 +122,11 @@ class StepTools:
         :param more: further tools.
         :param on_turn: called with each turn; what it raises ends the work.
         """
+        skills = await skills_of(self._step) if self._has_skills else ""
         loop = WorkLoop(
             self._step,
             key,
-            [*more, *await self.offer()],
+            [*more, *with_skills(await self.offer(), skills)],
             submission=submission,
             # of one that was asked the call itself is on record
             staged=None if self._is_asked else self.staged,
@@ -132,16 +134,20 @@ class StepTools:
             quiet=quiet,
             on_turn=on_turn,
         )
-        done = await loop.run(self._with_words(prompt))
+        done = await loop.run(self._with_words(prompt, skills))
         if done.exhausted:
             words = f"{done.exhausted} is reached: this is what the model had by then"
             self._step.notice(words, level="warn")
         return done
 
-    def _with_words(self, prompt: Prompt) -> Prompt:
+    @property
+    def _has_skills(self) -> bool:
+        return any(tool.name == OPEN_SKILL for tool in self._named.own)
+
+    def _with_words(self, prompt: Prompt, skills: str) -> Prompt:
         own = self._named.own
         if not own:
             return prompt
         checks = any(tool.effect == "runs" for tool in own)
         words = self._step.render("tools", stages=self.stages, checks=checks).system
-        return replace(prompt, system=f"{prompt.system}\n\n{words}".strip())
+        return replace(prompt, system="\n\n".join(filter(None, (prompt.system, words, skills))))

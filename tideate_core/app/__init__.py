@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         role_json as role_json,
         role_names as role_names,
         role_origin as role_origin,
+        tool_mistakes as tool_mistakes,
     )
     from tideate_core.app.rollback import (
         RunChanges as RunChanges,
@@ -141,7 +142,7 @@ else:
                 "ProjectView forget_project list_projects move_project moved_from moved_words project_named"
             ),
             "retention": "prune_runs retention_of",
-            "roles": "agent_names eject_role own_tool_names role_json role_names role_origin",
+            "roles": "agent_names eject_role own_tool_names role_json role_names role_origin tool_mistakes",
             "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "

@@ -5,15 +5,24 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import InvalidInput, UnknownAgent, UnusableFile, WorkspaceError
+from tideate_core.errors import ConfigError, InvalidInput, UnknownAgent, UnusableFile, WorkspaceError
 from tideate_core.project import config_dir, read_document, write_document
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tideate_core.agents import Role
 
-__all__ = ["agent_names", "eject_role", "own_tool_names", "role_json", "role_names", "role_origin"]
+__all__ = [
+    "agent_names",
+    "eject_role",
+    "own_tool_names",
+    "role_json",
+    "role_names",
+    "role_origin",
+    "tool_mistakes",
+]
 
 IN_ORDER = ("assistant", "planner", "auditor", "executor", "documenter", "corrector")
 """The agent of a step, then the roles of a task as it asks them."""
@@ -40,6 +49,24 @@ def own_tool_names() -> tuple[str, ...]:
     from tideate_core.agents import own_tool_names as names
 
     return names()
+
+
+def tool_mistakes(names: Sequence[str], root: Path | None) -> list[str]:
+    """Say which names of tools are none, or may be two, with the configured servers; blocking."""
+    from tideate_core.config import OWN_SERVERS, load_config
+    from tideate_core.workflows import read_tool_name
+
+    if not names:
+        return []
+    own = own_tool_names()
+    servers = {*load_config(root).config.mcp.servers, *(OWN_SERVERS if root is not None else ())}
+    found = []
+    for name in names:
+        try:
+            read_tool_name(name, own, servers)
+        except ConfigError as error:
+            found.append(str(error))
+    return found
 
 
 def role_origin(role: Role, root: Path | None) -> list[str]:

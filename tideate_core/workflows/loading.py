@@ -40,7 +40,11 @@ BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"e
 BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
 LOOKING: Final = ("look",)
 BUILTIN_TOOLS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "PLANNER": {"": LOOKING, "execution": (*LOOKING, "edits")}
+    "PLANNER": {
+        "": LOOKING,
+        "execution": (*LOOKING, "edits", "checks"),
+        "check_task": (*LOOKING, "checks"),
+    }
 }
 """By machine and state: tools that a model gets which can call tools. A project's file of the name gets
 none: it may come from anybody."""

@@ -111,3 +111,24 @@ def test_mistakes_of_one_agent_are_told_beside_the_others(shell: Shell) -> None:
     done = shell.run("agents")
     assert (done.returncode, "planner" in done.stdout) == (2, True)
     assert "unknown key 'tokns'; did you mean 'tokens'?" in done.stderr
+
+
+def test_names_of_tools_are_checked_and_proposed(shell: Shell) -> None:
+    shell.write(".tideate/agents/cook.md", "---\ntools: [git, serch, read_file, 'git/*']\n---\nYou cook.\n")
+    step = "steps: [{id: menu, task: Make a menu, tools: [look, git, 'team/x', edit_fil]}]\n"
+    shell.write(".tideate/workflows/menu.yaml", step)
+    assert shell.run("trust", "--yes").returncode in (0, 2)
+    done = shell.run("agents")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "the agent 'cook': the tools 'git' may be tideate's own or those of the MCP server 'git'" in said
+    assert "is called 'serch'; did you mean 'search'?" in said
+    assert "read_file" not in said
+    checked = shell.run("check")
+    found = " ".join((checked.stdout + checked.stderr).split())
+    assert "menu.yaml:1:53: " in found
+    assert "write `own:git` for tideate's, or `git/*` for all of the server's" in found
+    assert "did you mean 'edit_file'?" in found
+    assert "no MCP server is called 'team'" in found
+    items = object_of(shell.run("schema"))["$defs"]["WorkflowStep"]["properties"]["tools"]["items"]
+    assert {"look", "edits", "read_file"} <= set(items["anyOf"][0]["enum"])

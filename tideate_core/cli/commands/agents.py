@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from tideate_core.app import eject_role, locate_project, role_json, role_names, role_origin
+from tideate_core.app import eject_role, locate_project, role_json, role_names, role_origin, tool_mistakes
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DONE, USAGE
 from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
@@ -79,6 +79,7 @@ def _read_all(root: Path | None) -> tuple[list[Role], list[str]]:
     for role in known:
         unknown = [UnknownAgent(one, names) for one in role.agents if one not in names]
         problems += [f"the agent {role.name!r}: {error}" for error in unknown]
+        problems += [f"the agent {role.name!r}: {error}" for error in tool_mistakes(role.tools, root)]
     return known, problems
 
 
