@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
-    from tideate_core.agents.tools.names import own_tool_names as own_tool_names
+    from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
         why_unplanned as why_unplanned,
@@ -112,7 +112,7 @@ else:
             "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
-            "tools.names": "own_tool_names",
+            "tools.table": "own_tool_names",
             "writer": "Bounds why_unplanned write_with_tools",
         },
     )

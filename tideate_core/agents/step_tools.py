@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tideate_core.agents.asking import OPEN_SKILL, skills_of, with_skills
 from tideate_core.agents.loop import LoopResult, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.tools.names import NamedTools, named_tools
+from tideate_core.agents.tools.table import NamedTools, named_tools
 from tideate_core.agents.tools.tool import ToolContext, offer_tools
 from tideate_core.errors import ConfigError
 

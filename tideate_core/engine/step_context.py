@@ -20,26 +20,14 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import (
-        Adapter,
-        ModelTurn,
-        OfferedTool,
-        Prompt,
-        Reply,
-        Usage,
-    )
+    from tideate_core.adapters import Adapter, ModelTurn, OfferedTool, Prompt, Reply, Usage
     from tideate_core.config import LimitsConfig
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.engine.step_model import OfferTools
-    from tideate_core.workflows import (
-        CallReport,
-        DecisionKind,
-        PromptLibrary,
-        WorkflowStep,
-    )
+    from tideate_core.workflows import CallReport, DecisionKind, PromptLibrary, WorkflowStep
     from tideate_core.workspace import ExecutableFile, Workspace
 
 __all__ = ["ItemRun", "StepEnvironment", "StepRun"]

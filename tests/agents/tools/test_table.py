@@ -8,7 +8,7 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from tideate_core.agents.tools.table import GROUPS, tools_named
+from tideate_core.agents.tools.table import GROUPS, named_tools, own_tool_names, tools_named
 from tideate_core.errors import InvalidInput, ToolError
 
 
@@ -48,3 +48,33 @@ def test_every_tool_is_described_and_its_schema_is_one(tool) -> None:  # type: i
     assert len(json.dumps(tool.schema)) < 2_000
     with pytest.raises(ToolError, match="nothing_like_it: extra inputs"):
         tool.parse({"nothing_like_it": 1})
+
+
+# as files name them
+
+
+def meant(*wanted: str) -> list[str]:
+    return [tool.name for tool in named_tools(wanted, ["git"]).own]
+
+
+def test_all_groups_and_tools_have_names() -> None:
+    assert {"look", *GROUPS, "read_file", "edit_file", "lsp_rename"} <= set(own_tool_names())
+
+
+def test_look_is_all_that_only_reads() -> None:
+    tools = named_tools(["look"], []).own
+    assert {"read_file", "search", "find_symbol", "git_log", "diagnostics"} <= {one.name for one in tools}
+    assert {one.effect for one in tools} == {"reads"}
+
+
+def test_tools_come_once_and_in_the_order_of_the_table() -> None:
+    assert meant("edit_file", "files", "read_file") == ["read_file", "list_files", "find_files", "edit_file"]
+    assert meant("own:git") == ["git_status", "git_diff", "git_log", "git_show", "git_blame"]
+
+
+def test_those_of_servers_come_once_with_their_servers() -> None:
+    assert named_tools(["git/*", "team", "git/git_log", "team"], ["git", "team"]).of_servers == (
+        "git/*",
+        "team/*",
+        "git/git_log",
+    )

@@ -223,3 +223,16 @@ async def test_an_agent_names_its_tools_and_one_that_is_asked_sees_what_is_stage
     assert {tool["function"]["name"] for tool in of_helper[0]["tools"]} == {"read_file"}
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert "fix: edit_file left out: nothing is edited here" in notices
+
+
+async def test_a_workflow_that_wants_no_confirmations_has_its_edits_reviewed_all_the_same(
+    bench: Bench, write: Write
+) -> None:
+    write("require_confirmation: false\n" + FIX % 0)
+    greet(bench)
+    bench.server.answers("Correct", "done")
+    bench.front.answer = lambda _request: Decision(False)
+    result = await bench.run("flow")
+    assert result.cancelled
+    assert [request.kind for request in bench.front.requests] == ["review"]
+    assert bench.fingerprint() == {"a.txt": b"helo\n"}

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, did_you_mean
+from tideate_core.workflows import LOOK, read_tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from tideate_core.agents.tools.tool import WorkTool
 
-__all__ = ["GROUPS", "tools_named"]
+__all__ = ["GROUPS", "NamedTools", "named_tools", "own_tool_names", "tools_named"]
 
 GROUPS: Final = ("files", "search", "symbols", "git", "editor", "skills", "edits", "checks")
 """Groups of tools; each is a module of this package with a table `TOOLS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTools:
+    """Named tools by who has them."""
+
+    own: tuple[WorkTool[Any], ...] = ()
+    """Those of the running Neovim, too, whether there is one or not; in the order of the table."""
+    of_servers: tuple[str, ...] = ()
+    """`SERVER/TOOL`, or `SERVER/*`."""
 
 
 def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
@@ -36,6 +48,32 @@ def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
             )
         wanted.update([tool.name for tool in tables[name]] if name in tables else [name])
     return [tool for tool in every if tool.name in wanted and (editor or not tool.needs_editor)]
+
+
+def own_tool_names() -> tuple[str, ...]:
+    """Return the names of all tools and groups that come with tideate, groups first."""
+    return (LOOK, *GROUPS, *(tool.name for tool in tools_named(GROUPS, editor=True)))
+
+
+def named_tools(names: Iterable[str], servers: Collection[str]) -> NamedTools:
+    """Return the tools that are meant; see `workflows.tool_names`.
+
+    :param servers: names of the MCP servers that there are.
+    :raises ConfigError: a name may be either, or is none of tideate's own; says how to write it.
+    """
+    known = own_tool_names()
+    read = [read_tool_name(name, known, servers) for name in names]
+    own = [one.name for one in read if not one.server]
+    of_servers = dict.fromkeys(one.as_written for one in read if one.server)
+    return NamedTools(_tools(own), tuple(of_servers))
+
+
+def _tools(names: Collection[str]) -> tuple[WorkTool[Any], ...]:
+    every = tools_named(GROUPS, editor=True)
+    wanted = {tool.name for tool in tools_named((name for name in names if name != LOOK), editor=True)}
+    if LOOK in names:
+        wanted.update(tool.name for tool in every if tool.effect == "reads")
+    return tuple(tool for tool in every if tool.name in wanted)
 
 
 def _table(group: str) -> tuple[WorkTool[Any], ...]:
