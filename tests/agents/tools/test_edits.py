@@ -110,7 +110,7 @@ async def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
         await project.call("write_file", path="src/new.py", text="x = 1\r\n") == "staged: src/new.py is new"
     )
     assert await project.call("read_file", path="src/new.py") == (
-        "src/new.py, 1 line, with staged edits\n1→x = 1"
+        "src/new.py, 1 line, with staged edits\n1\tx = 1"
     )
     await project.call("write_file", path="src/new.py", text="x = 2\n")  # it knows what it wrote
     assert project.staged.changes() == [FileChange("src/new.py", "create", None, "x = 2")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,16 +19,49 @@ if TYPE_CHECKING:
 
 async def test_lines_come_with_their_numbers(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "one\n\ttwo\n"})
-    assert await project.call("read_file", path="a.py") == "a.py, 2 lines\n1→one\n2→\ttwo"
+    assert await project.call("read_file", path="a.py") == "a.py, 2 lines\n1\tone\n2\t\ttwo"
 
 
 async def test_a_range_is_read(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
     read = await project.call("read_file", path="./a.txt", first=3, last=4)
-    assert read == "a.txt, lines 3-4 of 20\n3→3\n4→4"
-    assert (await project.call("read_file", path="a.txt", first=20, last=99)).endswith("20→20")
+    assert read == "a.txt, lines 3-4 of 20\n3\t3\n4\t4"
+    assert (await project.call("read_file", path="a.txt", first=20, last=99)).endswith("20\t20")
     with pytest.raises(ToolError, match="has 20 lines; there is no line 21"):
         await project.call("read_file", path="a.txt", first=21)
+
+
+async def test_several_ranges_are_read_in_one_call(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
+    read = await project.call("read_file", path="a.txt", ranges=[[19, 99], [3, 4], [5, 6], [4, 5]])
+    assert read == "a.txt, lines 3-6, 19-20 of 20\n3\t3\n4\t4\n5\t5\n6\t6\n--\n19\t19\n20\t20"
+    assert not project.staged.was_shown("a.txt")
+    await project.call("read_file", path="a.txt", ranges=[[1, 10], [11, 20]])
+    assert project.staged.was_shown("a.txt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"ranges": [[1, 2], [30, 40]]}, "has 20 lines; there is no line 30"),
+        ({"ranges": [[4, 3]]}, "no line 4 up to 3"),
+        ({"ranges": [[1, 2]], "first": 3}, "either ranges, or first and last"),
+        ({"ranges": [[1]]}, "at least 2 items"),
+        ({"ranges": [[0, 3]]}, "greater than 0"),
+    ],
+)
+async def test_ranges_that_are_none_are_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
+    with pytest.raises(ToolError, match=said):
+        await project.call("read_file", path="a.txt", **arguments)
+
+
+async def test_a_text_that_is_cut_in_one_of_its_ranges_was_not_shown(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "\n".join(["x" * 100] * 1_000)})
+    read = await project.call("read_file", path="a.txt", ranges=[[1, 500], [501, 1000]])
+    first = int(read.removesuffix("]").rpartition("first=")[2])
+    assert read.split("\n")[-2].startswith(f"{first - 1}\t")
+    assert not project.staged.was_shown("a.txt")
 
 
 async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> None:
@@ -39,9 +72,9 @@ async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> N
         part = await project.call("read_file", path="a.txt", first=first)
         assert len(part) < 31_000
         *shown, last = part.split("\n")[1:]
-        read += "\n".join(line.partition("→")[2] for line in shown) + "\n"
+        read += "\n".join(line.partition("\t")[2] for line in shown) + "\n"
         if "left out" not in last:
-            read += last.partition("→")[2]
+            read += last.partition("\t")[2]
             break
         first = int(last.removesuffix("]").rpartition("first=")[2])
     assert read == "\n".join(lines)
@@ -89,17 +122,17 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str
 async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers(str(tmp_path / "a.py"), "unsaved"))
     assert await project.call("read_file", path="a.py") == (
-        "a.py, 1 line, with unsaved changes of the editor\n1→unsaved"
+        "a.py, 1 line, with unsaved changes of the editor\n1\tunsaved"
     )
     await project.stage(FileChange("a.py", "modify", "unsaved", "staged"))
-    assert await project.call("read_file", path="a.py") == "a.py, 1 line, with staged edits\n1→staged"
+    assert await project.call("read_file", path="a.py") == "a.py, 1 line, with staged edits\n1\tstaged"
 
 
 async def test_what_a_person_saves_meanwhile_is_read(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "one"})
-    assert (await project.call("read_file", path="a.py")).endswith("1→one")
+    assert (await project.call("read_file", path="a.py")).endswith("1\tone")
     write_files(tmp_path, {"a.py": "two"})
-    assert (await project.call("read_file", path="a.py")).endswith("1→two")
+    assert (await project.call("read_file", path="a.py")).endswith("1\ttwo")
 
 
 @pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "nobody agreed to give it")])
@@ -146,6 +179,15 @@ async def test_files_are_listed_as_staged_edits_leave_them_and_without_ignored_o
         await project.call("list_files", path="x.log")
     with pytest.raises(ToolError, match="outside the project"):
         await project.call("list_files", path="..")
+
+
+async def test_the_list_tells_the_sizes_of_long_files_as_they_are_staged(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "x" * 50_000, "b.py": "x" * 4_000, "src/c.py": "x" * 4_096})
+    (tmp_path / "link.py").symlink_to("a.py")
+    assert await project.call("list_files") == "src/\n  c.py 4k\na.py 49k\nb.py\nlink.py"
+    await project.stage(FileChange("a.py", "modify", "", "x" * 20_480))
+    assert "a.py 20k\n" in await project.call("list_files")
+    assert await project.call("list_files", path="src") == "c.py 4k"
 
 
 async def test_a_large_list_is_bounded_and_says_so(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def test_a_commit_is_shown_with_its_diff_and_a_file_as_it_was(root: Path) 
     first = await project.call("git_show", revision="HEAD~1")
     assert "+two" in first  # it has no parent: all is new
     old = await project.call("git_show", revision="HEAD~1", path="a.py", first=2)
-    assert old.split("\n", 1)[1] == "2→two\n3→three"
+    assert old.split("\n", 1)[1] == "2\ttwo\n3\tthree"
     with pytest.raises(ToolError, match=r"c\.py is no file in"):
         await project.call("git_show", revision="HEAD", path="c.py")
 
@@ -102,8 +102,8 @@ async def test_blame_names_the_commits_of_lines(root: Path) -> None:
     write_files(root, {"a.py": "one\n2\nthree\nfour\n"})
     lines = (await project.call("git_blame", path="a.py", first=1, last=4)).split("\n")
     assert [line.partition(" ")[2] or line for line in lines] == [
-        *("A Person: First", "1→one", "A Person: Second", "2→2", "A Person: First", "3→three"),
-        *("committed yet", "4→four"),
+        *("A Person: First", "1\tone", "A Person: Second", "2\t2", "A Person: First", "3\tthree"),
+        *("committed yet", "4\tfour"),
     ]
     with pytest.raises(ToolError, match="has no lines 90 to 91 in git"):
         await project.call("git_blame", path="a.py", first=90, last=91)
@@ -116,7 +116,7 @@ async def test_a_project_in_a_folder_of_a_repository_sees_only_itself(root: Path
     assert await project.call("git_status") == "on main\n M c.py\n?? d.py"
     assert "a.py" not in await project.call("git_diff")
     assert (await project.call("git_log")).endswith(": Third")
-    assert (await project.call("git_show", revision="HEAD", path="c.py")).endswith("1→c")
+    assert (await project.call("git_show", revision="HEAD", path="c.py")).endswith("1\tc")
     assert (await project.call("git_blame", path="c.py", first=1, last=1)).startswith("not committed yet")
 
 
@@ -163,8 +163,8 @@ async def test_a_path_is_no_option_and_no_pattern(root: Path) -> None:
     git(root, "commit", "-qm", "Option")
     project = Project(root)
     assert (await project.call("git_log", path="--output=x")).endswith(": Option")
-    assert (await project.call("git_show", revision="HEAD", path="--output=x")).endswith("1→evil")
-    assert (await project.call("git_blame", path="--output=x", first=1, last=1)).endswith("1→evil")
+    assert (await project.call("git_show", revision="HEAD", path="--output=x")).endswith("1\tevil")
+    assert (await project.call("git_blame", path="--output=x", first=1, last=1)).endswith("1\tevil")
     assert await project.call("git_log", path="*.py") == "no commit touches *.py"
     assert not (root / "x").exists()
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+import os
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from tideate_core.agents.tools.globs import glob_filter
-from tideate_core.agents.tools.project_paths import name_in_project, project_files, read_text
+from tideate_core.agents.tools.project_paths import (
+    name_in_project,
+    project_files,
+    project_root,
+    read_text,
+)
 from tideate_core.agents.tools.results import LONGEST_LINE, bounded_lines, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from tideate_core.agents.tools.tool import ToolContext
 
 __all__ = ["TOOLS"]
@@ -20,41 +29,77 @@ __all__ = ["TOOLS"]
 ENTRIES: Final = 300
 """Lines of a tree where no depth is asked for."""
 MOST_ENTRIES: Final = 3_000
+LEAST_SIZE: Final = 4_096
+"""Bytes from which on a file's size is shown."""
 
 
 class ReadFile(Arguments):
     """Arguments of `read_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    first: int = Field(default=1, ge=1, description="First line, from 1.")
-    last: int | None = Field(default=None, ge=1, description="Last line, included; default: to the end.")
+    path: str
+    first: int = Field(default=1, ge=1)
+    last: int | None = Field(default=None, ge=1, description="Included; default: the end.")
+    ranges: list[Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]] = Field(
+        default=[], max_length=30, description="Several ranges [first, last], in place of first and last."
+    )
 
 
 async def read_file(context: ToolContext, arguments: ReadFile) -> str:
     """Return lines of a file, each with its number."""
+    if arguments.ranges and (arguments.first > 1 or arguments.last):
+        raise ToolError("give either ranges, or first and last")
     name, text = await read_text(context, arguments.path)
     lines = text.split("\n")
-    total, first = len(lines), arguments.first
     if not text:
         context.staged.note_shown(name)
         return f"{name} is empty"
-    last = min(arguments.last or total, total)
-    if first > last:
-        raise ToolError(f"{name} has {total} lines; there is no line {first} up to {arguments.last or total}")
-    body = bounded_lines(
-        numbered(lines[first - 1 : last], first),
-        lambda shown: f"lines {first + shown} to {last} left out; ask with first={first + shown}",
-    )
-    whole = (first, last) == (1, total) and body.count("\n") + 1 == total
-    if whole and not body.endswith("]") and max(map(len, lines)) <= LONGEST_LINE:
+    wanted = arguments.ranges or [[arguments.first, arguments.last or len(lines)]]
+    spans = _spans(name, wanted, len(lines))
+    body, whole = _shown_lines(lines, spans)
+    if whole and max(map(len, lines)) <= LONGEST_LINE:
         context.staged.note_shown(name)
-    return f"{name}, {_about(first, last, total)}{await _state(context, name)}\n{body}"
+    return f"{name}, {_about(spans, len(lines))}{await _state(context, name)}\n{body}"
 
 
-def _about(first: int, last: int, total: int) -> str:
-    if (first, last) == (1, total):
+def _spans(name: str, wanted: Iterable[Sequence[int]], total: int) -> list[tuple[int, int]]:
+    """Return first and last lines in order, without those that there are not; what overlaps is one.
+
+    :raises ToolError: there is no such line.
+    """
+    spans: list[tuple[int, int]] = []
+    for first, last in sorted((one[0], one[1]) for one in wanted):
+        if first > min(last, total):
+            raise ToolError(f"{name} has {total} lines; there is no line {first} up to {last}")
+        if spans and first <= spans[-1][1] + 1:
+            first, last = spans[-1][0], max(last, spans.pop()[1])
+        spans.append((first, min(last, total)))
+    return spans
+
+
+def _shown_lines(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> tuple[str, bool]:
+    """Return lines with their numbers, as many as there is room for, and whether these are all of a file."""
+    shown: list[str] = []
+    numbers: list[int] = []
+    for first, last in spans:
+        if shown:
+            shown.append("--")
+            numbers.append(first)
+        shown += numbered(lines[first - 1 : last], first)
+        numbers += range(first, last + 1)
+    left_out: list[int] = []
+
+    def rest(count: int) -> str:
+        left_out.append(numbers[count])
+        return f"lines {numbers[count]} to {numbers[-1]} left out; ask with first={numbers[count]}"
+
+    body = bounded_lines(shown, rest)
+    return body, len(numbers) == len(lines) and not left_out
+
+
+def _about(spans: Sequence[tuple[int, int]], total: int) -> str:
+    if spans == [(1, total)]:
         return f"{total} lines" if total > 1 else "1 line"
-    return f"lines {first}-{last} of {total}"
+    return f"lines {', '.join(f'{first}-{last}' for first, last in spans)} of {total}"
 
 
 async def _state(context: ToolContext, name: str) -> str:
@@ -70,10 +115,8 @@ async def _state(context: ToolContext, name: str) -> str:
 class ListFiles(Arguments):
     """Arguments of `list_files`."""
 
-    path: str = Field(default=".", description="Folder, relative to the project's root.")
-    depth: int | None = Field(
-        default=None, ge=1, le=50, description="Levels of folders that are opened; default: what fits."
-    )
+    path: str = Field(default=".", description="Folder.")
+    depth: int | None = Field(default=None, ge=1, le=50, description="Levels of folders; default: what fits.")
 
 
 async def list_files(context: ToolContext, arguments: ListFiles) -> str:
@@ -89,12 +132,28 @@ async def list_files(context: ToolContext, arguments: ListFiles) -> str:
             raise ToolError(f"{name} is a file; read_file shows it")
         raise ToolError(f"{name} has no files, or only ignored ones, which are not listed")
     entries = ENTRIES if arguments.depth is None else MOST_ENTRIES
-    drawn, hidden = draw_tree(below, entries, arguments.depth)
+    drawn, hidden = draw_tree(await _with_sizes(context, prefix, below), entries, arguments.depth)
     text = bounded_lines(drawn.split("\n"), lambda _: "the rest is left out; list a folder of it")
     if not hidden:
         return text
     words = "file is" if hidden == 1 else "files are"
     return f"{text}\n[{hidden:,} {words} in folders that are not opened; list one of these]"
+
+
+async def _with_sizes(context: ToolContext, prefix: str, below: Sequence[str]) -> list[str]:
+    """Return paths with the sizes of files that are better not read as a whole."""
+    root, staged = project_root(context), context.staged.changed_texts()
+
+    def with_size(path: str) -> str:
+        text = staged.get(f"{prefix}{path}")
+        try:
+            # no Path: there may be many thousands
+            size = len(text) if text is not None else os.lstat(f"{root}/{prefix}{path}").st_size
+        except OSError:  # it is gone since
+            return path
+        return path if size < LEAST_SIZE else f"{path} {round(size / 1024)}k"
+
+    return await asyncio.to_thread(lambda: [with_size(path) for path in below])
 
 
 class FindFiles(Arguments):
@@ -103,7 +162,7 @@ class FindFiles(Arguments):
     glob: str = Field(
         min_length=1,
         max_length=500,
-        description="As `*.py` (at any depth), `src/**/test_*.{ts,tsx}`, `docs` (all in a folder).",
+        description="As `*.py` (at any depth), `src/**/test_*.{ts,tsx}`, `docs` (a folder).",
     )
 
 
@@ -119,27 +178,18 @@ async def find_files(context: ToolContext, arguments: FindFiles) -> str:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "read_file",
-        "Read a text file, or a range of its lines; each line comes as `NUMBER→TEXT`. You see staged edits "
-        "and unsaved changes of the editor. Long files are cut: ask for the next range. To find where "
-        "something is, search or find_symbol is cheaper; outline shows what a long file defines.",
+        "Read a file or ranges of its lines, as `NUMBER<tab>TEXT`, with staged edits and unsaved changes. "
+        "Of a long file read the parts that outline, search or find_symbol name.",
         ReadFile,
         "reads",
         read_file,
     ),
     WorkTool(
         "list_files",
-        "List the project's files below a folder as a tree, without those that git ignores. Folders that do "
-        "not fit are shown with the number of their files. find_files is better where you know a part of the "
-        "name.",
+        "Tree of the files below a folder, ignored ones excluded; `NAME 12k`: 12 kB (told from 4 kB on).",
         ListFiles,
         "reads",
         list_files,
     ),
-    WorkTool(
-        "find_files",
-        "Find files by a glob over their paths; returns the paths. For what is in files use search.",
-        FindFiles,
-        "reads",
-        find_files,
-    ),
+    WorkTool("find_files", "Find files by a glob over their paths.", FindFiles, "reads", find_files),
 )

@@ -32,8 +32,7 @@ _PLAIN: Final = ("--no-color", "--no-notes", "--no-mailmap", "--no-show-signatur
 _LINE: Final = "%h %as %an: %s"
 _UNSEEN: Final = dict.fromkeys([*(c for c in range(32) if c not in (9, 10)), *range(127, 160)])
 UNTRACKED: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
-_PATH: Final = "Only this file or folder, relative to the project's root."
-_REVISION: Final = "A branch, a tag, an id or HEAD, with ~N or ^N behind it if you like."
+_PATH: Final = "Only this file or folder."
 
 
 class Status(Arguments):
@@ -76,7 +75,7 @@ class Diff(Arguments):
     revision: str = Field(
         default="",
         max_length=600,
-        description=f"Default HEAD; or `A..B`, `A...B`. {_REVISION}",
+        description="Default HEAD; or `A..B`, `A...B`.",
     )
 
 
@@ -124,7 +123,7 @@ class Log(Arguments):
     """Arguments of `git_log`."""
 
     path: str = Field(default="", max_length=4_000, description=_PATH)
-    revision: str = Field(default="HEAD", max_length=300, description=f"The newest commit. {_REVISION}")
+    revision: str = Field(default="HEAD", max_length=300, description="The newest commit.")
     count: int = Field(default=20, ge=1, le=MOST_COMMITS)
 
 
@@ -147,11 +146,11 @@ async def log(context: ToolContext, arguments: Log) -> str:
 class Show(Arguments):
     """Arguments of `git_show`."""
 
-    revision: str = Field(max_length=300, description=_REVISION)
+    revision: str = Field(max_length=300)
     path: str = Field(
-        default="", max_length=4_000, description="Show this file as it was then, in place of the commit."
+        default="", max_length=4_000, description="Show this file as it was then, not the commit."
     )
-    first: int = Field(default=1, ge=1, description="First line of the file, from 1.")
+    first: int = Field(default=1, ge=1, description="First line of that file.")
 
 
 async def show(context: ToolContext, arguments: Show) -> str:
@@ -196,9 +195,9 @@ async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> 
 class Blame(Arguments):
     """Arguments of `git_blame`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    first: int = Field(ge=1, description="First line, from 1.")
-    last: int = Field(ge=1, description="Last line, included.")
+    path: str
+    first: int = Field(ge=1)
+    last: int = Field(ge=1)
 
 
 async def blame(context: ToolContext, arguments: Blame) -> str:
@@ -241,7 +240,7 @@ def _blamed(text: str, first: int) -> list[str]:
         if about != shown:
             lines.append(cut_line("not committed yet" if not commit["id"].strip("0") else about, 200))
             shown = about
-        lines.append(f"{number}→{cut_line(line[1:])}")
+        lines.append(f"{number}\t{cut_line(line[1:])}")
         number += 1
     return lines
 
@@ -256,41 +255,15 @@ def _text(output: bytes) -> str:
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (
-    WorkTool(
-        "git_status",
-        "Show the branch and which saved files differ from the last commit (`XY PATH`, X in the index, Y on "
-        "disk, `??` not in git).",
-        Status,
-        "reads",
-        status,
-    ),
+    WorkTool("git_status", "Branch, and saved files that differ from HEAD.", Status, "reads", status),
     WorkTool(
         "git_diff",
-        "Show what differs between the saved files and a commit, or between two commits, as a patch. Staged "
-        "edits of this run are not in it.",
+        "Diff of the saved files (without your staged edits) and a commit, or of two commits.",
         Diff,
         "reads",
         diff,
     ),
-    WorkTool(
-        "git_log",
-        "List commits, the newest first, each as `ID DATE AUTHOR: SUBJECT`; with a path those that touch it.",
-        Log,
-        "reads",
-        log,
-    ),
-    WorkTool(
-        "git_show",
-        "Show a commit's message and patch; with a path the file as it was then, with line numbers.",
-        Show,
-        "reads",
-        show,
-    ),
-    WorkTool(
-        "git_blame",
-        "Show which commit each of some lines of a saved file is from; git_show then tells why.",
-        Blame,
-        "reads",
-        blame,
-    ),
+    WorkTool("git_log", "List commits, the newest first.", Log, "reads", log),
+    WorkTool("git_show", "Message and diff of a commit, or a file as it was then.", Show, "reads", show),
+    WorkTool("git_blame", "Commit that each line of a saved file is from.", Blame, "reads", blame),
 )

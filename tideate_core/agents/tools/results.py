@@ -24,11 +24,13 @@ def cut_line(line: str, longest: int = LONGEST_LINE) -> str:
 
 
 def numbered(lines: Iterable[str], first: int = 1, longest: int = LONGEST_LINE) -> list[str]:
-    """Return lines with their numbers before them.
+    """Return lines, each with its number and a tab before it.
+
+    Tokenizers take the tab and the line's indentation as one; any other sign costs as much as the number.
 
     :param first: number of the first one.
     """
-    return [f"{number}→{cut_line(line, longest)}" for number, line in enumerate(lines, first)]
+    return [f"{number}\t{cut_line(line, longest)}" for number, line in enumerate(lines, first)]
 
 
 def bounded_lines(lines: Sequence[str], rest: Callable[[int], str], longest: int = LONGEST) -> str:

@@ -13,7 +13,7 @@ from tideate_core.adapters import OfferedTool
 from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
@@ -74,7 +74,9 @@ class WorkTool(Generic[A]):
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of its arguments, without what a model need not read."""
-        return {**_lean(self.arguments.model_json_schema()), "additionalProperties": False}
+        schema = self.arguments.model_json_schema()
+        parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+        return {**_lean(schema, parts), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
         """Return a model's arguments, checked.
@@ -91,24 +93,34 @@ class WorkTool(Generic[A]):
             raise ToolError(f"{self.name}: {wrong}") from error
 
 
-def _lean(schema: Any) -> Any:
-    """Leave out titles, and that a value may be null: it may be left out."""
+def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Leave out what a model need not read: titles, bounds that are checked anyway, empty defaults.
+
+    A value that may be null may be left out, and what is defined apart comes where it is used.
+
+    :param parts: what is defined apart, by reference.
+    """
     if isinstance(schema, list):
-        return [_lean(one) for one in schema]
+        return [_lean(one, parts) for one in schema]
     if not isinstance(schema, dict):
         return schema
+    schema = parts.get(schema.get("$ref", ""), schema)
     if len(kinds := [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]) == 1:
         schema = {**kinds[0], **{key: schema[key] for key in schema.keys() - {"anyOf", "default"}}}
-    lean = {key: _lean(value) for key, value in schema.items() if key not in {"title", *_NAMES}}
-    for group in _NAMES & schema.keys():
-        lean[group] = {name: _lean(value) for name, value in schema[group].items()}
+    lean = {key: _lean(value, parts) for key, value in schema.items() if key not in _LEFT_OUT}
+    if "properties" in schema:
+        lean["properties"] = {name: _lean(value, parts) for name, value in schema["properties"].items()}
+    if not lean.get("default", True):
+        del lean["default"]
+    if schema.get("minItems") == schema.get("maxItems") is not None:
+        lean |= {"minItems": schema["minItems"], "maxItems": schema["maxItems"]}
     if lean.get("type") == "object":
         lean.pop("description", None)
     return lean
 
 
-_NAMES: Final = frozenset({"properties", "$defs"})
-"""Keys whose values have schemas by names."""
+_BOUNDS: Final = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
+_LEFT_OUT: Final = frozenset({"title", "properties", "$defs", *_BOUNDS})
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
