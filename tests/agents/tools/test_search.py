@@ -73,6 +73,17 @@ async def test_context_is_shown_once(tmp_path: Path, program: str) -> None:
     )
 
 
+async def test_whole_words_are_found(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, {"a.txt": "to_thread\nrun(to)\nonto\ntop\nto.\nTO\n"})
+    assert await project.call("search", pattern="to", word=True) == "a.txt\n2:run(to)\n5:to."
+    assert await project.call("search", pattern="to|top", word=True) == "a.txt\n2:run(to)\n4:top\n5:to."
+    assert await project.call("search", pattern="to.", word=True, literal=True) == "a.txt\n5:to."
+    assert "6:TO" in await project.call("search", pattern="to", word=True, ignore_case=True)
+    if program == "ours":
+        with pytest.raises(ToolError, match="is no regular expression"):
+            await project.call("search", pattern="a)(b", word=True)
+
+
 async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
     tmp_path: Path, program: str
 ) -> None:

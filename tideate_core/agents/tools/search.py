@@ -27,13 +27,12 @@ class Search(Arguments):
     """Arguments of `search`."""
 
     pattern: str = Field(min_length=1, max_length=2_000, description="Regular expression, within one line.")
-    literal: bool = Field(default=False, description="Look for the pattern as it is.")
-    ignore_case: bool = Field(default=False)
-    glob: str = Field(
-        default="", max_length=500, description="Only files that fit, as `*.py`, `src/**/*.{ts,tsx}`, `docs`."
-    )
-    context: int = Field(default=0, ge=0, le=20, description="Lines shown before and after each match.")
-    limit: int = Field(default=100, ge=1, le=1_000, description="Matching lines that are shown at most.")
+    literal: bool = Field(default=False, description="The pattern is plain text.")
+    word: bool = Field(default=False, description="Whole words only.")
+    ignore_case: bool = False
+    glob: str = Field(default="", max_length=500, description="As `*.py`, `src/**/*.{ts,tsx}`, `docs`.")
+    context: int = Field(default=0, ge=0, le=20, description="Lines before and after each match.")
+    limit: int = Field(default=100, ge=1, le=1_000, description="Most matching lines.")
 
 
 async def search(context: ToolContext, arguments: Search) -> str:
@@ -42,7 +41,7 @@ async def search(context: ToolContext, arguments: Search) -> str:
     texts = await ShownTexts.open(context, *([glob_filter(arguments.glob)] if arguments.glob else []))
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
-    query = Query(arguments.pattern, arguments.literal, arguments.ignore_case)
+    query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)
     found = await find_lines(root, texts.names, texts.own, query)
     page = _Page(texts, arguments)
     await page.add(found)
@@ -128,11 +127,9 @@ def _named(names: list[str]) -> str:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "search",
-        "Search the project's files for a regular expression (Python's and ripgrep's common syntax) or a "
-        "literal text, line by line, ignored files excluded; staged edits and unsaved changes of the editor "
-        "are seen. Returns `LINE:TEXT` below each file's path, context as `LINE-TEXT`. For where a function, "
-        "class or other name is defined and used find_symbol is more exact; for names of files use "
-        "find_files.",
+        "Search all files that are not ignored, line by line, with staged edits and unsaved changes. Returns "
+        "`LINE:TEXT` below each path, context as `LINE-TEXT`. For definitions and uses of a name find_symbol "
+        "is more exact; for names of files use find_files.",
         Search,
         "reads",
         search,

@@ -44,7 +44,9 @@ def main() -> None:
 
 def _search(request: dict[str, Any], worker: int) -> None:
     signal.alarm(request["seconds"])
-    pattern = compile_pattern(request["pattern"], literal=request["literal"], any_case=request["any_case"])
+    pattern = compile_pattern(
+        request["pattern"], literal=request["literal"], any_case=request["any_case"], word=request["word"]
+    )
     waiting: list[str] = []
     size = 0
     for index in range(worker, len(request["files"]), request["workers"]):
@@ -84,14 +86,18 @@ def _read(path: str, largest: int) -> str:
     return "" if b"\0" in data else data.replace(b"\r\n", b"\n").decode("utf-8", "replace")
 
 
-def compile_pattern(pattern: str, *, literal: bool, any_case: bool) -> re.Pattern[str]:
+def compile_pattern(pattern: str, *, literal: bool, any_case: bool, word: bool = False) -> re.Pattern[str]:
     """Compile an expression that is looked for in lines.
 
+    :param word: what is found has no letter, digit or `_` beside it.
     :raises re.error: it is none.
     """
-    return re.compile(
-        re.escape(pattern) if literal else pattern, re.MULTILINE | (re.IGNORECASE if any_case else 0)
-    )
+    expression = re.escape(pattern) if literal else pattern
+    flags = re.MULTILINE | (re.IGNORECASE if any_case else 0)
+    if not word:
+        return re.compile(expression, flags)
+    re.compile(expression, flags)  # alone first: what closes the group below is no expression
+    return re.compile(rf"(?<!\w)(?:{expression})(?!\w)", flags)
 
 
 def matching_lines(pattern: re.Pattern[str], text: str, most: int) -> Iterator[tuple[int, int]]:

@@ -53,6 +53,8 @@ class Query:
     pattern: str
     literal: bool = False
     any_case: bool = False
+    word: bool = False
+    """What is found has no letter, digit or `_` beside it."""
 
 
 @dataclass(slots=True)
@@ -115,6 +117,7 @@ async def _by_ripgrep(root: Path, files: dict[str, str], query: Query) -> Found 
     """Search with ripgrep; None where it does not know the expression (it has no look-around)."""
     argv = [*_RIPGREP, "--ignore-case" if query.any_case else "--case-sensitive"]
     argv += ["--fixed-strings"] if query.literal else []
+    argv += ["--word-regexp"] if query.word else []
     argv += ["--regexp", query.pattern, "--"]
     by_shown = {_as_printed(path): name for path, name in files.items()}
     found = Found()
@@ -163,6 +166,7 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
         "pattern": query.pattern,
         "literal": query.literal,
         "any_case": query.any_case,
+        "word": query.word,
         "most": MOST_OF_FILE,
         "largest": LARGEST,
         "seconds": SECONDS,
