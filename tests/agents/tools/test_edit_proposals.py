@@ -69,6 +69,20 @@ async def test_a_rename_is_staged_in_all_files_and_written_nowhere(project: Proj
     assert (project.root / "a.py").read_text() == "old = 1"
 
 
+async def test_of_a_rename_at_many_places_only_the_lines_are_told(project: Project) -> None:
+    await project.call("write_file", path="c.py", text="x")
+    (project.root / "a.py").write_text("old = 1\n" + "\nold()" * 7)
+    await project.call("read_file", path="a.py")
+    await project.call("read_file", path="b.py")
+    many = [change(line, 0, 3, "new") for line in (0, *range(2, 9))]
+    answer = await rename(project, edits(project.root, {**RENAMED, "a.py": many}))
+    assert answer == (
+        "staged by server: a.py, b.py; no new syntax errors\n"
+        "a.py: +1 -1 lines at 1, +7 -7 lines at 3\nb.py: +2 -2 lines at 1"
+    )
+    assert not project.staged.was_shown("a.py")
+
+
 async def test_a_file_outside_of_the_project_is_left_out_and_named(project: Project) -> None:
     edit = edits(project.root, RENAMED)
     edit["changes"]["file:///etc/passwd"] = [change(0, 0, 0, "x")]
@@ -158,7 +172,7 @@ async def test_an_operation_that_cannot_be_made_refuses_all_of_it(
 
 async def test_new_syntax_errors_are_told(project: Project) -> None:
     answer = await rename(project, edits(project.root, {"a.py": [change(0, 0, 3, "def")]}))
-    assert "[new syntax error in a.py: " in answer
+    assert "[new syntax error: line 1: " in answer
 
 
 async def test_a_file_that_the_model_knew_is_known_after_a_rename(project: Project) -> None:

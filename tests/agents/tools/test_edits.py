@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
-def edit(search: str, replace: str) -> dict[str, str]:
+def edit(search: str, replace: str) -> dict[str, Any]:
     return {"search": search, "replace": replace}
 
 
-async def edited(project: Project, *edits: dict[str, str], path: str = "a.py") -> str:
+async def edited(project: Project, *edits: dict[str, Any], path: str = "a.py") -> str:
     return await project.call("edit_file", path=path, edits=list(edits))
 
 
@@ -30,7 +30,8 @@ async def test_edits_are_staged_and_answered_with_their_diff(tmp_path: Path) -> 
     project = Project(tmp_path, {"a.py": TEXT})
     answer = await edited(project, edit("    return 1\n", "    return 10\n"), edit("def two", "def deux"))
     assert answer == (
-        "staged: a.py is changed\n@@ -1,6 +1,6 @@\n def one():\n-    return 1\n+    return 10\n \n \n"
+        "staged: a.py is changed; no new syntax errors\n"
+        "@@ -1,6 +1,6 @@\n def one():\n-    return 1\n+    return 10\n \n \n"
         "-def two():\n+def deux():\n     return 2"
     )
     assert (tmp_path / "a.py").read_text() == TEXT
@@ -106,8 +107,8 @@ async def test_the_person_s_unsaved_text_is_edited_and_kept(tmp_path: Path) -> N
 
 async def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    assert (
-        await project.call("write_file", path="src/new.py", text="x = 1\r\n") == "staged: src/new.py is new"
+    assert await project.call("write_file", path="src/new.py", text="x = 1\r\n") == (
+        "staged: src/new.py is new; no new syntax errors"
     )
     assert await project.call("read_file", path="src/new.py") == (
         "src/new.py, 1 line, with staged edits\n1\tx = 1"
@@ -233,12 +234,106 @@ async def test_a_secret_is_not_edited_without_a_persons_yes(tmp_path: Path) -> N
         await edited(project, edit("1", "2"), path=".env")
 
 
-async def test_a_long_diff_is_bounded(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.txt": "x\n"})
+async def test_of_long_edits_only_the_numbers_of_lines_are_told(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT, "a.txt": "x\n"})
+    body = "".join(f"    print({number})\n" for number in range(12))
+    answer = await edited(
+        project, edit("    return 1\n", f"{body}    return 1\n"), edit("    return 2", "    return 3")
+    )
+    assert answer == (
+        "staged: a.py is changed; no new syntax errors\na.py: +12 -0 lines at 2, +1 -1 lines at 18"
+    )
+    assert project.staged.text("a.py").split("\n")[17] == "    return 3"  # type: ignore[union-attr]
     await project.call("read_file", path="a.txt")
-    answer = await project.call("write_file", path="a.txt", text="line\n" * 50_000)
-    assert len(answer) < 8_300
+    assert await project.call("write_file", path="a.txt", text="line\n" * 50_000) == (
+        "staged: a.txt is changed\na.txt: +50000 -1 lines at 1"
+    )
+
+
+async def test_what_was_matched_loosely_is_shown_also_in_long_edits(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT + "\n\n" + "# end\n" * 20})
+    body = "".join(f"    print({number})\n" for number in range(20))
+    answer = await edited(
+        project,
+        edit("def one():\n", f"def one():\n{body}"),
+        edit("  def two():\n      return 2", "  def two():\n      return 3"),
+    )
+    first, numbers, *shown = answer.split("\n")
+    assert (first, numbers) == (
+        "staged: a.py is changed; no new syntax errors",
+        "a.py: +20 -0 lines at 2, +1 -1 lines at 26",
+    )
+    assert [line for line in shown if line.startswith(("+", "-")) and "print" not in line] == [
+        "-    return 2",
+        "+    return 3",
+    ]
+    assert any("edit 2 was found at line" in line for line in shown)
+
+
+async def test_a_long_diff_is_bounded(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    found = edit("  def two():\n      return 2", "  def two():\n" + "      print(2)\n" * 2_000)
+    answer = await edited(project, found)
+    assert len(answer) < 8_500
     assert "more lines; read_file shows the file as it is staged]" in answer
+
+
+ALIKE = "a(\n    None,\n)\nb(\n    None,\n)\nc(None, None)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "search", "replace", "after"),
+    [
+        (5, "    None,", "    1,", ALIKE.replace("b(\n    None", "b(\n    1")),
+        (2, "    None,\n", "", ALIKE.replace("a(\n    None,\n", "a(\n")),
+        (2, "    None,", "", ALIKE.replace("a(\n    None,\n", "a(\n")),
+        (4, "(\n    None", "(\n    1", ALIKE.replace("b(\n    None", "b(\n    1")),
+        (2, "None,\n)\n", "1)\n", ALIKE.replace("None,\n)\nb", "1)\nb")),
+        (6, ")", "]", ALIKE.replace(")\nc", "]\nc")),
+        (99, "c(", "d(", ALIKE.replace("c(", "d(")),
+    ],
+)
+async def test_a_line_tells_places_that_are_alike_apart(
+    tmp_path: Path, line: int, search: str, replace: str, after: str
+) -> None:
+    project = Project(tmp_path, {"a.py": ALIKE})
+    await edited(project, {**edit(search, replace), "line": line})
+    assert project.staged.text("a.py") == after.rstrip("\n")
+
+
+async def test_several_places_that_are_alike_are_changed_at_once(tmp_path: Path) -> None:
+    text = "\n".join(["x"] * 4 + [str(number) for number in range(50)] + ["x"])
+    project = Project(tmp_path, {"a.py": text})
+    await edited(project, {**edit("x", "y"), "line": 3}, {**edit("x", "z"), "line": 55})
+    assert project.staged.text("a.py") == "x\nx\ny\nx" + text[7:-1] + "z"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (4, r"edit 1: its search begins on lines 2, 5, 7, not on line 4; line 4 is now 'b\('"),
+        (99, "not on line 99$"),
+        (7, "stands several times in line 7; search more of the line"),
+    ],
+)
+async def test_a_line_at_which_the_search_does_not_begin_is_refused(
+    tmp_path: Path, line: int, said: str
+) -> None:
+    project = Project(tmp_path, {"a.py": ALIKE})
+    with pytest.raises(ToolError, match=said):
+        await edited(project, {**edit("None", "1"), "line": line})
+    assert project.staged.changes() == []
+
+
+async def test_names_that_edits_leave_undefined_or_unused_are_told(tmp_path: Path) -> None:
+    text = "import os\nimport re\n\nold = missing\n\n\ndef f():\n    return re.sub('', '', os.sep)\n"
+    project = Project(tmp_path, {"a.py": text})
+    answer = await edited(project, edit("re.sub('', '', os.sep)", "os.sep + other"))
+    assert answer.endswith("\n[imported, not used now: re (line 2)]\n[undefined now: other (line 8)]")
+    answer = await edited(project, edit("import re\n", ""), edit("other", "old"))
+    assert "now:" not in answer
+    assert "[undefined now: x (line 1)]" in await project.call("write_file", path="b.py", text="print(x)")
+    assert "now:" not in await project.call("write_file", path="b.ts", text="print(x)")
 
 
 async def test_a_restored_run_goes_on_with_the_same_texts(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
 from tideate_core.agents.model_input import read_if_there
+from tideate_core.agents.tools.edit_report import check_changes, describe_changes
 from tideate_core.agents.tools.editor_queries import EditorTexts, one_line, path_of_uri
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.workspace_edit import (
@@ -23,8 +23,7 @@ from tideate_core.agents.tools.workspace_edit import (
     parse_workspace_edit,
 )
 from tideate_core.errors import ToolError, UnusableAnswer, WorkspaceError
-from tideate_core.gates import new_errors
-from tideate_core.workspace import FileChange, language_of, unified_diff
+from tideate_core.workspace import FileChange, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +34,6 @@ __all__ = ["Proposal", "stage_proposal"]
 
 LONGEST_DIFF: Final = 12_000
 """Characters of the difference that a model is shown of what was staged."""
-MOST_ERRORS: Final = 10
-"""Syntax errors that a result names."""
 
 
 class Proposal(BaseModel):
@@ -50,9 +47,10 @@ class Proposal(BaseModel):
     command: str | None = None
 
 
-async def stage_proposal(context: ToolContext, proposal: Proposal) -> str:
+async def stage_proposal(context: ToolContext, proposal: Proposal, *, brief: bool = False) -> str:
     """Stage all of a server's edit that is of the project, or nothing; returns it as a model is to see it.
 
+    :param brief: a long difference says nothing that the model does not know, and is not shown.
     :raises ToolError: it does not fit the texts as they are wanted, or cannot be written.
     """
     work = _Staging(context, proposal)
@@ -63,15 +61,24 @@ async def stage_proposal(context: ToolContext, proposal: Proposal) -> str:
     if not changes:
         return "\n".join(["the language server's edit changes nothing in the project", *left_out])
     await _check(context, changes)
-    diff = "".join(unified_diff(change) for change in changes)
-    _stage(context, changes, all_shown=len(diff) <= LONGEST_DIFF)
+    shown, is_all = await asyncio.to_thread(_difference, changes, brief=brief)
+    _stage(context, changes, all_shown=is_all)
     names = ", ".join(change.move_to or change.path for change in changes[:20])
     more = f" and {len(changes) - 20} more" if len(changes) > 20 else ""
-    notes = [*left_out, *await asyncio.to_thread(_syntax_errors, changes)]
+    syntax, problems = await check_changes(context.staged, changes)
+    notes = [*left_out, *problems]
     if proposal.command:
         notes.append(f"[its command {one_line(proposal.command)} was not run]")
+    return "\n".join([f"staged by {one_line(proposal.client)}: {names}{more}{syntax}", *notes, *shown])
+
+
+def _difference(changes: Sequence[FileChange], *, brief: bool) -> tuple[list[str], bool]:
+    """Return what changes as lines for a model, and whether these are all changed lines."""
+    if brief:
+        return describe_changes(changes)
+    diff = "".join(unified_diff(change) for change in changes)
     shown = bounded_text(diff.rstrip("\n"), "read_file shows files as they are staged", LONGEST_DIFF)
-    return "\n".join([f"staged by {one_line(proposal.client)}: {names}{more}", *notes, shown])
+    return [shown], len(diff) <= LONGEST_DIFF
 
 
 async def _check(context: ToolContext, changes: Sequence[FileChange]) -> None:
@@ -93,16 +100,6 @@ def _stage(context: ToolContext, changes: Sequence[FileChange], *, all_shown: bo
     for change in known if all_shown else ():
         if change.after is not None:
             staged.note_shown(change.move_to or change.path)  # the model saw the difference
-
-
-def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:
-    errors = (
-        f"[new syntax error in {change.path}: {problem}]"
-        for change in changes
-        if change.after is not None
-        for problem in new_errors(language_of(change.path), change.before or "", change.after)
-    )
-    return list(islice(errors, MOST_ERRORS))
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ async def rename(context: ToolContext, arguments: Rename) -> str:
     """Stage what renaming a symbol changes, in all files."""
     document = await open_document(context, arguments.path)
     wanted = {"path": str(document.path), "new_name": arguments.new_name, **arguments.place()}
-    return await stage_proposal(context, await ask(context, "rename", wanted, Proposal))
+    return await stage_proposal(context, await ask(context, "rename", wanted, Proposal), brief=True)
 
 
 async def code_actions(context: ToolContext, arguments: CodeActions) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from tideate_core.agents.tools.edit_parts import SearchReplace, parts_of
+from tideate_core.agents.tools.edit_report import check_changes, describe_changes
 from tideate_core.agents.tools.project_paths import (
     missing_file,
     name_in_project,
@@ -14,50 +16,32 @@ from tideate_core.agents.tools.project_paths import (
     read_if_any,
     read_text,
 )
-from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.edits import Part, apply_parts, find_placeholder
+from tideate_core.edits import apply_parts, find_placeholder
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
-from tideate_core.gates import new_errors
 from tideate_core.workspace import (
     Document,
     FileChange,
     language_of,
     new_name_problem,
     refuse_in_repositories,
-    unified_diff,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.agents.tools.tool import ToolContext
+    from tideate_core.edits import Replacement
 
 __all__ = ["TOOLS"]
-
-LONGEST_DIFF: Final = 8_000
-"""Characters of a diff in a result."""
-MOST_ERRORS: Final = 10
-"""Syntax errors that a result names."""
-
-
-class SearchReplace(BaseModel):
-    """One place of a file, and the text that replaces it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    search: str = Field(
-        min_length=1, description="Text of the file, copied exactly; it must stand there only once."
-    )
-    replace: str = Field(description="The text in its place; empty removes it.")
 
 
 class EditFile(Arguments):
     """Arguments of `edit_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
+    path: str
     edits: list[SearchReplace] = Field(
-        min_length=1, max_length=100, description="All are made or none; each is of the file as it is now."
+        min_length=1, max_length=100, description="All or none; each of the file as it is now."
     )
 
 
@@ -66,53 +50,28 @@ async def edit_file(context: ToolContext, arguments: EditFile) -> str:
     name, before = await read_text(context, arguments.path)
     await _refuse_place(context, name)
     try:
-        after, notes = await asyncio.to_thread(_edited, before, arguments.edits, language_of(name))
+        done = await asyncio.to_thread(_edited, before, arguments.edits, language_of(name))
     except UnusableAnswer as error:
         raise ToolError(f"{name} was not changed: {error}") from error
+    after = "\n".join(done.lines)
     if after == before:
         raise ToolError(f"{name} was not changed: the edits leave everything as it is")
-    return await _stage(context, FileChange(name, "modify", before, after), notes)
+    loose = [place for place in done.places if not place.is_exact]
+    notes = [*map(str, loose), *done.notes]
+    return await _stage(
+        context, FileChange(name, "modify", before, after), notes, [one.line for one in loose]
+    )
 
 
-def _edited(before: str, edits: Sequence[SearchReplace], language: str) -> tuple[str, list[str]]:
-    lines = before.split("\n")
-    parts = [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
-    done = apply_parts(lines, parts, language=language)
-    places = [str(place) for place in done.places if not place.is_exact]
-    return "\n".join(done.lines), [*places, *done.notes]
-
-
-def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
-    """Return an edit in whole lines; one that begins or ends within a line must stand there exactly."""
-    search = edit.search.replace("\r\n", "\n")
-    replace = edit.replace.replace("\r\n", "\n")
-    part = _lines_part(number, search, replace)
-    if before.count(search) != 1:
-        return part
-    try:
-        apply_parts(before.split("\n"), [part], language=language)
-    except UnusableAnswer:
-        start = before.index(search)
-        end = start + len(search)
-        first = before.rfind("\n", 0, start) + 1
-        last = before.find("\n", end)
-        last = len(before) if last < 0 else last
-        return _lines_part(number, before[first:last], before[first:start] + replace + before[end:last])
-    return part
-
-
-def _lines_part(number: int, search: str, replace: str) -> Part:
-    if search.endswith("\n") and (replace.endswith("\n") or not replace):
-        search, replace = search[:-1], replace.removesuffix("\n")
-    new = tuple(replace.split("\n")) if replace else ()
-    return Part(f"edit {number}", ((tuple(search.split("\n")), new),))
+def _edited(before: str, edits: Sequence[SearchReplace], language: str) -> Replacement:
+    return apply_parts(before.split("\n"), parts_of(before, edits, language), language=language)
 
 
 class WriteFile(Arguments):
     """Arguments of `write_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    text: str = Field(description="The complete text, nothing left out.")
+    path: str
+    text: str = Field(description="Complete, nothing left out.")
 
 
 async def write_file(context: ToolContext, arguments: WriteFile) -> str:
@@ -142,7 +101,7 @@ async def write_file(context: ToolContext, arguments: WriteFile) -> str:
 class MoveFile(Arguments):
     """Arguments of `move_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
+    path: str
     to: str = Field(description="The new path, its name included.")
 
 
@@ -161,7 +120,7 @@ async def move_file(context: ToolContext, arguments: MoveFile) -> str:
 class DeleteFile(Arguments):
     """Arguments of `delete_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
+    path: str
 
 
 async def delete_file(context: ToolContext, arguments: DeleteFile) -> str:
@@ -202,8 +161,13 @@ async def _refuse_place(context: ToolContext, name: str, *, new: bool = False) -
             raise ToolError(f"{name} cannot be made: {above} is a file")
 
 
-async def _stage(context: ToolContext, change: FileChange, notes: Sequence[str] = ()) -> str:
-    """Stage a change, and return it as a model is to see it."""
+async def _stage(
+    context: ToolContext, change: FileChange, notes: Sequence[str] = (), loose: Sequence[int] = ()
+) -> str:
+    """Stage a change, and return it as a model is to see it.
+
+    :param loose: lines of the text before at which a search was not matched exactly.
+    """
     staged = context.staged
     try:
         Document().encode(change.after)
@@ -214,18 +178,10 @@ async def _stage(context: ToolContext, change: FileChange, notes: Sequence[str] 
     name = change.move_to or change.path
     if knew and change.after is not None:
         staged.note_shown(name)  # the model knows all of it
-    problems = []
-    if change.after is not None and change.action != "move":
-        language = language_of(name)
-        problems = await asyncio.to_thread(new_errors, language, change.before or "", change.after)
-    return "\n".join(
-        [
-            f"staged: {_DONE[change.action].format(path=change.path, to=change.move_to)}",
-            *_diff(change),
-            *(f"[{note}]" for note in notes),
-            *(f"[new syntax error: {problem}]" for problem in problems[:MOST_ERRORS]),
-        ]
-    )
+    described, _ = await asyncio.to_thread(describe_changes, [change], loose)
+    syntax, problems = await check_changes(staged, [change])
+    done = _DONE[change.action].format(path=change.path, to=change.move_to)
+    return "\n".join([f"staged: {done}{syntax}", *described, *(f"[{note}]" for note in notes), *problems])
 
 
 _DONE: Final = {
@@ -236,37 +192,27 @@ _DONE: Final = {
 }
 
 
-def _diff(change: FileChange) -> list[str]:
-    """Return the hunks of a change; of a text that the model has just given whole, none."""
-    if change.action != "modify":
-        return []
-    text = unified_diff(change).rstrip("\n")
-    start = text.find("\n@@ ") + 1
-    return [bounded_text(text[start:], "read_file shows the file as it is staged", LONGEST_DIFF)]
-
-
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "edit_file",
-        "Change parts of a file by search and replace. A search is a piece of the file as read_file shows it "
-        "(without the numbers), as short as you like if it stands only once. Returns the diff and new syntax "
-        "errors. Edits are staged: every tool sees them from now on; they are written to disk "
-        "after a review.",
+        "Change parts of a file by search and replace. A search is text as read_file shows it (without the "
+        "numbers), as short as you like if it stands only once. Edits are staged: every tool sees them; they "
+        "are written to disk after a review. Returns what changed, new syntax errors, and in Python names "
+        "left undefined or unused.",
         EditFile,
         "stages",
         edit_file,
     ),
     WorkTool(
         "write_file",
-        "Create a file, or replace one that you have read with a whole new text. To change parts of a file "
-        "use edit_file, which is cheaper.",
+        "Create a file, or replace all of one that you have read; for parts use edit_file.",
         WriteFile,
         "stages",
         write_file,
     ),
     WorkTool(
         "move_file",
-        "Move or rename a file; its imports elsewhere are yours to change. Edit it under its new path then.",
+        "Move or rename a file; imports elsewhere are yours to change. Edit it under its new path then.",
         MoveFile,
         "stages",
         move_file,

@@ -1,0 +1,56 @@
+"""What is told of the syntax is true for every language of which it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.edit_report import MOST_ERRORS, check_changes, describe_changes
+from tideate_core.gates import new_errors
+from tideate_core.mentions import code_language
+from tideate_core.workspace import FileChange, language_of
+
+BROKEN = "}{ ((( ]\n\t- : [ %%%\n) fn def ;;; = = <"
+
+
+async def told(path: str, text: str) -> tuple[str, list[str]]:
+    return await check_changes(StagedFiles(), [FileChange(path, "create", None, text)])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("a.py", "a.json", "a.toml", "a.yaml", "a.sh", "a.c", "a.cpp", "a.cs", "a.ex", "a.go", "a.hs"),
+        *("a.java", "a.js", "a.kt", "a.lua", "a.php", "a.rb", "a.rs", "a.scala", "a.swift", "a.ts", "a.tsx"),
+    ],
+)
+async def test_syntax_is_told_of_where_it_is_checked(path: str) -> None:
+    if code_language(path) or path.endswith(("json", "toml", "yaml")):
+        assert new_errors(language_of(path), "", BROKEN), "a language of which it would be told untruly"
+    word, errors = await told(path, BROKEN)
+    assert word == ""
+    assert 0 < len(errors) <= MOST_ERRORS
+
+
+@pytest.mark.parametrize("path", ["a.md", "a.txt", "Dockerfile", "a.unknown"])
+async def test_nothing_is_told_of_a_syntax_that_is_not_checked(path: str) -> None:
+    assert await told(path, BROKEN) == ("", [])
+
+
+async def test_a_text_without_errors_is_said_to_have_none() -> None:
+    assert await told("a.py", "x = 1") == ("; no new syntax errors", [])
+
+
+def test_hunks_are_named_by_their_lines_afterwards() -> None:
+    before = "\n".join(map(str, range(100)))
+    after = before.replace("10\n", "ten\n" * 20).replace("50\n51\n", "").replace("99", "end")
+    lines, whole = describe_changes([FileChange("a", "modify", before, after)])
+    assert lines == ["a: +20 -1 lines at 11, +0 -2 lines at 70, +1 -1 lines at 117"]
+    assert not whole
+
+
+def test_of_very_many_hunks_some_are_named() -> None:
+    before = "\n".join(map(str, range(200)))
+    after = "\n".join(f"{number}{'x' * (number % 2)}" for number in range(200))
+    (line,), _ = describe_changes([FileChange("a", "modify", before, after)])
+    assert line.endswith(", +1 -1 lines at 60 and 70 more hunks")

@@ -1,0 +1,131 @@
+"""Searches of edits, as whole lines that stand in the file only once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tideate_core.edits import Part, apply_parts
+from tideate_core.errors import UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SearchReplace", "parts_of"]
+
+MOST_AROUND: Final = 200
+"""Lines that may be needed around one of several like places to tell it from the others."""
+MOST_PLACES: Final = 20
+"""Places of a search that are named."""
+
+
+class SearchReplace(BaseModel):
+    """One place of a file, and the text that replaces it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    search: str = Field(min_length=1, description="Copied exactly; stands only once in the file.")
+    replace: str = Field(description="Empty removes it.")
+    line: int | None = Field(
+        default=None, ge=1, description="Of a search that stands several times: the line it begins on."
+    )
+
+
+def parts_of(before: str, edits: Sequence[SearchReplace], language: str) -> list[Part]:
+    """Return the edits of a text for `apply_parts`.
+
+    :raises UnusableAnswer: the line of one is not where its search begins.
+    """
+    return [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
+
+
+def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
+    """Return an edit in whole lines; one that begins or ends within a line must stand there exactly."""
+    search = edit.search.replace("\r\n", "\n")
+    replace = edit.replace.replace("\r\n", "\n")
+    starts = _starts(before, search)
+    if edit.line is not None and len(starts) > 1:
+        return _part_at(before, number, edit.line, starts, (search, replace))
+    part = _lines_part(number, search, replace)
+    if len(starts) != 1:
+        return part
+    try:
+        apply_parts(before.split("\n"), [part], language=language)
+    except UnusableAnswer:
+        first, last = _whole_lines(before, starts[0], starts[0] + len(search))
+        end = starts[0] + len(search)
+        return _lines_part(number, before[first:last], before[first : starts[0]] + replace + before[end:last])
+    return part
+
+
+def _lines_part(number: int, search: str, replace: str) -> Part:
+    if search.endswith("\n") and (replace.endswith("\n") or not replace):
+        search, replace = search[:-1], replace.removesuffix("\n")
+    new = tuple(replace.split("\n")) if replace else ()
+    return Part(f"edit {number}", ((tuple(search.split("\n")), new),))
+
+
+def _starts(text: str, search: str) -> list[int]:
+    """Return where a search stands, the places that overlap included."""
+    starts = []
+    at = text.find(search)
+    while at >= 0:
+        starts.append(at)
+        at = text.find(search, at + 1)
+    return starts
+
+
+def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    last = text.find("\n", end)
+    return text.rfind("\n", 0, start) + 1, len(text) if last < 0 else last
+
+
+def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: tuple[str, str]) -> Part:
+    """Return an edit of the place that begins on a line, with as many lines around as make it the only one.
+
+    :raises UnusableAnswer: none begins there, or several do.
+    """
+    search, replace = edit
+    blank = len(search) - len(search.lstrip("\n"))
+    begins = [before.count("\n", 0, start + blank) + 1 for start in starts]
+    there = [start for start, at in zip(starts, begins, strict=True) if at == line]
+    if len(there) != 1:
+        raise UnusableAnswer(_misplaced(before, number, line, begins))
+    start, end = there[0], there[0] + len(search)
+    first, last = _whole_lines(before, start, end)
+    if first == start and end - start > 1 and before[end - 1] == "\n" and replace[-1:] in ("", "\n"):
+        end, last, replace = end - 1, end - 1, replace.removesuffix("\n")
+    middle = before[first:start] + replace + before[end:last]
+    removed = not replace and (first, last) == (start, end)
+    lines, top, bottom = before.split("\n"), before.count("\n", 0, first), before.count("\n", 0, last) + 1
+    above, below = _around(lines, top, bottom, number)
+    head, tail = lines[top - above : top], lines[bottom : bottom + below]
+    new = [] if removed else middle.split("\n")
+    return Part(f"edit {number}", (((*head, *lines[top:bottom], *tail), (*head, *new, *tail)),))
+
+
+def _misplaced(before: str, number: int, line: int, lines: Sequence[int]) -> str:
+    if line in lines:
+        return f"edit {number}: its search stands several times in line {line}; search more of the line"
+    places = ", ".join(map(str, sorted(set(lines))[:MOST_PLACES]))
+    more = ", …" if len(set(lines)) > MOST_PLACES else ""
+    text = before.split("\n")
+    now = f"; line {line} is now {text[line - 1][:200]!r}" if line <= len(text) else ""
+    return f"edit {number}: its search begins on lines {places}{more}, not on line {line}{now}"
+
+
+def _around(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:
+    """Return how many lines above and below make a block the only one of its kind.
+
+    :raises UnusableAnswer: too many would have to.
+    """
+    text = "\n".join(["", *lines, ""])
+    for count in range(MOST_AROUND + 1):
+        for above, below in ((count, 0), (0, count), (count, count)):
+            if above > top or below > len(lines) - bottom:
+                continue
+            block = "\n".join(["", *lines[top - above : bottom + below], ""])
+            if text.find(block, text.find(block) + 1) < 0:
+                return above, below
+    raise UnusableAnswer(f"edit {number}: the lines around its places are too much alike; search more lines")

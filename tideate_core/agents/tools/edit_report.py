@@ -1,0 +1,107 @@
+"""What a model is told of edits that were staged: what changed, the syntax, and names of Python."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.tools.python_names import new_name_problems
+from tideate_core.agents.tools.results import bounded_text
+from tideate_core.gates import new_errors
+from tideate_core.mentions import code_language
+from tideate_core.workspace import diff_lines, language_of, lines_of, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.workspace import FileChange
+
+__all__ = ["check_changes", "describe_changes"]
+
+SHORT: Final = 12
+"""Changed lines of a change that is shown as a diff."""
+LONGEST_DIFF: Final = 8_000
+"""Characters of the diffs in a result."""
+MOST_HUNKS: Final = 30
+"""Hunks of a file that are told of."""
+MOST_ERRORS: Final = 10
+"""Syntax errors that a result names."""
+_DATA: Final = frozenset({"json", "jsonc", "toml", "yaml"})
+"""Languages that only define data; their syntax is checked, too."""
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
+
+
+def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -> tuple[list[str], bool]:
+    """Return what changes as lines for a model, and whether these are all changed lines.
+
+    Of what is short it is the diff, else the numbers of lines: the model wrote them itself.
+
+    :param loose: lines (from 1, of the text before) of what was not matched exactly; its diff is shown.
+    """
+    kept = [one for one in changes if one.action == "modify"]
+    hunks = [diff_lines(lines_of(one.before), lines_of(one.after)) for one in kept]
+    if sum(len(hunk.old) + len(hunk.new) for found in hunks for hunk in found) <= SHORT:
+        return _diffs(kept, with_names=len(kept) > 1), True
+    lines = []
+    for change, found in zip(kept, hunks, strict=True):
+        shift, places = 0, []
+        for hunk in found:
+            places.append(f"+{len(hunk.new)} -{len(hunk.old)} lines at {hunk.start + shift + 1}")
+            shift += len(hunk.new) - len(hunk.old)
+        more = f" and {len(places) - MOST_HUNKS} more hunks" if len(places) > MOST_HUNKS else ""
+        lines.append(f"{change.path}: {', '.join(places[:MOST_HUNKS])}{more}")
+    return [*lines, *(_diffs(kept, loose) if loose else [])], False
+
+
+def _diffs(changes: Iterable[FileChange], only: Sequence[int] = (), *, with_names: bool = False) -> list[str]:
+    """Return the hunks of changes.
+
+    :param only: only hunks with one of these lines of the text before.
+    """
+    shown = []
+    for change in changes:
+        hunks = re.split(r"\n(?=@@ )", unified_diff(change).rstrip("\n"))[1:]
+        hunks = [hunk for hunk in hunks if not only or any(_has_line(hunk, line) for line in only)]
+        shown += [*([change.path] if with_names else []), *hunks]
+    rest = "read_file shows the file as it is staged"
+    return [bounded_text("\n".join(shown), rest, LONGEST_DIFF)] if shown else []
+
+
+def _has_line(hunk: str, line: int) -> bool:
+    found = _HUNK.match(hunk)
+    if found is None:
+        return False
+    first = int(found[1])
+    return first <= line <= first + int(found[2] or 1)
+
+
+async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> tuple[str, list[str]]:
+    """Return what is wrong with the texts that changes lead to and was not before: in a word, and as lines.
+
+    :param staged: with the changes; names of Python are compared with the texts before the run's first edit.
+    """
+    original = {one.move_to or one.path: one.before or "" for one in staged.changes()}
+    return await asyncio.to_thread(_check, changes, original)
+
+
+def _check(changes: Sequence[FileChange], original: dict[str, str]) -> tuple[str, list[str]]:
+    checked = False
+    errors: list[str] = []
+    names: list[str] = []
+    for change in changes:
+        language = language_of(change.path)
+        if change.after is None or (change.action == "move" and change.before == change.after):
+            continue
+        checked = checked or language in _DATA or bool(code_language(change.path))
+        place = f" in {change.path}" if len(changes) > 1 else ""
+        found = new_errors(language, change.before or "", change.after)
+        errors += [f"[new syntax error{place}: {problem}]" for problem in found]
+        name = change.move_to or change.path
+        if name in original and not found:
+            told = new_name_problems(name, original[name], change.after)
+            names += [f"[{one}{place}]" for one in told]
+    if errors:
+        return "", [*errors[:MOST_ERRORS], *names[:MOST_ERRORS]]
+    return "; no new syntax errors" if checked else "", names[:MOST_ERRORS]
