@@ -26,7 +26,8 @@ FILES = {
 async def test_definitions_and_uses_are_found(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES)
     assert await project.call("find_symbol", name="Shop") == (
-        "1 definition of Shop:\nsrc/shop.py\n1:class Shop:\n\nused in code (of 2 files that have the word):\n"
+        "1 definition of Shop:\nsrc/shop.py\n1-3:class Shop:\n\n"
+        "used in code (of 2 files that have the word):\n"
         "src/main.py\n1:from src.shop import Shop\n4:Shop().open()"
     )
     assert await project.call("find_symbol", name="Door.open", references=False) == (
@@ -46,7 +47,7 @@ async def test_staged_and_unsaved_texts_are_looked_at_in_place_of_those_on_disk(
         FileChange("src/more.py", "create", None, "class Store: ...\n"),
     )
     assert await project.call("find_symbol", name="Store") == (
-        "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\nsrc/shop.py\n1:class Store:\n\n"
+        "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\nsrc/shop.py\n1-2:class Store:\n\n"
         "used in code (of 3 files that have the word):\nsrc/main.py\n2:Store()"
     )
     assert (await project.call("find_symbol", name="Shop")).startswith("no definition of Shop is known")
@@ -65,7 +66,66 @@ async def test_a_limit_says_that_there_is_more(tmp_path: Path) -> None:
     project = Project(tmp_path, {f"{number}.py": "use()\nuse()\n" for number in range(5)})
     found = await project.call("find_symbol", name="use", limit=3)
     assert found.count(":use()") == 3
-    assert "[3 more files; use a higher limit" in found
+    assert "1.py\n1:use()\n+1 more in this file\n[3 more files; use a higher limit" in found
+
+
+SLOTS = """\
+class Slot:
+    @overload
+    def decode(
+        self,
+        raw: bytes,
+    ) -> str: ...
+
+    @overload
+    def decode(self, raw: str) -> str: ...
+
+    def decode(
+        self, raw, *, table={1: (2, 3)}
+    ):
+        return raw
+"""
+
+
+async def test_definitions_come_with_their_lines_and_signatures(tmp_path: Path) -> None:
+    java = "class Door {\n  @Override\n  public int open(\n    int wide) {\n    return 1;\n  }\n}\n"
+    project = Project(tmp_path, {"slots.py": SLOTS, "Door.java": java})
+    assert await project.call("find_symbol", name="decode", references=False) == (
+        "3 definitions of decode:\nslots.py\n"
+        "3-6:def decode(self, raw: bytes) -> str: ... (in Slot)\n"
+        "9:def decode(self, raw: str) -> str: ... (in Slot)\n"
+        "11-14:def decode(self, raw, *, table={1: (2, 3)}): (in Slot)"
+    )
+    assert await project.call("find_symbol", name="open", references=False) == (
+        "1 definition of open:\nDoor.java\n2-6:@Override public int open(int wide) { (in Door)"
+    )
+
+
+async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(tmp_path: Path) -> None:
+    uses = "from slots import Slot\n\n\ndef check(slot: Slot, decode: str, keys: dict):\n"
+    uses += "    keys[decode] = slot.decode(1)\n    return Slot(decode=decode)\n"
+    project = Project(
+        tmp_path,
+        {
+            "slots.py": SLOTS,
+            "a_test.py": "from slots import Slot\n" + "Slot().decode('')\n" * 43,
+            "uses.py": uses,
+            "mention.py": "from slots.decode import x\nprint(decode)\n",
+            "other.py": "class Other:\n    def decode(self): ...\n\n\nOther().decode()\n",
+        },
+    )
+    found = await project.call("find_symbol", name="Slot.decode")
+    assert found.partition("\n\n")[2] == (
+        "used in code (of 3 files that have the words decode and Slot):\nuses.py\n"
+        "5:keys[decode] = slot.decode(1)\na_test.py\n"
+        + "".join(f"{number}:Slot().decode('')\n" for number in range(2, 7))
+        + "+38 more in this file\n[files without the word Slot use a decode, too: other.py (1)]"
+    )
+    found = await project.call("find_symbol", name="Slot.decode", limit=100)
+    assert "+31 more in this file" in found
+    found = await project.call("find_symbol", name="Gate.decode")
+    assert "5:Other().decode()" in found
+    assert found.endswith("[not narrowed to Gate: no decode is known to be defined in it]")
 
 
 @pytest.mark.attack

@@ -12,6 +12,13 @@ from pydantic import Field
 from tideate_core.agents.tools.project_paths import project_root, read_text
 from tideate_core.agents.tools.results import bounded_lines
 from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
+from tideate_core.agents.tools.symbol_lines import (
+    MOST_LINES,
+    is_test,
+    last_lines,
+    may_use_member,
+    signature,
+)
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ConfigError, StoreError, ToolError, WorkspaceError
 from tideate_core.project import make_project_state
@@ -25,17 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = ["TOOLS"]
 
-MOST_DEFINITIONS: Final = 50
+MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""
 _NAME: Final = re.compile(r"(?!\d)[\w$](?:[\w$-]*[\w$?!])?")
 MOST_FILES: Final = 300
 """Files that are looked through for references in one call."""
+LEAST_OF_FILE: Final = 5
+"""References in one file that are shown, or an eighth of the limit if that is more."""
+MOST_NAMED: Final = 10
+"""Files that are only named."""
 
 
 class Outline(Arguments):
     """Arguments of `outline`."""
 
-    path: str = Field(description="Relative to the project's root.")
+    path: str
 
 
 async def outline(context: ToolContext, arguments: Outline) -> str:
@@ -56,10 +67,10 @@ class FindSymbol(Arguments):
     """Arguments of `find_symbol`."""
 
     name: str = Field(
-        min_length=1, max_length=200, description="A function, class, constant …; `Class.method` narrows it."
+        min_length=1, max_length=200, description="Function, class, constant …; `Class.method` narrows it."
     )
-    references: bool = Field(default=True, description="Show where it is used, too.")
-    limit: int = Field(default=60, ge=1, le=500, description="References that are shown at most.")
+    references: bool = Field(default=True, description="Also where it is used.")
+    limit: int = Field(default=40, ge=1, le=500, description="Most references.")
 
 
 async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
@@ -73,10 +84,11 @@ async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
         index = await asyncio.to_thread(_index_of, root, context.step.workspace.private)
         await index.update(texts.on_disk, context.step.notice)
         lookup = _Lookup(texts, index, name)
-        places = await lookup.definitions(container.rpartition(".")[2])
+        of_class = container.rpartition(".")[2]
+        places = await lookup.definitions(of_class)
         answer = [*await lookup.shown_definitions(arguments.name, places)]
         if arguments.references:
-            answer += await lookup.references(places, arguments.limit)
+            answer += await lookup.references(places, of_class, arguments.limit)
     except (ConfigError, StoreError) as error:
         raise ToolError(f"{error}; search finds the name as a text") from error
     return bounded_lines(answer, lambda _: "more is left out; use a lower limit, or search with a glob")
@@ -119,49 +131,115 @@ class _Lookup:
             return [f"no definition of {asked} is known; search finds any text"]
         lines = [f"{len(places)} definition{'s' if len(places) > 1 else ''} of {asked}:"]
         for path, found in _by_path(places[:MOST_DEFINITIONS]).items():
-            around = {one.line: f" (in {one.container})" if one.container else "" for one in found}
-            lines += await self._lines(path, around)
+            lines += await self._defining_lines(path, found)
         if len(places) > MOST_DEFINITIONS:
             lines.append(f"[{len(places) - MOST_DEFINITIONS} more; name it as Class.method]")
         return lines
 
-    async def references(self, places: list[Place], limit: int) -> list[str]:
-        """Return the lines of references, those in files that define the name first."""
-        from tideate_core.mentions import places_of_name
+    async def _defining_lines(self, path: str, places: list[Place]) -> list[str]:
+        try:
+            text, hidden = await self._texts.read(path)
+        except WorkspaceError as error:
+            return [f"{path} ({error})"]
+        lines = text.split("\n")
+        firsts = {one.line for one in places}
+        lasts = await asyncio.to_thread(last_lines, text, path, self._name, firsts)
+        shown = [path]
+        for one in places:
+            last = lasts.get(one.line, one.line)
+            if one.line > len(lines):
+                continue
+            told = signature(lines, one.line, last, self._name)
+            if not hidden.isdisjoint(range(one.line, min(last, one.line + MOST_LINES) + 1)):
+                told = HIDDEN_LINE if one.line in hidden else lines[one.line - 1].strip()
+            where = f"{one.line}-{last}" if last > one.line else str(one.line)
+            shown.append(f"{where}:{line_part(told)}{f' (in {one.container})' if one.container else ''}")
+        return shown
 
+    async def references(self, places: list[Place], container: str, limit: int) -> list[str]:
+        """Return the lines of references: source before tests, files that define the name first.
+
+        :param container: asked for; uses of other things of the name are left out as far as they can be told.
+        """
         defined = {path: {one.line for one in found} for path, found in _by_path(places).items()}
         files = [path for path in await self._index.files_with(self._name) if self._is_indexed(path)]
         files += [path for path, text in self._texts.own.items() if self._name in text]
-        files.sort(key=lambda path: (path not in defined, path))
-        lines, count, left = [f"used in code (of {len(files):,} files that have the word):"], 0, 0
+        files.sort(key=lambda path: (is_test(path), path not in defined, path))
+        is_member = bool(container) and any(one.container == container for one in places)
+        files, aside = await self._narrowed(files, container) if is_member else (files, [])
+        lines: list[str] = []
+        count = left = 0
         for number, path in enumerate(files):
             if count >= limit or number == MOST_FILES:
                 left = len(files) - number
                 break
-            try:
-                text, _ = await self._texts.read(path)
-            except WorkspaceError:
-                continue  # gone, or not shown
-            found = await asyncio.to_thread(places_of_name, text, path, self._name)
-            used = [line for line in found if line not in defined.get(path, ())][: limit - count]
-            count += len(used)
-            lines += await self._lines(path, dict.fromkeys(used, "")) if used else []
+            used = await self._used_lines(path, defined.get(path, set()), is_member=is_member)
+            shown = used[: min(limit - count, max(LEAST_OF_FILE, limit // 8))]
+            count += len(shown)
+            lines += await self._lines(path, shown) if shown else []
+            if len(used) > len(shown):
+                lines.append(f"+{len(used) - len(shown)} more in this file")
         if left:
             lines.append(f"[{left:,} more files; use a higher limit, or search with a glob]")
-        return ["", *lines] if count or left else ["", "it is used nowhere else in code"]
+        if aside and (others := await self._counts(aside[:MOST_FILES])):
+            lines.append(f"[files without the word {container} use a {self._name}, too: {_some(others)}]")
+        elif container and not is_member and lines:
+            lines.append(f"[not narrowed to {container}: no {self._name} is known to be defined in it]")
+        if not (count or left):
+            return ["", "it is used nowhere else in code", *lines]
+        words = f"the words {self._name} and {container}" if aside else "the word"
+        return ["", f"used in code (of {len(files):,} files that have {words}):", *lines]
 
-    async def _lines(self, path: str, notes: dict[int, str]) -> list[str]:
+    async def _narrowed(self, files: list[str], container: str) -> tuple[list[str], list[str]]:
+        """Return files that have the name of a class, and the others; all where none has it."""
+        having = {path for path in await self._index.files_with(container) if self._is_indexed(path)}
+        having.update(path for path, text in self._texts.own.items() if container in text)
+        kept = [path for path in files if path in having]
+        return (kept, [path for path in files if path not in having]) if kept else (files, [])
+
+    async def _counts(self, files: list[str]) -> list[str]:
+        """Return files that may use a member of the name, with the number of their lines that do."""
+        counts = [(path, len(await self._used_lines(path, set(), is_member=True))) for path in files]
+        return [f"{path} ({count})" for path, count in counts if count]
+
+    async def _used_lines(self, path: str, defined: set[int], *, is_member: bool) -> list[int]:
+        """Return the numbers of the lines of a file that use the name."""
+        from tideate_core.mentions import places_of_name
+
+        try:
+            text, _ = await self._texts.read(path)
+        except WorkspaceError:
+            return []  # gone, or not shown
+        lines = text.split("\n")
+        if is_member and not any(
+            may_use_member(line, path, self._name) for line in lines if self._name in line
+        ):
+            return []  # parsing takes longer
+        found = await asyncio.to_thread(places_of_name, text, path, self._name)
+        return [
+            number
+            for number in found
+            if number not in defined
+            and not (is_member and not may_use_member(lines[number - 1], path, self._name))
+        ]
+
+    async def _lines(self, path: str, numbers: list[int]) -> list[str]:
         try:
             text, hidden = await self._texts.read(path)
         except WorkspaceError as error:
             return [f"{path} ({error})"]
         lines = text.split("\n")
         shown = (
-            f"{number}:{HIDDEN_LINE if number in hidden else line_part(lines[number - 1].strip())}{note}"
-            for number, note in sorted(notes.items())
+            f"{number}:{HIDDEN_LINE if number in hidden else line_part(lines[number - 1].strip())}"
+            for number in numbers
             if number <= len(lines)
         )
         return [path, *shown]
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return f"{', '.join(paths[:MOST_NAMED])}{more}"
 
 
 def _by_path(places: Iterable[Place]) -> dict[str, list[Place]]:
@@ -182,17 +260,15 @@ def _definitions_in(path: str, text: str, name: str) -> list[Place]:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "outline",
-        "List what a file defines (classes, functions, headings of a document), each as `LINE: TEXT`, "
-        "indented as they are in each other. Use it to see which lines of a long file to read.",
+        "List what a file defines (classes, functions; headings of a document) with line numbers.",
         Outline,
         "reads",
         outline,
     ),
     WorkTool(
         "find_symbol",
-        "Find the definitions of a name in the project's code, and the lines that use it, without comments "
-        "and strings; by syntax, not by types, so that other things of the same name are shown, too. In an "
-        "editor with a language server, its own tools are more exact. For other files use search.",
+        "Find where a name is defined (`FIRST-LAST:SIGNATURE`) and the lines of code that use it; by syntax, "
+        "not by types. Language servers, where there are any, are more exact.",
         FindSymbol,
         "reads",
         find_symbol,

@@ -1,0 +1,94 @@
+"""Lines of names for a model: a definition's range and signature, and which uses may be of a member."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.mentions import code_language
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+__all__ = ["MOST_LINES", "is_test", "last_lines", "may_use_member", "signature"]
+
+LARGEST: Final = 1_000_000
+"""Characters of a text that is parsed; of a longer one no ranges are told."""
+MOST_LINES: Final = 12
+"""Lines of a signature that are joined."""
+LONGEST: Final = 240
+"""Characters of a signature."""
+_BODY: Final = re.compile(
+    r"(?:.*_)?(?:module|program|source|file|chunk|unit|block|body|list|declarations|statements|document)(?:_statement)?"
+)
+"""Kinds of nodes that hold definitions and begin where the first of them does."""
+_QUALIFIED: Final = frozenset({"python", "javascript", "typescript", "tsx", "lua", "go", "rust"})
+"""Languages in which a member is named with what it is of."""
+_TEST: Final = re.compile(
+    r"(?i)(?:^|/)(?:tests?|spec|__tests__)(?:/|$)|(?:^|/)test[^/]*$|[._-](?:test|spec)s?\."
+)
+
+
+def is_test(path: str) -> bool:
+    """Tell whether a file is one of tests by its name or its folders'."""
+    return _TEST.search(path) is not None
+
+
+def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict[int, int]:
+    """Return the last lines of definitions by their first ones (all from 1), of those that are found.
+
+    :param name: what is defined there.
+    """
+    language = code_language(path)
+    if not language or len(text) > LARGEST:
+        return {}
+    # 45 MB of grammars: loaded where they are needed
+    from ast_grep_py import SgRoot
+
+    found: dict[int, int] = {}
+    for node in SgRoot(text, language).root().find_all(regex=f"^{re.escape(name)}$"):
+        for first, last in _spans(node):
+            if first in firsts:
+                found.setdefault(first, last)
+    return found
+
+
+def _spans(node: Any) -> list[tuple[int, int]]:
+    """Return first and last lines of what is around a name up to the body that it is in, the outer first."""
+    spans = []
+    while node is not None and (parent := node.parent()) is not None and not _BODY.fullmatch(node.kind()):
+        place = node.range()
+        # some grammars count the line end as a part
+        last = place.end.line + (1 if place.end.column or place.end.line == place.start.line else 0)
+        spans.append((place.start.line + 1, last))
+        node = parent
+    return spans[::-1]
+
+
+def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
+    """Return the line of a definition; where it does not hold its name or ends within brackets, with more.
+
+    :param first: number of the line, from 1.
+    :param last: number of the definition's last line.
+    """
+    parts: list[str] = []
+    opened = 0
+    for line in lines[first - 1 : min(last, first - 1 + MOST_LINES)]:
+        parts.append(line.strip())
+        opened += sum(map(line.count, "([")) - sum(map(line.count, ")]"))
+        if opened <= 0 and any(name in part for part in parts):
+            break
+    joined = re.sub(r",? ([)\]])", r"\1", re.sub(r"([(\[]) ", r"\1", " ".join(parts)))
+    if len(parts) == 1 or len(joined) <= LONGEST:
+        return joined if len(parts) > 1 else parts[0]
+    return f"{joined[:LONGEST]}…"
+
+
+def may_use_member(line: str, path: str, name: str) -> bool:
+    """Tell whether a line that has a name may use a member of that name: no parameter, keyword or module."""
+    language = code_language(path)
+    if language not in _QUALIFIED:
+        return True
+    if language == "python" and line.lstrip().startswith(("from ", "import ")):
+        return False
+    return re.search(rf"(?:\.\s*|->\s*|::\s*|(?<=\w):){re.escape(name)}(?![\w$])", line) is not None
