@@ -74,6 +74,29 @@ async def main():
 
 asyncio.run(main())
 """
+WHILE_PAUSED = """
+import asyncio, os, pathlib, signal, sys
+from types import SimpleNamespace
+from tests.engine.conftest import Bench
+from tests.engine.logbook import RUN
+from tideate_core.engine import EventName
+
+async def main():
+    bench = Bench(pathlib.Path(sys.argv[1]), SimpleNamespace(base_url=sys.argv[2]), tools=True)
+    emit = bench.front.emit
+
+    def pause_then_die(event):
+        emit(event)
+        if event.name is EventName.TOOL_COMPLETED:
+            bench.runner.pause(RUN)
+        if event.name is EventName.WORKFLOW_PAUSED:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    bench.front.emit = pause_then_die
+    await bench.run("ask", "what is in b?", execution_id=RUN)
+
+asyncio.run(main())
+"""
 AT_THE_END = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
@@ -156,3 +179,16 @@ async def test_a_machine_that_was_killed_behind_its_exit_leaves_once(bench: Benc
     moves = [event.data["to"] for event in events if event.name == EventName.TRANSITION]
     assert moves == ["a", "b", "*"]
     assert [event.name for event in events].count(EventName.WORKFLOW_COMPLETED) == 1
+
+
+@pytest.mark.parametrize("tools", [True])
+async def test_a_run_that_was_killed_while_it_was_paused_in_a_loop_goes_on_there(bench: Bench) -> None:
+    bench.write("b.py", "VALUE_OF_B = 41\n")
+    bench.server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    bench.server.answers("VALUE_OF_B", "It is 41.")
+    await asyncio.to_thread(killed, WHILE_PAUSED, bench)
+    assert len(bench.server.requests) == 1
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    assert result.response == "It is 41.", result.error
+    assert len(bench.server.requests) == 2
+    assert "TOOL_CALLED" not in bench.front.names(), "its call was recorded"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tideate_core.adapters import TurnAdapter
 from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.lifecycle import (
@@ -141,6 +142,11 @@ class LiveRun:
         return self._dependencies.adapters.get(
             request.adapter or config.adapter_for(self.execution.definition.name)
         )
+
+    @property
+    def takes_turns(self) -> bool:
+        """Its model can work with tools, in turns."""
+        return isinstance(self.adapter, TurnAdapter) and self.adapter.tools
 
     @cached_property
     def step_environment(self) -> StepEnvironment:
@@ -278,10 +284,11 @@ class LiveRun:
             self.cancel()
 
     def pause(self) -> None:
-        """Stop before the next step, and say whether there is one."""
+        """Stop before the next step or turn, and say whether there is one."""
         self.execution.pause()
-        at_last = self.execution.driver.at_last
-        words = "no step is left to pause before" if at_last else "pauses before the next step"
+        places = [] if self.execution.driver.at_last else ["the next step"]
+        places += ["the model's next turn"] if self.takes_turns else []
+        words = f"pauses before {' or '.join(places)}" if places else "no step is left to pause before"
         data = {"step": self.execution.step, "message": words, "level": "info"}
         self.recorder.event(EventName.NOTICE, data)
 

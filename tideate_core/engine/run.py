@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -205,8 +206,10 @@ class Execution:
         self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
         self._messages: list[str] = []
-        self._waiting = 0
-        """Steps that stand still, within them, because a pause is wanted."""
+        self.places: Counter[str] = Counter()
+        """Items of a list that are worked on side by side, by their step."""
+        self._waiting: Counter[str] = Counter()
+        """How often a step stands still within because a pause is wanted: its items do so each on its own."""
         self._pause_wanted = False
         self._go_on = asyncio.Event()
         self.on_state: Callable[[ExecutionState], None] | None = None
@@ -339,21 +342,30 @@ class Execution:
         return said
 
     async def wait_if_paused(self, step: str, recorder: Recorder) -> None:
-        """Wait, within a step, until a wanted pause is lifted; at once where none is wanted."""
-        if not self._pause_wanted:
-            return
-        self._waiting += 1
-        if self._waiting == len(self.begun) - len(self.settled):  # nothing of it is at work any more
+        """Wait, within a step, until a wanted pause is lifted; at once where none is wanted.
+
+        :param step: of an item of a list with `[0]`.
+        """
+        whole = step.partition("[")[0]
+        while self._pause_wanted:  # again, where one was wanted before this one woke
+            self._waiting[whole] += 1
+            try:
+                await self.pause_if_still(recorder)
+                await self.resumed()
+            finally:
+                self._waiting[whole] -= 1
+            if self.is_paused:
+                self.move(ExecutionEvent.RESUME_WORKFLOW)
+                recorder.event(EventName.WORKFLOW_RESUMED, {"step": step})
+
+    async def pause_if_still(self, recorder: Recorder) -> None:
+        """Be paused, where a pause is wanted and every step that is under way stands still within."""
+        under_way = [step for step in self.begun if step not in self.settled]
+        still = all(self._waiting[step] >= max(1, self.places[step]) for step in under_way)
+        if self._pause_wanted and under_way and still and not self.is_paused:
             self.move(ExecutionEvent.PAUSE_WORKFLOW)
-            recorder.event(EventName.WORKFLOW_PAUSED, {"step": step})
+            recorder.event(EventName.WORKFLOW_PAUSED, {"step": under_way[0], "within": True})
             await recorder.flush()
-        try:
-            await self.resumed()
-        finally:
-            self._waiting -= 1
-        if self.is_paused:
-            self.move(ExecutionEvent.RESUME_WORKFLOW)
-            recorder.event(EventName.WORKFLOW_RESUMED, {"step": step})
 
     @property
     def is_paused(self) -> bool:

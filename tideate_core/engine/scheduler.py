@@ -259,6 +259,7 @@ class Scheduler:
         await self._advance_driver(work, end)
         self._admit(self._driver.ready_steps())
         self._start_ready()
+        await self._execution.pause_if_still(self._recorder)
 
     async def _advance_driver(self, work: Work, end: StepEnd) -> None:
         """Give the driver what became of a step."""

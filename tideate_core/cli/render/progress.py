@@ -185,7 +185,8 @@ class Progress:
         if event.data.get("reason"):  # its process leaves it
             self._finish("stopped")
         where = f"tideate resume {event.execution_id[:8]}"
-        self._print(f"paused before {event.data['step']}; `{where}` resumes it", "cyan")
+        place = "in" if event.data.get("within") else "before"
+        self._print(f"paused {place} {event.data['step']}; `{where}` resumes it", "cyan")
 
     def _resumed(self, event: Event) -> None:
         self._print("resumed", "cyan")

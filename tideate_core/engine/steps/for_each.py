@@ -100,6 +100,10 @@ class _Loop:
         return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
+        async with cast("StepRun", self._step).place():
+            await self._work_off_all(waiting)
+
+    async def _work_off_all(self, waiting: Iterator[int]) -> None:
         for index in waiting:
             try:
                 self._results[index] = await self._do(index)

@@ -1,0 +1,143 @@
+"""A pause within the loop of a model that works with tools: what stands still, and how it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.conftest import LIMIT, Bench
+from tests.engine.test_resumed_runs import row_of, taken_up
+from tests.engine.test_scheduler import Room, graph, paused, step
+from tideate_core.adapters import OfferedTool, Prompt
+from tideate_core.agents.loop import WorkLoop
+from tideate_core.engine import EventName
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import StepContext, StepHandler
+
+pytestmark = pytest.mark.concurrency
+
+
+@pytest.fixture
+def tools() -> bool:
+    return True
+
+
+class Looking:
+    """A step whose model calls the tool `look` until it answers.
+
+    :param when: pauses the run in the call of this number.
+    """
+
+    def __init__(self, bench: Bench, when: int | None = None) -> None:
+        self.bench = bench
+        self.when = when
+        self.calls: list[Any] = []
+
+    async def __call__(self, step: StepContext) -> str:
+        async def look(arguments: dict[str, Any], _key: str) -> str:
+            self.calls.append(arguments)
+            if len(self.calls) == self.when:
+                self.bench.runner.pause(step.execution_id)
+            return f"seen in {step.step}"
+
+        tool = OfferedTool("look", "Look.", {"type": "object"}, look)
+        return (await WorkLoop(step, "look", [tool]).run(Prompt(f"work in {step.step}"))).text
+
+
+def called(bench: Bench, *steps: str) -> None:
+    """Have each step's model call the tool once, then answer."""
+    for name in steps:
+        bench.server.calls(f"work in {name}", "look", {"from": name}, times=1)
+        bench.server.answers(f"seen in {name}", f"done in {name}")
+
+
+async def until_paused(bench: Bench) -> None:
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+
+
+async def test_no_turn_is_asked_for_while_a_run_is_paused(bench: Bench) -> None:
+    called(bench, "a")
+    graph(bench, {"a": Looking(bench, 1)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    (run,) = bench.runner.running
+    await (await bench.runner.store()).checkpoint(run.id, at=1)
+    assert (await row_of(bench.runner, run.id)).status == "paused"
+    assert (paused(run), len(bench.server.requests)) == (True, 1)
+    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "a", "within": True}]
+    assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the model's next turn"
+    bench.runner.resume(run.id)
+    result = await asyncio.wait_for(task, LIMIT)
+    assert (result.results, len(bench.server.requests)) == ({"a": "done in a"}, 2)
+    assert bench.front.data(EventName.WORKFLOW_RESUMED) == [{"step": "a"}]
+
+
+async def test_a_turn_under_way_is_finished_before_a_pause(bench: Bench) -> None:
+    gate = bench.server.holds("work in a", text="half")
+    bench.server.answers("seen", "never asked")
+    graph(bench, {"a": Looking(bench)}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    (run,) = bench.runner.running
+    bench.runner.pause(run.id)
+    assert not paused(run)
+    gate.release()
+    await until_paused(bench)
+    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "b"}]
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).results["a"] == "half"
+
+
+async def test_a_run_is_paused_once_the_steps_beside_the_loop_have_ended(bench: Bench) -> None:
+    room = Room()
+    called(bench, "a")
+    graph(bench, {"a": Looking(bench, 1), "slow": room.enter}, step("a"), step("slow"))
+    task = asyncio.create_task(bench.run("g"))
+    await room.holds("slow")
+    await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
+    (run,) = bench.runner.running
+    assert not paused(run)
+    room.let_out("slow")
+    await until_paused(bench)
+    assert list(run.settled) == ["slow"]
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).results == {"a": "done in a", "slow": "SLOW"}
+
+
+@pytest.mark.parametrize("items", [["x", "y"], ["x", "y", "z"]])
+async def test_items_that_loop_side_by_side_are_one_step_that_stands_still(
+    bench: Bench, items: list[str]
+) -> None:
+    names = [f"each[{number}]" for number in range(len(items))]
+    called(bench, *names, "b")
+    each = {"id": "each", "for_each": {"items": "context.names", "max_parallel": 2}}
+    handlers: dict[str, StepHandler] = {"each": Looking(bench, 1), "b": Looking(bench)}
+    graph(bench, handlers, each, step("b"), context={"names": items})
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    (run,) = bench.runner.running
+    asked = len(bench.server.requests)
+    assert (paused(run), asked) == (True, 3)
+    bench.runner.resume(run.id)
+    result = await asyncio.wait_for(task, LIMIT)
+    assert result.results == {"each": [f"done in {name}" for name in names], "b": "done in b"}
+    assert len(bench.front.data(EventName.WORKFLOW_PAUSED)) == 1
+    assert len(bench.front.data(EventName.WORKFLOW_RESUMED)) == 1
+
+
+async def test_a_run_that_was_left_while_it_was_paused_within_a_loop_goes_on_there(bench: Bench) -> None:
+    called(bench, "a")
+    looking = Looking(bench, 1)
+    graph(bench, {"a": looking}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    bench.runner.leave()
+    left = await task
+    assert (await row_of(bench.runner, left.execution_id)).status == "paused"
+    result = await taken_up(bench, left)
+    assert (result.ok, result.results) == (True, {"a": "done in a"})
+    assert looking.calls == [{"from": "a"}], "its call was recorded"
+    assert len(bench.server.requests) == 2
