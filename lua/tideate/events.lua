@@ -29,6 +29,7 @@ end
 ---@type table<string, string|false>
 local patterns = {
   SD_EVENT_TOKEN = false,
+  SD_EVENT_REASONING = false,
   SD_EVENT_CHECK_OUTPUT = false,
   SD_EVENT_TOOL_PROGRESS = false,
   SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack',

@@ -3,7 +3,12 @@ local M = {}
 
 --- What comes too often to draw everything again, or to tell others of.
 ---@type table<string, true>
-M.FREQUENT = { SD_EVENT_TOKEN = true, SD_EVENT_CHECK_OUTPUT = true, SD_EVENT_TOOL_PROGRESS = true }
+M.FREQUENT = {
+  SD_EVENT_TOKEN = true,
+  SD_EVENT_REASONING = true,
+  SD_EVENT_CHECK_OUTPUT = true,
+  SD_EVENT_TOOL_PROGRESS = true,
+}
 
 --- Steps that none has begun with.
 ---@param steps string[]

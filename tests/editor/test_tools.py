@@ -110,7 +110,7 @@ def test_a_step_asks_before_it_calls_a_tool_and_always_is_for_good(nvim: Editor)
     assert done["results"] == {"one": "added first"}
     for name in ("SD_EVENT_MCP_CONNECTED", "SD_EVENT_TOOL_CALLED", "SD_EVENT_TOOL_COMPLETED"):
         assert name in nvim.lua("return _G.seen")
-    nvim.wait_screen("✓ `bare/add`")
+    nvim.wait_screen("✓ `bare/add ")
     start(nvim, "flow", "second")
     assert result(nvim)["results"] == {"one": "added second"}
     assert (nvim.cwd / "added").read_text() == "first\nsecond\n"

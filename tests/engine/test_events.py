@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tideate_core.engine import Event, EventName
-from tideate_core.engine.events import WorkflowHooks
+from tideate_core.engine.events import WorkflowHooks, report_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,3 +67,18 @@ def test_a_hook_that_raises_is_logged_and_the_others_are_called(caplog: pytest.L
     assert len(ended) == 1
     assert "on_error raised" in caplog.text
     assert "in the hook" in caplog.text
+
+
+def test_both_events_of_a_call_have_its_number_and_its_line() -> None:
+    told: list[tuple[EventName, dict[str, Any]]] = []
+
+    def emit(event: EventName, /, **data: Any) -> None:
+        told.append((event, data))
+
+    with report_call(emit, "read_file", {"path": "a.py"}) as outer, report_call(emit, "search", {}):
+        outer.size, outer.result = 5000, "x" * 5000
+    called, inner, inner_end, end = (data for _, data in told)
+    assert called["call"] == end["call"] != inner["call"] == inner_end["call"]
+    assert (called["summary"], end["summary"]) == ("read_file a.py", "read_file a.py")
+    assert (end["ok"], end["size"], end["result"]) == (True, 5000, f"{'x' * 2000} … (5000 characters)")
+    assert "result" not in inner_end

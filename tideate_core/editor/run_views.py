@@ -138,7 +138,12 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
 def _reported(details: RunDetails) -> list[dict[str, Any]]:
     names = {*TASK_EVENTS, TOOL_COMPLETED} if details.run.kind == "machine" else {TOOL_COMPLETED}
     found = [event for event in details.events[:MOST_EVENTS] if event.name in names]
-    return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
+    return [{"name": event.name, "data": _short(event.data)} for event in found]
+
+
+def _short(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is long and not shown in the page."""
+    return {**{key: value for key, value in data.items() if key != "result"}, "entries": []}
 
 
 def _gist(details: RunDetails) -> dict[str, str]:

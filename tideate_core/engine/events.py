@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from typing import Any, Final, Protocol
 
+from tideate_core.engine.call_words import summarize_call
 from tideate_core.errors import TideateError
 from tideate_core.workflows import CallReport
 
@@ -107,7 +109,9 @@ _OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 SHOWN: Final = 2_000
-"""Characters of a tool call's arguments that its event has."""
+"""Characters of a tool call's arguments, and of its result, that its events have."""
+
+_numbers: Final = count(1)
 
 
 class EmitOfStep(Protocol):
@@ -122,9 +126,12 @@ def report_call(
 ) -> Iterator[CallReport]:
     """Tell of a tool call, at its begin and at its end; an exception is told and raised.
 
+    Both events have the same number as `call`, and a `summary` of one line.
+
     :param server: of the tool; empty of those that come with tideate.
     """
-    place = {"server": server, "tool": tool}
+    summary = summarize_call(server, tool, arguments)
+    place = {"call": next(_numbers), "server": server, "tool": tool, "summary": summary}
     emit(EventName.TOOL_CALLED, **place, arguments=_shown(arguments))
     begun, report, ending = time.monotonic(), CallReport(), dict[str, Any](ok=False)
     try:
@@ -135,13 +142,18 @@ def report_call(
         raise
     finally:
         size = {} if report.size is None else {"size": report.size}
+        result = {"result": _head(report.result)} if report.result else {}
         duration = round((time.monotonic() - begun) * 1000)
-        emit(EventName.TOOL_COMPLETED, **place, duration_ms=duration, **size, **ending)
+        emit(EventName.TOOL_COMPLETED, **place, duration_ms=duration, **size, **result, **ending)
 
 
 def _shown(arguments: Mapping[str, Any]) -> Any:
     text = json.dumps(arguments, ensure_ascii=False)
-    return dict(arguments) if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
+    return dict(arguments) if len(text) <= SHOWN else _head(text)
+
+
+def _head(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class CallReport:
 
     size: int | None = None
     """Characters of its result; None where nobody says."""
+    result: str = ""
+    """What it returned, of which the event has the beginning; empty: the event is to have none of it."""
     failed: str = ""
     """The reason that the model was told; empty where it succeeded."""
 

@@ -3,10 +3,14 @@ local M = {}
 
 ---@class tideate.ui.Section
 ---@field step string of an item of a list with `[0]`
----@field pieces string[] of a step that waits: what it said so far
+---@field pieces (string|tideate.ui.Piece)[] of a step that waits: what it said so far
 ---@field bare? boolean without a heading
 ---@field done? boolean
 ---@field result? string what it ended with, for one that said nothing
+
+---@class tideate.ui.Piece
+---@field apart? string a paragraph of its own; empty: what follows begins one
+---@field call? string the line of a tool call
 
 ---@param step string
 ---@return string? list the step whose item this is
@@ -55,21 +59,60 @@ local function open(entry, step, run, bare)
 end
 
 ---@param entry tideate.ui.Run
----@param result any what a step ended with that streamed nothing
-local function close(entry, result)
-  if not entry.wrote and type(result) == 'string' and result ~= '' then
-    entry.stream:write(result)
-    entry.wrote = true
+---@param text string
+local function write(entry, text)
+  if entry.stream.at_end then
+    entry.stream:paragraph()
   end
-  M.close_fence(entry)
-  entry.floor = nil
+  entry.wrote = true
+  entry.stream:write(text)
+end
+
+--- Write a paragraph of its own; what follows does not go on with it.
+---@param entry tideate.ui.Run
+---@param text string
+local function write_apart(entry, text)
+  if text ~= '' then
+    M.close_fence(entry)
+    entry.stream:paragraph()
+    entry.stream:write(text)
+  end
+  entry.stream.at_end = 'apart'
+end
+
+--- Write the line of a tool call, right below that of the one before.
+---@param entry tideate.ui.Run
+---@param line string
+local function write_call(entry, line)
+  if entry.stream.at_end == 'call' then
+    entry.stream:write('\n> ' .. line)
+  else
+    write_apart(entry, '> ' .. line)
+  end
+  entry.stream:flush()
+  entry.stream.at_end = 'call'
 end
 
 ---@param entry tideate.ui.Run
----@param text string
-local function write(entry, text)
-  entry.wrote = true
-  entry.stream:write(text)
+---@param piece string|tideate.ui.Piece
+local function write_piece(entry, piece)
+  if type(piece) == 'string' then
+    write(entry, piece)
+  elseif piece.call then
+    write_call(entry, piece.call)
+  else
+    write_apart(entry, piece.apart)
+  end
+end
+
+---@param entry tideate.ui.Run
+---@param result any what a step ended with that streamed nothing
+local function close(entry, result)
+  if not entry.wrote and type(result) == 'string' and result ~= '' then
+    write(entry, result)
+  end
+  M.close_fence(entry)
+  entry.floor = nil
 end
 
 --- Write what waits, up to a step that is still at work: it is written as it comes.
@@ -79,8 +122,8 @@ local function release(entry, run)
   while not entry.floor and entry.held[1] do
     local section = table.remove(entry.held, 1)
     open(entry, section.step, run, section.bare)
-    if #section.pieces > 0 then
-      write(entry, table.concat(section.pieces))
+    for _, piece in ipairs(section.pieces) do
+      write_piece(entry, piece)
     end
     if section.done then
       close(entry, section.result)
@@ -115,22 +158,57 @@ function M.start(entry, step, run, bare)
   end
 end
 
+--- Whether what a step says is written now, and does not wait for another step.
+---@param entry tideate.ui.Run
+---@param step string?
+---@param run tideate.Run
+---@return boolean
+function M.is_written(entry, step, run)
+  local own = not step or not entry.floor or entry.floor == step
+  return own or not vim.list_contains(run.running, list_of(step) or step)
+end
+
+---@param entry tideate.ui.Run
+---@param step string?
+---@param piece string|tideate.ui.Piece
+---@param run tideate.Run
+local function put(entry, step, piece, run)
+  local list = step and list_of(step)
+  if list and (not entry.floor or entry.floor == list) then
+    open(entry, step --[[@as string]], run)
+  end
+  if M.is_written(entry, step, run) then
+    write_piece(entry, piece)
+  else
+    table.insert(waiting_section(entry, step --[[@as string]]).pieces, piece)
+  end
+end
+
 --- A step says something.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param text string
 ---@param run tideate.Run
 function M.say(entry, step, text, run)
-  local list = step and list_of(step)
-  if list and (not entry.floor or entry.floor == list) then
-    open(entry, step --[[@as string]], run)
-  end
-  local own = not step or not entry.floor or entry.floor == step
-  if own or not vim.list_contains(run.running, list or step) then
-    write(entry, text)
-  else
-    table.insert(waiting_section(entry, step).pieces, text)
-  end
+  put(entry, step, text, run)
+end
+
+--- A paragraph that is not a step's answer; empty: what the step says next begins one.
+---@param entry tideate.ui.Run
+---@param step string?
+---@param text string
+---@param run tideate.Run
+function M.apart(entry, step, text, run)
+  put(entry, step, { apart = text }, run)
+end
+
+--- The line of a step's tool call.
+---@param entry tideate.ui.Run
+---@param step string?
+---@param line string
+---@param run tideate.Run
+function M.call(entry, step, line, run)
+  put(entry, step, { call = line }, run)
 end
 
 --- A step, or an item of a list, ended.

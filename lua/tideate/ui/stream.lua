@@ -12,6 +12,7 @@ local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 ---@field finished boolean
 ---@field pending string[]
 ---@field timer uv.uv_timer_t?
+---@field at_end? 'apart'|'call' what was written last, where text does not go on with it
 ---@field tail integer lines at the end that are shown for a moment and are no part of the text
 ---@field on_buffer fun(buf: integer) told each buffer that is made
 local Stream = {}
@@ -173,6 +174,7 @@ function Stream:write(text)
   if text == '' then
     return
   end
+  self.at_end = nil
   table.insert(self.pending, text)
   if not self.timer then
     self.timer = vim.defer_fn(function()

@@ -116,6 +116,10 @@ local on = {
   SD_EVENT_TOKEN = function(entry, data, run)
     sections().say(entry, data.step, data.text or '', run)
   end,
+  SD_EVENT_MODEL_ANSWERED = function(entry, data, run)
+    -- what it says in its next turn is not glued to this one
+    sections().apart(entry, data.step, '', run)
+  end,
   SD_EVENT_NOTICE = function(entry, data)
     sections().remark(entry, (data.level == 'warn' and '**Warning:** ' or '') .. data.message)
   end,
@@ -148,9 +152,13 @@ local on = {
 ---@param event tideate.Event
 ---@param run tideate.Run
 function M.on_event(entry, event, run)
+  if next(entry.reasoning) then
+    require('tideate.ui.reasoning').settle(entry, event, run)
+  end
   local writer = on[event.name]
     or require('tideate.ui.checks').writers[event.name]
     or require('tideate.ui.tool_calls').writers[event.name]
+    or require('tideate.ui.reasoning').writers[event.name]
   if writer then
     writer(entry, event.data or {}, run)
   end

@@ -314,3 +314,75 @@ def test_output_of_a_check_is_no_line_of_a_log() -> None:
 
 def test_the_number_of_corrections_that_is_told_is_the_one_that_counts() -> None:
     assert CORRECTIONS == MAX_ATTEMPTS
+
+
+def call(told: Told, number: int, summary: str, **ending: Any) -> None:
+    place = {"step": "ask", "call": number, "server": "", "tool": summary.split()[0], "summary": summary}
+    if ending:
+        told.event("TOOL_COMPLETED", **place, duration_ms=120, **ending)
+    else:
+        told.event("TOOL_CALLED", **place, arguments={})
+
+
+def latest(told: Told) -> str:
+    """Return what the live view draws now, without colours."""
+    plain = Console(file=io.StringIO(), width=80)
+    with plain.capture() as captured:
+        plain.print(told.progress._view.latest())
+    return captured.get()
+
+
+def test_a_tool_call_is_one_line_with_its_size_or_its_error() -> None:
+    told = Told("ask")
+    told.step("ask")
+    call(told, 1, "read_file a.py 10-40")
+    call(told, 2, "search x")
+    call(told, 2, "search x", ok=False, error="bad\npattern")
+    call(told, 1, "read_file a.py 10-40", ok=True, size=1234)
+    assert told.lines == [
+        "ask …",
+        "✗ search x  0.1 s  bad pattern",
+        "✓ read_file a.py 10-40  1.2k characters  0.1 s",
+    ]
+
+
+def test_calls_side_by_side_are_in_the_row_of_their_step_until_they_end() -> None:
+    told = Told("ask", live=True)
+    told.step("ask")
+    call(told, 1, "read_file a.py")
+    call(told, 2, "search x")
+    assert "search x and 1 other …" in latest(told)
+    call(told, 2, "search x", ok=True, size=1)
+    assert "read_file a.py …" in latest(told)
+    assert "✓ search x  1 character  0.1 s" in latest(told)
+    call(told, 1, "read_file a.py", ok=True)
+    assert "read_file a.py …" not in latest(told)
+
+
+def test_words_of_two_turns_are_not_glued_together() -> None:
+    told = Told("ask", live=True)
+    told.step("ask")
+    told.event("TOKEN", step="ask", text="Let me look.")
+    call(told, 1, "read_file a.py")
+    told.event("TOKEN", step="ask", text="It is 41.")
+    assert "look.It" not in latest(told)
+    assert "│ It is 41." in latest(told)
+
+
+def test_of_reasoning_the_last_line_is_shown_until_the_model_answers() -> None:
+    told = Told("ask", live=True)
+    told.step("ask")
+    told.event("REASONING", step="ask", text="First this.\nThen ")
+    told.event("REASONING", step="ask", text="that.")
+    assert "┆ Then that." in latest(told)
+    assert "First this" not in latest(told)
+    told.event("TOKEN", step="ask", text="It is 41.")
+    assert "Then that" not in latest(told)
+    assert "It is 41." in latest(told)
+
+
+def test_a_log_has_no_reasoning() -> None:
+    told = Told("ask")
+    told.step("ask")
+    told.event("REASONING", step="ask", text="First this.\n")
+    assert told.lines == ["ask …"]

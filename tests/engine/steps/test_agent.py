@@ -255,7 +255,9 @@ async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) 
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert "chef asks cook: Name a soup" in notices
     place = {"step": "menu", "server": "agents", "tool": "cook"}
-    assert bench.front.data(EventName.TOOL_CALLED) == [{**place, "arguments": {"task": "Name a soup"}}]
+    (called,) = bench.front.data(EventName.TOOL_CALLED)
+    line = "agents/cook task=Name a soup"
+    assert called == {**place, "call": called["call"], "summary": line, "arguments": {"task": "Name a soup"}}
     (ended,) = bench.front.data(EventName.TOOL_COMPLETED)
     assert {key: ended[key] for key in (*place, "ok")} == {**place, "ok": True}
     assert result.usage.input_tokens > 0

@@ -167,13 +167,16 @@ async def test_a_call_is_told_from_its_connection_to_its_end(bench: Bench, write
     place = {"step": "one", "server": "files", "tool": "read"}
     connected = {"step": "one", "server": "files", "transport": "stdio", "protocol": "2026-07-28"}
     assert bench.front.data(EventName.MCP_CONNECTED) == [connected, connected]
-    assert bench.front.data(EventName.TOOL_CALLED) == [{**place, "arguments": {"to": "a"}}] * 2
+    called = bench.front.data(EventName.TOOL_CALLED)
+    more = {"arguments": {"to": "a"}, "summary": "files/read → a"}
+    assert called == [{**place, "call": one["call"], **more} for one in called]
     assert (
         bench.front.data(EventName.TOOL_PROGRESS)
         == [{**place, "progress": 1, "total": 2, "message": "halfway"}] * 2
     )
     ends = bench.front.data(EventName.TOOL_COMPLETED)
     assert [(end["ok"], end.get("error_code")) for end in ends] == [(False, "ToolFailed"), (True, None)]
+    assert [end["call"] for end in ends] == [one["call"] for one in called]
 
 
 async def test_the_steps_timeout_is_the_calls(bench: Bench, write: Write) -> None:

@@ -139,7 +139,7 @@ def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any]
             except (ToolError, WorkspaceError) as error:
                 report.failed = str(error)
                 return f"error: {error}"
-            report.size = len(text)
+            report.size, report.result = len(text), text
             return text
 
     return call

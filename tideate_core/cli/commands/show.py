@@ -65,6 +65,7 @@ def show(
     /,
     *,
     events: Annotated[bool, Parameter(name="--events", help="Also list all events.")] = False,
+    calls: Annotated[bool, Parameter(name="--calls", help="Also list all tool calls.")] = False,
     step: Annotated[str | None, Parameter(name="--step", help="Show one step with its whole result.")] = None,
     json: Json = False,
     root: Root = None,
@@ -77,20 +78,20 @@ def show(
     elif json:
         print_json({"ok": True, **details_json(details, events=events)})
     else:
-        _show(details)
+        _show(details, all_calls=calls)
         if events:
             _show_events(details.events)
     return DONE
 
 
-def _show(details: RunDetails) -> None:
+def _show(details: RunDetails, *, all_calls: bool) -> None:
     steps = details.steps
     facts(_run_facts(details))
     if steps:
         page().print(_steps_table(steps))
     items = details.items
     facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
-    show_calls(details.tool_calls)
+    show_calls(details.tool_calls, every=all_calls)
     for step, child in details.children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short_id(child.id)} {child.name} "))
         results().print(line.append_text(state_text(child)), soft_wrap=True)

@@ -13,6 +13,8 @@ from tideate_core.adapters import is_loading
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
 __all__ = ["RunView", "RunningCheck", "StepState"]
@@ -57,6 +59,8 @@ class StepState:
     """Remark at the end of its row."""
     notes: list[Text] = field(default_factory=list)
     """Rows below it: the gate that decided, the checks that ended."""
+    calls: dict[int, str] = field(default_factory=dict)
+    """Tool calls under way, by their number."""
     check: RunningCheck | None = None
     workless: bool = False
     """It only prepares or decides: it has a row while it runs, or where it did not end well."""
@@ -75,8 +79,8 @@ def step_row(name: str, step: StepState) -> Text:
     row = Text.assemble((f" {mark} ", style), (visible(name), "dim" if untimed else ""))
     if not untimed:
         row.append(f"  {step.elapsed:.1f} s", "dim")
-    if step.remark:
-        row.append(f"  {visible(step.remark)}", "dim")
+    if remark := step.remark or _call_words(step.calls):
+        row.append(f"  {visible(remark)}", "dim")
     if step.items:
         row.append(f"  {step.items} item{'' if step.items == 1 else 's'} done", "dim")
     if step.state == "running" and step.characters:
@@ -84,6 +88,14 @@ def step_row(name: str, step: StepState) -> Text:
     elif step.state == "running" and is_loading():
         row.append("  loading the model library", "dim")
     return row
+
+
+def _call_words(calls: Mapping[int, str]) -> str:
+    """Return the tool call that began last, and how many others are under way."""
+    if not calls:
+        return ""
+    last, others = list(calls.values())[-1], len(calls) - 1
+    return f"{last} …" if not others else f"{last} and {others} other{'' if others == 1 else 's'} …"
 
 
 def check_rows(check: RunningCheck) -> list[Text]:
@@ -118,6 +130,8 @@ class RunView:
         self._stream = ""
         self._streams: str | None = None
         """Of the steps that are answered at once, the one whose text is shown."""
+        self._reasoning: tuple[str, str] | None = None
+        """A step and what its model was thinking last, until it says or does something."""
 
     def step_of(self, label: str) -> StepState:
         """Return a step; an item of a list has none of its own."""
@@ -133,13 +147,31 @@ class RunView:
     def streams(self, label: str, text: str) -> None:
         """Add to a step's answer."""
         self.step_of(label).characters += len(text)
+        self.reasoned(label)
         if self._streams is None:
             self._streams, self._stream = label, ""
         if self._streams == label:
             self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
 
+    def reasons(self, label: str, text: str) -> None:
+        """Add to what a step's model is thinking."""
+        before = self._reasoning[1] if self._reasoning and self._reasoning[0] == label else ""
+        self._reasoning = (label, (before + visible(text))[-STREAM_CHARACTERS:])
+
+    def reasoned(self, label: str) -> None:
+        """A step's model has ended thinking, for now."""
+        if self._reasoning and self._reasoning[0] == label:
+            self._reasoning = None
+
+    def turned(self, label: str) -> None:
+        """A turn of a step's model has ended: what it says next is not glued to what it said."""
+        self.reasoned(label)
+        if self._streams == label and self._stream.strip():
+            self._stream = f"{self._stream.rstrip()}\n\n"
+
     def streamed(self, label: str) -> None:
         """A step's answer has ended."""
+        self.reasoned(label)
         if self._streams == label:
             self._streams, self._stream = None, ""
 
@@ -190,6 +222,18 @@ class RunView:
         return row
 
     def _tail(self) -> list[Text]:
+        return [*self._answer_rows(), *self._reasoning_rows()]
+
+    def _reasoning_rows(self) -> list[Text]:
+        """Return the last line of what a model is thinking."""
+        lines = self._reasoning[1].strip().splitlines() if self._reasoning else []
+        if not lines:
+            return []
+        line = lines[-1].strip()
+        room = max(10, self._console.width - 4)
+        return [Text(f"  ┆ {line if len(line) <= room else '…' + line[1 - room :]}", style="dim italic")]
+
+    def _answer_rows(self) -> list[Text]:
         # a typed answer streams as JSON, which is no reading matter
         if not self._stream.strip() or self._stream.lstrip().startswith("{"):
             return []

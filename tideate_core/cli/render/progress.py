@@ -241,14 +241,27 @@ class Progress:
         data = event.data
         self._line(f"connected to the MCP server {data['server']} ({data['transport']}, {data['protocol']})")
 
-    def _tool_runs(self, event: Event) -> None:
-        self._view.step_of(self._label(event)).remark = words = tool_running(event.data)
-        if event.name is EventName.TOOL_CALLED:
+    def _tool_called(self, event: Event) -> None:
+        label, data = self._label(event), event.data
+        self._view.turned(label)
+        self._view.step_of(label).calls[data["call"]] = words = tool_running(data)
+        if data["server"]:  # tideate's own take no time to speak of
             self._line(f"{words} …")
 
+    def _tool_runs(self, event: Event) -> None:
+        self._view.step_of(self._label(event)).remark = tool_running(event.data)
+
     def _tool_completed(self, event: Event) -> None:
-        self._view.step_of(self._label(event)).remark = ""
+        step = self._view.step_of(self._label(event))
+        step.remark = ""
+        step.calls.pop(event.data["call"], None)
         self._note(event, tool_text(event.data))
+
+    def _reasoned(self, event: Event) -> None:
+        self._view.reasons(self._label(event), event.data["text"])
+
+    def _answered(self, event: Event) -> None:
+        self._view.turned(self._label(event))
 
     def _rolled_back(self, event: Event) -> None:
         if not self._is_within(event):
@@ -321,6 +334,8 @@ _HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
     EventName.STEP_EXECUTED: Progress._step_executed,
     EventName.TRANSITION: Progress._moved,
     EventName.TOKEN: Progress._token,
+    EventName.REASONING: Progress._reasoned,
+    EventName.MODEL_ANSWERED: Progress._answered,
     EventName.NOTICE: Progress._notice,
     EventName.GATE_PASSED: Progress._gate_passed,
     EventName.GATE_FAILED: Progress._gate_failed,
@@ -329,7 +344,7 @@ _HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
     EventName.CHECK_ENDED: Progress._check_ended,
     EventName.ROLLED_BACK: Progress._rolled_back,
     EventName.MCP_CONNECTED: Progress._connected,
-    EventName.TOOL_CALLED: Progress._tool_runs,
+    EventName.TOOL_CALLED: Progress._tool_called,
     EventName.TOOL_PROGRESS: Progress._tool_runs,
     EventName.TOOL_COMPLETED: Progress._tool_completed,
 }

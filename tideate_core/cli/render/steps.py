@@ -11,6 +11,7 @@ from tideate_core.app import CHECK_ENDED, GATE_EVENTS, Item
 from tideate_core.cli.render.output import markdown_source, results
 from tideate_core.cli.render.tables import lasted, table, when
 from tideate_core.cli.render.words import (
+    calls_words,
     check_text,
     failure_words,
     gate_issues,
@@ -32,6 +33,8 @@ __all__ = ["items_table", "items_words", "show_calls", "show_task"]
 
 NAMED: Final = 3
 """Failures that the line of a step names."""
+FEW_CALLS: Final = 5
+"""Tool calls that are listed unasked."""
 LONGEST: Final = 70
 """Characters of an error on a line."""
 STYLES: Final[Mapping[str, str]] = {"done": "green", "failed": "red", "declined": "yellow", "stopped": "dim"}
@@ -95,10 +98,14 @@ def show_task(details: RunDetails) -> None:
             results().print(line, soft_wrap=True)
 
 
-def show_calls(calls: list[EventRow]) -> None:
-    """Print a run's calls, those of each step together."""
+def show_calls(calls: list[EventRow], *, every: bool) -> None:
+    """Print a run's calls, those of each step together; of many that were not wanted, only how many."""
     if calls:
-        results().print(Text("\nTools", style="bold"))
+        words = f"\n{calls_words([row.data for row in calls])}"
+        results().print(Text(visible(words), style="bold"), soft_wrap=True)
+    if len(calls) > FEW_CALLS and not every:
+        results().print(Text("   `tideate show --calls` lists them", style="dim"))
+        return
     visit = ""
     for row in calls:
         if row.data["step"] != visit:

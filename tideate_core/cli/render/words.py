@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
@@ -16,6 +17,7 @@ __all__ = [
     "TASK",
     "VERIFICATION",
     "cached_words",
+    "calls_words",
     "check_text",
     "correction_words",
     "count_words",
@@ -25,6 +27,7 @@ __all__ = [
     "gate_text",
     "not_run_words",
     "rolled_back_lines",
+    "size_words",
     "tool_running",
     "tool_text",
     "usage_words",
@@ -187,6 +190,7 @@ def _rollback_head(data: Mapping[str, Any]) -> Text:
 
 
 LONGEST_ERROR = 200
+THOUSAND: Final = 1_000
 """Characters of an error on a line."""
 
 
@@ -201,6 +205,7 @@ def tool_text(data: Mapping[str, Any]) -> Text:
     """Return how a call ended."""
     took = f"{data['duration_ms'] / 1000:.1f} s"
     if data["ok"]:
+        took = f"{size_words(data['size'])}  {took}" if "size" in data else took
         return Text.assemble(("✓ ", "green"), visible(_name(data)), (f"  {took}", "dim"))
     why = " ".join(str(data.get("error") or "stopped").split())
     why = why if len(why) <= LONGEST_ERROR else f"{why[: LONGEST_ERROR - 1]}…"
@@ -208,4 +213,20 @@ def tool_text(data: Mapping[str, Any]) -> Text:
 
 
 def _name(data: Mapping[str, Any]) -> str:
-    return f"{data['server']}/{data['tool']}"
+    return str(data.get("summary") or f"{data['server']}/{data['tool']}")
+
+
+def calls_words(calls: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many calls there were, and of which tools: `12 tool calls: 7 read_file, 5 search`."""
+    names = (f"{data['server']}/{data['tool']}" if data["server"] else str(data["tool"]) for data in calls)
+    counts = ", ".join(f"{count} {name}" for name, count in Counter(names).most_common())
+    failed = sum(not data["ok"] for data in calls)
+    words = f"{len(calls)} tool call{'' if len(calls) == 1 else 's'}: {counts}"
+    return f"{words} ({failed} failed)" if failed else words
+
+
+def size_words(characters: int) -> str:
+    """Return the length of a text."""
+    if characters < THOUSAND:
+        return f"{characters} character{'' if characters == 1 else 's'}"
+    return f"{characters / THOUSAND:.1f}k characters"

@@ -53,6 +53,19 @@ local function animate()
   end
 end
 
+--- Show what the line of the cursor stands for.
+local function open_line()
+  local entry = shown.id and runs.get(shown.id)
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  local calls = require('tideate.ui.tool_calls')
+  local call = entry and calls.at(entry, vim.api.nvim_buf_get_lines(0, 0, row, true))
+  if call then
+    require('tideate.ui.preview').open('tool call', calls.details(call), 'markdown')
+  elseif vim.fn.foldlevel(row) > 0 then
+    vim.cmd.normal({ 'za', bang = true })
+  end
+end
+
 ---@param active boolean? whether there is something to cancel; true by default
 ---@return tideate.Key[]
 function M.keys(active)
@@ -75,6 +88,11 @@ function M.keys(active)
           require('tideate').cancel(run.execution_id)
         end
       end,
+    },
+    {
+      lhs = { '<CR>' },
+      desc = 'show all of the tool call in this line; open or close the fold of a reasoning',
+      run = open_line,
     },
     {
       lhs = { '?', 'g?' },

@@ -10,6 +10,9 @@ local KEPT = 10 -- buffers of finished runs
 ---@field floor? string the step whose text is being written
 ---@field held tideate.ui.Section[] of steps that run at the same time
 ---@field check? tideate.ui.LiveCheck that is running
+---@field calls tideate.ui.Call[] that ended
+---@field running_calls table<integer, any> arguments by number
+---@field reasoning table<string, tideate.ui.Reasoning> of steps whose models are at it
 ---@field begun? boolean whether the head was written
 
 ---@type table<string, tideate.ui.Run>
@@ -32,7 +35,7 @@ function M.add(id, keys)
   local stream = require('tideate.ui.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
-  local entry = { stream = stream, step_began = 0, wrote = false, held = {} }
+  local entry = { stream = stream, step_began = 0, wrote = false, held = {}, calls = {}, running_calls = {}, reasoning = {} }
   runs[id] = entry
   table.insert(order, id)
   return entry

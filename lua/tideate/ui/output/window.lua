@@ -72,7 +72,8 @@ end
 --- Set the window options for text that is read.
 ---@param win integer
 function M.set_reading_options(win)
-  require('tideate.ui.window').options(win, {
+  local reasoning = require('tideate.ui.reasoning')
+  local options = vim.tbl_extend('force', reasoning.options, {
     wrap = true,
     linebreak = true,
     smoothscroll = true,
@@ -83,11 +84,12 @@ function M.set_reading_options(win)
     -- a margin; with a status column Neovim misplaces the rows of a line that begins above the window
     statuscolumn = '',
     foldcolumn = '1',
-    foldenable = false,
     spell = false,
     list = false,
     winfixbuf = true,
   })
+  require('tideate.ui.window').options(win, options)
+  reasoning.dim(win)
 end
 
 return M

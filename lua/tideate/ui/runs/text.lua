@@ -12,6 +12,8 @@ local M = {}
 
 local NAME = 16 -- columns
 local STATE = 11
+local CALL = 'SD_EVENT_TOOL_COMPLETED'
+local FEW_CALLS = 5 -- of a step, that are shown unfolded
 
 ---@type table<string, string>
 local GROUPS = {
@@ -146,22 +148,48 @@ local function fact(page, name, said, group)
   end
 end
 
---- Add the lines of gates, checks and a rollback at a step.
+--- Add the lines of gates, checks, tool calls and a rollback.
 ---@param page tideate.ui.RunsPage
 ---@param events tideate.Event[]
----@param step string
-local function add_event_lines(page, events, step)
+local function add_event_lines(page, events)
   for _, event in ipairs(events) do
-    if event.data.step == step then
-      for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
-        local failed = line:find('^✗') or line:find('^%- ')
-        local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
-        for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs.window').columns() - 6)) do
-          table.insert(page.lines, { { '     ' .. part, group } })
-        end
+    for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
+      local failed = line:find('^✗') or line:find('^%- ')
+      local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
+      for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs.window').columns() - 6)) do
+        table.insert(page.lines, { { '     ' .. part, group } })
       end
     end
   end
+end
+
+--- Add a step's tool calls: how many of which, and each of them in a fold.
+---@param page tideate.ui.RunsPage
+---@param events tideate.Event[]
+---@param step string
+local function add_calls(page, events, step)
+  local calls = vim.tbl_filter(function(event)
+    local name = event.data.step
+    return event.name == CALL and type(name) == 'string' and (name == step or name:match('^(.*)%[%d+%]$') == step)
+  end, events)
+  if #calls <= FEW_CALLS then
+    return add_event_lines(page, calls)
+  end
+  local head = require('tideate.ui.tool_calls').count_words(calls)
+  table.insert(page.lines, { { '     ' .. head, 'TideateHint' } })
+  local first = #page.lines + 1
+  add_event_lines(page, calls)
+  table.insert(page.folds, { first, #page.lines })
+end
+
+--- What a step's gates and checks said.
+---@param events tideate.Event[]
+---@param step string
+---@return tideate.Event[]
+local function decisions(events, step)
+  return vim.tbl_filter(function(event)
+    return event.name ~= CALL and event.data.step == step
+  end, events)
 end
 
 ---@param page tideate.ui.RunsPage
@@ -180,7 +208,8 @@ local function describe(page, step, events)
     { step.step .. '  ', 'TideateTitle' },
     { table.concat(words, ', '), 'TideateHint' },
   })
-  add_event_lines(page, events, step.step)
+  add_event_lines(page, decisions(events, step.step))
+  add_calls(page, events, step.step)
   if step.error then
     block(page, 'error', step.error, 'TideateFailed')
   end
@@ -208,7 +237,7 @@ function M.show(result)
   fact(page, 'error', vim.trim(run.error or ''), 'TideateFailed')
   for _, event in ipairs(result.events) do
     if event.name == 'SD_EVENT_ROLLED_BACK' and not event.data.step then
-      add_event_lines(page, { event }, event.data.step)
+      add_event_lines(page, { event })
     end
   end
   local failed, points = run.failed_steps, result.checkpoints

@@ -1,0 +1,99 @@
+--- Reasoning that a model streams before it answers: folded and dimmed in a run's text, no part of the answer.
+local M = {}
+
+local MARK = '┆'
+local BETWEEN = 100 -- milliseconds between two looks at how much there is
+local MOST = 100000 -- bytes that are kept of one turn
+
+--- What ends the reasoning of a step: its model says or does something, or nothing more is to come.
+---@type table<string, true>
+local ENDS = {
+  SD_EVENT_TOKEN = true,
+  SD_EVENT_TOOL_CALLED = true,
+  SD_EVENT_MODEL_ANSWERED = true,
+  SD_EVENT_STEP_COMPLETED = true,
+  SD_EVENT_STEP_FAILED = true,
+  SD_EVENT_STEP_RETRYING = true,
+  SD_EVENT_WORKFLOW_COMPLETED = true,
+  SD_EVENT_WORKFLOW_FAILED = true,
+  SD_EVENT_WORKFLOW_CANCELLED = true,
+}
+
+---@class tideate.ui.Reasoning
+---@field pieces string[]
+---@field size integer bytes
+---@field drawn integer milliseconds
+
+---@param size integer
+---@return string
+local function head(size)
+  return ('reasoning (%s)'):format(require('tideate.ui.tool_calls').size_words(size))
+end
+
+---@type table<string, tideate.ui.Writer>
+M.writers = {
+  SD_EVENT_REASONING = function(entry, data, run)
+    local step = data.step or ''
+    entry.reasoning[step] = entry.reasoning[step] or { pieces = {}, size = 0, drawn = 0 }
+    local it = entry.reasoning[step]
+    if it.size < MOST then
+      table.insert(it.pieces, data.text)
+    end
+    it.size = it.size + #data.text
+    if vim.uv.now() - it.drawn >= BETWEEN and require('tideate.ui.parallel_steps').is_written(entry, data.step, run) then
+      it.drawn = vim.uv.now()
+      entry.stream:set_tail({ '', '… ' .. head(it.size) })
+    end
+  end,
+}
+
+--- Write the reasoning that an event ends.
+---@param entry tideate.ui.Run
+---@param event tideate.Event
+---@param run tideate.Run
+function M.settle(entry, event, run)
+  if not ENDS[event.name] then
+    return
+  end
+  for step, it in pairs(entry.reasoning) do
+    if not event.data.step or event.data.step == step then
+      entry.reasoning[step] = nil
+      local text = vim.trim(table.concat(it.pieces))
+      if text ~= '' then
+        local block = MARK .. ' ' .. text:gsub('\n', '\n' .. MARK .. ' ')
+        require('tideate.ui.parallel_steps').apart(entry, step ~= '' and step or nil, block, run)
+      end
+    end
+  end
+end
+
+--- The line of a closed fold.
+---@return [string, string][]
+function M.foldtext()
+  local size = 0
+  for _, line in ipairs(vim.fn.getline(vim.v.foldstart, vim.v.foldend)) do
+    size = size + vim.fn.strchars(line) - 1 -- its mark is none of it, its end is
+  end
+  return { { ('%s %s'):format(MARK, head(math.max(0, size - 1))), 'TideateHint' } }
+end
+
+--- Options of a window that folds reasoning.
+M.options = {
+  foldenable = true,
+  foldmethod = 'expr',
+  foldexpr = ("getline(v:lnum)=~#'^%s'"):format(MARK),
+  foldtext = "v:lua.require'tideate.ui.reasoning'.foldtext()",
+  foldlevel = 0,
+  foldminlines = 0,
+  fillchars = 'fold: ',
+}
+
+--- Dim it where it is not folded.
+---@param win integer
+function M.dim(win)
+  if not vim.w[win].tideate_reasoning then
+    vim.w[win].tideate_reasoning = vim.fn.matchadd('TideateHint', ('^%s.*'):format(MARK), 10, -1, { window = win })
+  end
+end
+
+return M

@@ -1,0 +1,95 @@
+"""Summary of a tool call in a few words: what is read, looked for, changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["summarize_call"]
+
+LONGEST_VALUE: Final = 60
+LONGEST: Final = 160
+"""Characters of a summary."""
+
+Arguments = dict[str, Any]
+
+
+def summarize_call(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return one line: `read_file src/a.py 10-40`, `search "def total" in *.py`.
+
+    :param arguments: as a model gave them, checked by nobody.
+    """
+    left = {key: value for key, value in arguments.items() if value not in (None, "", False)}
+    name = f"{server}/{tool}" if server else tool
+    parts = [part(left) for part in _PARTS]
+    rest = [_named(key, value) for key, value in left.items()]
+    return _cut(" ".join(" ".join(filter(None, [name, *parts, *rest])).split()), LONGEST)
+
+
+def _searched(left: Arguments) -> str:
+    return " ".join(f'"{_value(left.pop(key))}"' for key in ("pattern", "query", "title") if key in left)
+
+
+def _names(left: Arguments) -> str:
+    return " ".join(_value(left.pop(key)) for key in ("revision", "name", "symbol") if key in left)
+
+
+def _glob(left: Arguments) -> str:
+    if "glob" not in left:
+        return ""
+    return f"in {_value(left.pop('glob'))}"
+
+
+def _path(left: Arguments) -> str:
+    return _value(left.pop("path")) if "path" in left else ""
+
+
+def _lines(left: Arguments) -> str:
+    """Return the lines that are wanted, nothing where all of them are."""
+    first = next((left.pop(key) for key in ("first", "line") if key in left), None)
+    last = next((left.pop(key) for key in ("last", "end_line") if key in left), None)
+    if last is not None:
+        return f"{_value(first or 1)}-{_value(last)}"
+    return "" if first in (None, 1) else f"{_value(first)}-"
+
+
+def _target(left: Arguments) -> str:
+    return " ".join(f"→ {_value(left.pop(key))}" for key in ("to", "new_name") if key in left)
+
+
+def _amount(left: Arguments) -> str:
+    """Return how much is changed, in place of the texts themselves."""
+    words = []
+    if isinstance(left.get("edits"), list):
+        count = len(left.pop("edits"))
+        words.append(f"({count} edit{'' if count == 1 else 's'})")
+    if isinstance(left.get("text"), str):
+        words.append(f"({len(left.pop('text'))} characters)")
+    return " ".join(words)
+
+
+_PARTS: Final[tuple[Callable[[Arguments], str], ...]] = (
+    _searched,
+    _path,
+    _lines,
+    _names,
+    _glob,
+    _target,
+    _amount,
+)
+
+
+def _named(key: str, value: Any) -> str:
+    return _cut(key, LONGEST_VALUE) if value is True else f"{_cut(key, LONGEST_VALUE)}={_value(value)}"
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return _cut(" ".join(text[: 10 * LONGEST_VALUE].split()), LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
