@@ -126,6 +126,20 @@ function M.pause(execution_id)
   return true
 end
 
+--- Tell the model that works in a run something: it reads it before its next turn.
+---@param execution_id? string the newest run by default
+---@param text string
+---@return boolean asked false if it is not running
+function M.say(execution_id, text)
+  local run = M.get_status(execution_id)
+  if not run or not M.is_running(run.execution_id) then
+    require('tideate.ui').notify('the run has ended; no model reads it any more', vim.log.levels.WARN)
+    return false
+  end
+  require('tideate.client').request('say', { execution_id = run.execution_id, text = text }, report_error)
+  return true
+end
+
 --- Resume a run. One of this Neovim that is paused continues; one that has not paused yet does not pause.
 --- Any other is resumed where its last process left it.
 ---@param execution_id? string or the beginning of it; the newest that can be resumed where it is empty

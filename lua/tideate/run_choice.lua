@@ -2,6 +2,7 @@
 local M = {}
 
 local SHORT = 8 -- characters of an id that people read and type
+local SHORTEST = 4 -- of them, where a word of a text could be meant instead
 
 ---@param wanted fun(run: tideate.Run): boolean
 ---@return fun(): string[] ids
@@ -65,6 +66,21 @@ function M.pick(prefix, fits, what)
     require('tideate.ui').notify(words, vim.log.levels.WARN)
   end
   return id
+end
+
+--- Tell a run's id from the words behind it.
+---@param rest string
+---@param fits fun(run: tideate.Run): boolean
+---@return string prefix empty where the first word is the beginning of no such run's id
+---@return string text
+function M.split(rest, fits)
+  local first, text = rest:match('^(%x+)%s*(.*)$')
+  for _, run in ipairs(first and #first >= SHORTEST and require('tideate.state').runs() or {}) do
+    if vim.startswith(run.execution_id, first) and fits(run) then
+      return first, text
+    end
+  end
+  return '', rest
 end
 
 ---@param run tideate.Run

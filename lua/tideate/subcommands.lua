@@ -100,12 +100,25 @@ return {
   {
     name = 'pause',
     args = '[id]',
-    help = 'Pause a run before its next step',
+    help = "Pause a run before its next step, or its model's next turn",
     complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)
       local id = run_choice.pick(prefix, run_choice.is_active, 'running workflow')
       if id and not require('tideate').pause(id) then
         say('this run has ended')
+      end
+    end,
+  },
+  {
+    name = 'say',
+    args = '[id] {text}',
+    help = "Tell the model that works in a run something before its next turn",
+    complete = run_choice.ids(run_choice.is_active),
+    run = function(rest)
+      local prefix, text = run_choice.split(rest, run_choice.is_active)
+      local id = run_choice.pick(prefix, run_choice.is_active, 'running workflow')
+      if id then
+        require('tideate').say(id, text)
       end
     end,
   },

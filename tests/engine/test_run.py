@@ -1,4 +1,4 @@
-"""A pause within the loop of a model that works with tools: what stands still, and how it goes on."""
+"""A model that works with tools, and its person: a pause within its loop, and messages to it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.engine.test_scheduler import Room, graph, paused, step
 from tideate_core.adapters import OfferedTool, Prompt
 from tideate_core.agents.loop import WorkLoop
 from tideate_core.engine import EventName
+from tideate_core.errors import InvalidInput, RunNotFound
+from tideate_core.store import Message
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext, StepHandler
@@ -120,7 +122,8 @@ async def test_items_that_loop_side_by_side_are_one_step_that_stands_still(
     await until_paused(bench)
     (run,) = bench.runner.running
     asked = len(bench.server.requests)
-    assert (paused(run), asked) == (True, 3)
+    await (await bench.runner.store()).checkpoint(run.id, at=1)
+    assert (paused(run), bench.server.in_flight, len(bench.server.requests)) == (True, 0, asked)
     bench.runner.resume(run.id)
     result = await asyncio.wait_for(task, LIMIT)
     assert result.results == {"each": [f"done in {name}" for name in names], "b": "done in b"}
@@ -141,3 +144,74 @@ async def test_a_run_that_was_left_while_it_was_paused_within_a_loop_goes_on_the
     assert (result.ok, result.results) == (True, {"a": "done in a"})
     assert looking.calls == [{"from": "a"}], "its call was recorded"
     assert len(bench.server.requests) == 2
+
+
+async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> None:
+    called(bench, "a")
+    bench.server.answers("keep the name", "kept", times=1)
+    looking = Looking(bench, 1)
+    graph(bench, {"a": looking}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    (run,) = bench.runner.running
+    assert bench.runner.say(None, "keep the name, please") == run.id
+    bench.runner.resume(run.id)
+    await asyncio.wait_for(task, LIMIT)
+    last = bench.server.requests[-1]["messages"][-1]
+    assert (last["role"], last["content"]) == ("user", "keep the name, please")
+    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert told[1:] == ["you: keep the name, please", "the model reads what you said: keep the name, please"]
+
+
+async def test_a_message_of_another_process_reaches_the_model(bench: Bench) -> None:
+    called(bench, "a")
+    graph(bench, {"a": Looking(bench, 1)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    (run,) = bench.runner.running
+    other = await bench.make_runner(bench.config).store()
+    await other.send_control_request(run.id, Message("keep the name"))
+    await bench.front.until(lambda: "you: keep the name" in str(bench.front.data(EventName.NOTICE)))
+    bench.runner.resume(run.id)
+    await asyncio.wait_for(task, LIMIT)
+    assert bench.server.requests[-1]["messages"][-1]["content"] == "keep the name"
+
+
+async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> None:
+    gate = bench.server.holds("work in a", text="half")
+    graph(bench, {"a": Looking(bench)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    bench.runner.say(None, "too late")
+    gate.release()
+    assert (await asyncio.wait_for(task, LIMIT)).ok
+    last = bench.front.data(EventName.NOTICE)[-1]
+    assert (last["message"], last["level"]) == ("no model read what you said: too late", "warn")
+
+
+async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
+    with pytest.raises(RunNotFound):
+        bench.runner.say(None, "hello")
+    called(bench, "a")
+    graph(bench, {"a": Looking(bench, 1)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await until_paused(bench)
+    with pytest.raises(InvalidInput, match="nothing to say"):
+        bench.runner.say(None, " ")
+    bench.runner.cancel()
+    await task
+
+
+@pytest.mark.parametrize("tools", [False])
+async def test_a_run_whose_model_takes_no_turns_refuses_a_message(bench: Bench) -> None:
+    gate = bench.server.holds("why")
+    task = asyncio.create_task(bench.run("ask", "why"))
+    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    (run,) = bench.runner.running
+    with pytest.raises(InvalidInput, match="does not work with tools"):
+        bench.runner.say(run.id, "hello")
+    other = await bench.make_runner(bench.config).store()
+    await other.send_control_request(run.id, Message("hello"))
+    await bench.front.until(lambda: "was not passed on" in str(bench.front.data(EventName.NOTICE)))
+    gate.release()
+    assert (await asyncio.wait_for(task, LIMIT)).ok

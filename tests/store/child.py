@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.store.making import DAY, ending, new_run, outcome, start
 from tideate_core.errors import StoreError, TideateError
-from tideate_core.store import Store
+from tideate_core.store import ControlRequest, Message, Store
 
 
 def say(text: object) -> None:
@@ -43,11 +43,15 @@ async def steps(store: Store, run: str, count: str) -> None:
     await log.ended(ending(steps=int(count)))
 
 
+def tell(request: ControlRequest) -> None:
+    say(f"say {request.text}" if isinstance(request, Message) else request)
+
+
 async def hold(store: Store, run: str) -> None:
     """Has a run and tells what is asked of it, and that it was lost."""
     log = await store.begin(new_run(run))
     lost = asyncio.Event()
-    log.on_control_request = say
+    log.on_control_request = tell
     log.on_lost = lost.set
     say("begun")
     await lost.wait()

@@ -20,6 +20,7 @@ from tideate_core.errors import (
 from tideate_core.store import Store, owned_runs, writer
 from tideate_core.store.database import FILE
 from tideate_core.store.owned_runs import LeaseMonitor
+from tideate_core.store.records import ControlRequest, Message
 
 if TYPE_CHECKING:
     import subprocess
@@ -48,10 +49,14 @@ async def test_another_process_is_asked_and_hears(private: Path, child: Child, s
     for wish in ("pause", "resume", "cancel"):
         await store.send_control_request(RUN, wish)
         assert await asyncio.wait_for(asyncio.to_thread(line, process), 5) == wish
+    await store.send_control_request(RUN, Message("keep the name"))
+    assert await asyncio.wait_for(asyncio.to_thread(line, process), 5) == "say keep the name"
     process.kill()
     process.wait()
     with pytest.raises(RunNotActive):
         await store.send_control_request(RUN, "cancel")
+    with pytest.raises(RunNotActive, match="so none can pass this on; `tideate resume"):
+        await store.send_control_request(RUN, Message("too late"))
 
 
 async def test_a_run_that_was_taken_is_lost_with_its_next_commit(
@@ -106,7 +111,7 @@ async def test_what_is_asked_within_the_process_is_heard(store: Store) -> None:
     log = await store.begin(run)
     await store.send_control_request(run.id, "pause")
     await log.flush()  # by now it was told
-    heard: asyncio.Queue[str] = asyncio.Queue()
+    heard: asyncio.Queue[ControlRequest] = asyncio.Queue()
     log.on_control_request = heard.put_nowait  # set late: it was not lost
     await store.send_control_request(run.id, "cancel")
     async with asyncio.timeout(5):
@@ -121,7 +126,7 @@ async def test_what_another_process_asks_for_is_heard_before_a_step_is_told_to_h
     monkeypatch.setattr(owned_runs, "TICK", 3600)
     await log.flush()
     await asyncio.sleep(0.1)
-    heard: list[str] = []
+    heard: list[ControlRequest] = []
     log.on_control_request = heard.append
     another = Store.open(private)
     await another.send_control_request(log.run_id, "pause")

@@ -127,3 +127,21 @@ def test_a_migration_that_another_process_does_first_is_not_done_again(private: 
         applied = one.execute("SELECT version, count(*) FROM schema_version GROUP BY version").fetchall()
     assert len(applied) > 1
     assert {count for _, count in applied} == {1}
+
+
+def test_requests_that_wait_survive_that_they_may_have_a_text(private: Path) -> None:
+    connection = connect_with_only(private, 17)
+    connection.execute("INSERT INTO workflows VALUES ('w', 'w', '', '1', 'hash', 0, 0, NULL)")
+    connection.execute(
+        "INSERT INTO workflow_executions (id, workflow_id, total_steps, started_at, status)"
+        " VALUES ('a', 'w', 1, 86400000, 'executing_steps')"
+    )
+    for _ in range(2):
+        connection.execute("INSERT INTO workflow_wishes (execution_id, wish, at) VALUES ('a', 'pause', 1)")
+    connection.execute("DELETE FROM workflow_wishes WHERE id = 2")
+    connection.close()
+    newer = open_to_write(private / "tideate.db")
+    newer.execute("INSERT INTO workflow_wishes (execution_id, wish, text, at) VALUES ('a', 'say', 'hi', 2)")
+    newer.close()
+    found = query(private, "SELECT id, wish, text FROM workflow_wishes ORDER BY id")
+    assert found == [(1, "pause", ""), (3, "say", "hi")]

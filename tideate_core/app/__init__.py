@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         pause_run as pause_run,
         paused_in as paused_in,
         run_to_resume as run_to_resume,
+        say_to_run as say_to_run,
     )
     from tideate_core.app.history import (
         actions as actions,
@@ -130,7 +131,7 @@ else:
         {
             "control_requests": (
                 "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
-                "paused_in run_to_resume"
+                "paused_in run_to_resume say_to_run"
             ),
             "history": "actions history_page runs_to_roll_back wanted",
             "legacy_state": "earlier_state",

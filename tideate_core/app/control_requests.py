@@ -19,7 +19,7 @@ from tideate_core.errors import (
     WorkspaceError,
 )
 from tideate_core.project import project_state
-from tideate_core.store import Reader, resumable_runs
+from tideate_core.store import Message, Reader, resumable_runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -38,6 +38,7 @@ __all__ = [
     "pause_run",
     "paused_in",
     "run_to_resume",
+    "say_to_run",
 ]
 
 NOTIFY_AFTER: Final = 1.0
@@ -101,6 +102,26 @@ async def pause_run(wanted: str, root: Path | None, within: float, notify: Notif
         run = await wait_for_run(reader, run.id, lambda now: now.ended or now.status == "paused", within)
     if run.ended:
         raise RunEnded(f"run {short_id(run.id)} was {run.status} before it could pause")
+    return run
+
+
+async def say_to_run(wanted: str, text: str, root: Path | None, notify: Notify) -> RunRow:
+    """Have the process that has a run pass a message on to its model; the run's events say what came of it.
+
+    :param wanted: its id, or the beginning of it.
+    :raises InvalidInput: there is nothing to say.
+    :raises RunEnded: it has ended, so that no model reads it.
+    :raises RunNotActive: no living process has it.
+    """
+    if not text.strip():
+        raise InvalidInput("there is nothing to say; add the message")
+    reader = Reader(project_state(root))
+    run = await asyncio.to_thread(reader.run, wanted)
+    if run.ended:
+        raise RunEnded(f"run {short_id(run.id)} is {run.status}; no model reads it any more")
+    async with opened_store(root) as store:
+        with _notify_if_slow(notify, store):
+            await store.send_control_request(run.id, Message(text))
     return run
 
 

@@ -66,7 +66,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Nobody is asked for them unless you name a provider or an adapter.",
         "tideate models [OPTIONS] [PROVIDER]",
     ),
-    "pause": Command("control:pause", "Pause a run before its next step."),
+    "pause": Command("control:pause", "Pause a run before its next step or turn."),
+    "say": Command("control:say", "Tell a run's model something before its next turn."),
     "project": Command(
         "project:app", "List, move and forget projects' private state: runs, snapshots, trust."
     ),

@@ -18,6 +18,7 @@ from tideate_core.app import (
 )
 from tideate_core.editor import run_views
 from tideate_core.errors import RunIsOwned, RunNotFound, StoreError
+from tideate_core.store import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +106,21 @@ class StoredRuns:
         except RunNotFound:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(execution_id, "pause")
+        return {"ok": True}
+
+    async def say(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Tell the model that works in a run something before its next turn, also in another process.
+
+        :raises InvalidInput: there is nothing to tell, or no model that would read it.
+        :raises RunNotFound: there is no such run.
+        :raises RunNotActive: no living process has it.
+        """
+        execution_id, text = str(params["execution_id"]), str(params["text"])
+        try:
+            self._projects.runner_of(execution_id).say(execution_id, text)
+        except RunNotFound:
+            store = await self._projects.runner(params.get("folder")).store()
+            await store.send_control_request(execution_id, Message(text))
         return {"ok": True}
 
     async def path(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Session:
             "resume_run": runs.resume_run,
             "cancel_stored": runs.cancel,
             "pause_stored": runs.pause,
+            "say": runs.say,
             "run_path": runs.path,
             "checkpoint": checkpoints.create,
             "checkpoints": checkpoints.list,

@@ -25,8 +25,9 @@ from tideate_core.engine.step_context import StepEnvironment
 from tideate_core.engine.step_model import no_tools
 from tideate_core.engine.step_runner import StepRunner, TaskExecutor
 from tideate_core.engine.task_group import TaskGroup
-from tideate_core.errors import RunLost, StoreError
+from tideate_core.errors import InvalidInput, RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
+from tideate_core.store import Message
 from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import WorkflowDefinition
 
@@ -213,6 +214,8 @@ class LiveRun:
 
         :param task: that drove it, done.
         """
+        for text in self.execution.take_own_messages():
+            self._notice(f"no model read what you said: {text}", level="warn")
         event, result = conclude_execution(self.execution, task)
         front = self._dependencies.front
         if self._log is None or self._store is None:
@@ -289,7 +292,33 @@ class LiveRun:
         places = [] if self.execution.driver.at_last else ["the next step"]
         places += ["the model's next turn"] if self.takes_turns else []
         words = f"pauses before {' or '.join(places)}" if places else "no step is left to pause before"
-        data = {"step": self.execution.step, "message": words, "level": "info"}
+        self._notice(words)
+
+    def say(self, text: str) -> None:
+        """Have the model told something before its next turn.
+
+        :raises InvalidInput: there is nothing to tell, or no model that would read it.
+        """
+        if not text.strip():
+            raise InvalidInput("there is nothing to say; add the message")
+        if not self.takes_turns:
+            name = self.adapter.name
+            raise InvalidInput(
+                f"the run reads no messages: the model of the adapter {name!r} does not work with tools, "
+                "so it takes no turns between which it could be told something"
+            )
+        self.execution.say(text)
+        self._notice(f"you: {text}")
+
+    def _say_or_warn(self, text: str) -> None:
+        """Take a message of another process, whose person reads what becomes of it among the events."""
+        try:
+            self.say(text)
+        except InvalidInput as error:
+            self._notice(f"a message was not passed on: {error}", level="warn")
+
+    def _notice(self, message: str, *, level: str = "info") -> None:
+        data = {"step": self.execution.step, "message": message, "level": level}
         self.recorder.event(EventName.NOTICE, data)
 
     def leave(self) -> None:
@@ -307,6 +336,8 @@ class LiveRun:
             self.cancel()
         elif request == "pause":
             self.pause()
+        elif isinstance(request, Message):
+            self._say_or_warn(request.text)
         else:
             self.execution.resume()
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from collections import Counter
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,7 +20,7 @@ from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMet
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from tideate_core.engine.driver import Driver, Settled
     from tideate_core.engine.recording import Recorder
@@ -337,8 +338,11 @@ class Execution:
     def take_messages(self) -> list[str]:
         """Return what the person said since the last call, to this run or to those around it."""
         said = self._around.take_messages() if self._around is not None else []
-        said += self._messages
-        self._messages.clear()
+        return said + self.take_own_messages()
+
+    def take_own_messages(self) -> list[str]:
+        """Return what the person said to this run, and nobody took."""
+        said, self._messages = self._messages, []
         return said
 
     async def wait_if_paused(self, step: str, recorder: Recorder) -> None:
@@ -357,6 +361,16 @@ class Execution:
             if self.is_paused:
                 self.move(ExecutionEvent.RESUME_WORKFLOW)
                 recorder.event(EventName.WORKFLOW_RESUMED, {"step": step})
+
+    @asynccontextmanager
+    async def place(self, step: str, recorder: Recorder) -> AsyncIterator[None]:
+        """Have items of a step's list worked off, side by side with others that are."""
+        self.places[step] += 1
+        try:
+            yield
+        finally:
+            self.places[step] -= 1
+        await self.pause_if_still(recorder)
 
     async def pause_if_still(self, recorder: Recorder) -> None:
         """Be paused, where a pause is wanted and every step that is under way stands still within."""

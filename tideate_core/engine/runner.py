@@ -177,6 +177,17 @@ class WorkflowRunner:
         """
         self._get(execution_id).execution.resume()
 
+    def say(self, execution_id: str | None, text: str) -> str:
+        """Tell a run's model something before its next turn, as `LiveRun.say`; returns the run's id.
+
+        :param execution_id: None: the newest run that is no step of another.
+        :raises RunNotFound: nothing of this id is running.
+        """
+        newest = (live.execution.id for live in reversed(self._running.values()) if live.parent is None)
+        live = self._get(execution_id or next(newest, ""))
+        live.say(text)
+        return live.execution.id
+
     def leave(self) -> list[str]:
         """Stop all runs without ending them, so that another process can resume them; returns the ids."""
         for live in self._running.values():
@@ -231,7 +242,7 @@ class WorkflowRunner:
     ) -> WorkflowResult:
         preparation = Preparation(request, machine=machine)
         try:
-            registration = preparation.parse(read or partial(self._registration, request))
+            registration = preparation.parse(read or self._reading(request))
             live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
             nested = parent is not None
@@ -245,8 +256,8 @@ class WorkflowRunner:
 
         return await self._supervise(live, begin_and_drive())
 
-    def _registration(self, request: RunRequest) -> Registration:
-        return self.registry.get(request.name, obfuscate=request.obfuscate)
+    def _reading(self, request: RunRequest) -> Callable[[], Registration]:
+        return lambda: self.registry.get(request.name, obfuscate=request.obfuscate)
 
     async def _resume(
         self,

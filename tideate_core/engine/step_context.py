@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
@@ -261,22 +260,14 @@ class StepRun:
         return report_call(self.person.emit, tool, arguments, server=server)
 
     def take_messages(self) -> list[str]:
-        return self.run.execution.take_messages()
+        said = self.run.execution.take_messages()
+        for text in said:
+            self.notice(f"the model reads what you said: {text}")
+        return said
 
     async def wait_if_paused(self) -> None:
         with persons_time():
             await self.run.execution.wait_if_paused(self.step, self.run.recorder)
-
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Work off items of the step's list, side by side with others that do."""
-        execution = self.run.execution
-        execution.places[self.step] += 1
-        try:
-            yield
-        finally:
-            execution.places[self.step] -= 1
-        await execution.pause_if_still(self.run.recorder)
 
     def render(self, name: str, **values: Any) -> Prompt:
         return self.run.prompts.render(name, notice=self.person.warn_once, **values)

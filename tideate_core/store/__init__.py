@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         GateOutcome as GateOutcome,
         Graph as Graph,
         Lease as Lease,
+        Message as Message,
         MetricsRow as MetricsRow,
         NewRun as NewRun,
         RunRow as RunRow,
@@ -54,7 +55,7 @@ else:
             "reader": "MOST_UNFINISHED Reader resumable_runs",
             "records": (
                 "CheckpointRow ControlRequest CostRow Definition Ending EventRow GateCount GateOutcome Graph "
-                "Lease MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart Tokens "
+                "Lease Message MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart Tokens "
                 "last_result_value state_of"
             ),
             "retention": "Pruned Retention",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.store.leases import HEARTBEAT
+from tideate_core.store.records import Message
 
 if TYPE_CHECKING:
     from tideate_core.store.group_commit import RunBuffer
@@ -125,7 +126,7 @@ class LeaseMonitor:
                 "SELECT execution_id FROM workflow_leases WHERE owner = ?", (self._owner,)
             ).fetchall()
             requests = self._connection.execute(
-                "SELECT w.id, w.execution_id, w.wish FROM workflow_wishes w JOIN workflow_leases l"
+                "SELECT w.id, w.execution_id, w.wish, w.text FROM workflow_wishes w JOIN workflow_leases l"
                 " USING (execution_id) WHERE l.owner = ? AND w.id > ? ORDER BY w.id",
                 (self._owner, self._last_seen),
             ).fetchall()
@@ -133,11 +134,12 @@ class LeaseMonitor:
             # nobody waits for this: the next look tries again, and the next commit says what is wrong
             return None
         self._data_version = version
-        for number, _, _ in requests:
+        for number, *_ in requests:
             self._last_seen = number
             self._seen.append((number,))
         return _Found(
-            frozenset(run for (run,) in owned), tuple((run, request) for _, run, request in requests)
+            frozenset(run for (run,) in owned),
+            tuple((run, Message(text) if word == "say" else word) for _, run, word, text in requests),
         )
 
     def look_again(self) -> None:

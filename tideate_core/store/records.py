@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,7 @@ __all__ = [
     "GateOutcome",
     "Graph",
     "Lease",
+    "Message",
     "MetricsRow",
     "NewRun",
     "RunRow",
@@ -60,7 +61,18 @@ StepStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 State = Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"]
 """Of a run, for a person: `interrupted` is one that its process did not bring to an end."""
 
-ControlRequest = Literal["pause", "resume", "cancel"]
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A person's message to the model that works in a run."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return "say"
+
+
+ControlRequest: TypeAlias = Literal["pause", "resume", "cancel"] | Message
 """Asked of a run's owner by another process."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, RunNotFound, StoreError
 from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
 from tideate_core.store.objects import definition_hash, pack, plain
-from tideate_core.store.records import TERMINAL
+from tideate_core.store.records import TERMINAL, Message
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Packed
@@ -131,16 +131,19 @@ def add_control_request(transaction: Transaction, run: str, request: ControlRequ
     if status is None:
         raise RunNotFound(run)
     if status in TERMINAL:
-        raise RunNotActive(f"run {run} is {status}; there is nothing left to {request}")
+        left = "no model that could read it" if isinstance(request, Message) else f"nothing left to {request}"
+        raise RunNotActive(f"run {run} is {status}; there is {left}")
     lease = _lease(transaction, run, TAKEOVER_AFTER)
     if lease is None or not lease.alive:
+        what = "pass this on" if isinstance(request, Message) else f"{request} it"
         raise RunNotActive(
-            f"no process has run {run}, so none can {request} it; `tideate resume {run}` continues it"
+            f"no process has run {run}, so none can {what}; `tideate resume {run}` continues it"
         )
     if lease.owner != transaction.owner.id:
+        text = plain(request.text) if isinstance(request, Message) else ""
         transaction.execute(
-            "INSERT INTO workflow_wishes (execution_id, wish, at) VALUES (?, ?, ?)",
-            (run, request, transaction.now),
+            "INSERT INTO workflow_wishes (execution_id, wish, at, text) VALUES (?, ?, ?, ?)",
+            (run, str(request), transaction.now, text),
         )
     return lease.owner
 

@@ -42,7 +42,7 @@ RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
         *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint"),
-        *("snapshot", "model"),
+        *("snapshot", "model", "say"),
     }
 )
 """Subcommands of `:Workflow`; a workflow may not take such a name."""

@@ -1,4 +1,4 @@
-"""`tideate pause` and `tideate cancel`: ask the process that has a run, and wait until it did."""
+"""`tideate pause`, `say` and `cancel`: ask the process that has a run, and wait until it did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from tideate_core.app import cancel_run, locate_project, open_project, pause_run, run_json, short_id
+from tideate_core.app import (
+    cancel_run,
+    locate_project,
+    open_project,
+    pause_run,
+    run_json,
+    say_to_run,
+    short_id,
+)
 from tideate_core.cli.arguments import Json, Root, RunId, Wait
 from tideate_core.cli.process import DONE, FAILED
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow
     from tideate_core.workspace import Workspace
 
-__all__ = ["cancel", "pause", "report_run"]
+__all__ = ["cancel", "pause", "report_run", "say"]
 
 
 @report_errors
@@ -33,6 +41,12 @@ def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = 
 def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Cancel a run, whether a process has it or not; return the exit status."""
     return asyncio.run(_cancel(run, locate_project(root), wait, json))
+
+
+@report_errors
+def say(run: RunId, /, *text: str, json: Json = False, root: Root = None) -> int:
+    """Tell a run's model something before its next turn; return the exit status."""
+    return asyncio.run(_say(run, " ".join(text), locate_project(root), json))
 
 
 def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:
@@ -52,6 +66,12 @@ async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -
     else:
         step = f"{run.current_step!r}" if run.current_step else "the running step"
         words = f"{name} will pause after {step}"
+    return report_run(run, words, as_json=as_json)
+
+
+async def _say(wanted: str, text: str, root: Path | None, as_json: bool) -> int:
+    run = await say_to_run(wanted, text, root, _notify)
+    words = f"{run.name} ({short_id(run.id)}) was told; its model reads it before its next turn"
     return report_run(run, words, as_json=as_json)
 
 

@@ -100,7 +100,8 @@ class _Loop:
         return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
-        async with cast("StepRun", self._step).place():
+        run = cast("StepRun", self._step).run
+        async with run.execution.place(self._step.step, run.recorder):
             await self._work_off_all(waiting)
 
     async def _work_off_all(self, waiting: Iterator[int]) -> None:

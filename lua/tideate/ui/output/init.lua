@@ -53,6 +53,19 @@ local function animate()
   end
 end
 
+--- Ask for a message to the model of the run that is shown.
+local function say()
+  local run = shown.id and status(shown.id)
+  if not run or not require('tideate.ui.progress').active(run) then
+    return require('tideate.ui').notify('the run has ended; no model reads it any more', vim.log.levels.WARN)
+  end
+  vim.ui.input({ prompt = 'Say: ' }, function(text)
+    if text and vim.trim(text) ~= '' then
+      require('tideate').say(run.execution_id, text)
+    end
+  end)
+end
+
 --- Show what the line of the cursor stands for.
 local function open_line()
   local entry = shown.id and runs.get(shown.id)
@@ -88,6 +101,12 @@ function M.keys(active)
           require('tideate').cancel(run.execution_id)
         end
       end,
+    },
+    {
+      lhs = { 's' },
+      word = active ~= false and 'say' or nil,
+      desc = 'tell the model something: it reads it before its next turn',
+      run = say,
     },
     {
       lhs = { '<CR>' },

@@ -1,0 +1,51 @@
+"""`tideate say` from another terminal: the model at work reads it, and of a run that ended nobody does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import only_run
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: ModelServer) -> None:
+    shell.configure(
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\n'
+        'model = "scripted"\ntools = true\n'
+    )
+    shell.write("b.py", "VALUE_OF_B = 41\n")
+    gate = server.holds("make b 42", text="Let me look.", before_first=True, times=1)
+    edit = {"path": "b.py", "edits": [{"search": "41", "replace": "42"}]}
+    server.calls("be short", "read_file", {"path": "b.py"}, times=1)
+    server.calls(
+        "VALUE_OF_B", "submit", {"files": [{"action": "modify", "path": "b.py", "why": "w"}]}, times=1
+    )
+    server.calls("Carry it out", "edit_file", edit, times=1)
+    server.calls("Carry it out", "submit", {"summary": "Done."}, times=1)
+    running = shell.start("run", "multi_file", "make b 42", "--yes")
+    gate.wait_started(30)
+    run = only_run(shell)["execution_id"]
+    said = shell.run("say", run[:6], "be", "short")
+    assert (said.returncode, "its model reads it before its next turn" in said.stderr) == (0, True), (
+        said.stderr
+    )
+    empty = shell.run("say", run[:6])
+    assert (empty.returncode, "there is nothing to say; add the message" in empty.stderr) == (2, True)
+    gate.release()
+    _, words = running.communicate(timeout=60)
+    assert running.returncode == 0, words
+    assert "you: be short" in words
+    assert "the model reads what you said: be short" in words
+    assert "✓ read_file b.py" in words
+    assert (shell.project / "b.py").read_text() == "VALUE_OF_B = 42\n"
+    late = shell.run("say", run[:6], "too late")
+    assert (late.returncode, "no model reads it any more" in late.stderr) == (1, True), late.stderr
+    shown = shell.run("show", run[:6])
+    assert "tool calls: " in shown.stdout or "tool call: " in shown.stdout

@@ -1,0 +1,85 @@
+"""A person tells a model at work something: by command, by key, from another terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+    from tests.support.model_server import Gate, ModelServer
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor of 80 columns and 24 rows whose model works with tools."""
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server, tools=True)
+    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
+    return editor
+
+
+def held_turn(nvim: Editor, server: ModelServer) -> Gate:
+    """Start a question whose model has looked at a file, and is about to answer half of it."""
+    server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    gate = server.holds("VALUE_OF_B", text="It is 41.", before_first=True)
+    start(nvim, "ask", "what is in b?")
+    gate.wait_started()
+    nvim.wait_screen("✓ `read_file b.py`")
+    return gate
+
+
+def test_a_looking_model_shows_its_call_and_then_its_answer(nvim: Editor, server: ModelServer) -> None:
+    held_turn(nvim, server).release()
+    done = result(nvim)
+    assert done["response"] == "It is 41."
+    nvim.wait_screen("It is 41.")
+    assert [line for line in nvim.lines() if line.startswith(("> ✓", "It is"))][1:] == ["It is 41."]
+
+
+@pytest.mark.parametrize("way", ["command", "command with the id", "key", "lua"])
+def test_what_is_said_is_told_at_once(nvim: Editor, server: ModelServer, way: str) -> None:
+    gate = held_turn(nvim, server)
+    run = str(nvim.lua("return require('tideate').get_status().execution_id"))
+    if way == "command":
+        nvim.command("Workflow say be short")
+    elif way == "command with the id":
+        nvim.command(f"Workflow say {run[:6]} be short")
+    elif way == "key":
+        nvim.feed("s")
+        nvim.wait_screen("Say:")
+        nvim.feed("be short<CR>")
+    else:
+        assert nvim.lua("return require('tideate').say(nil, 'be short')")
+    nvim.wait_screen("> you: be short")
+    gate.release()
+    assert result(nvim)["response"] == "It is 41."
+    nvim.wait_screen("no model read what you said: be short")
+
+
+def test_a_message_is_read_by_the_next_turn(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("what is in b", text="Let me look.", before_first=True, times=1)
+    server.answers("be short", "41")
+    start(nvim, "multi_file", "what is in b?")
+    gate.wait_started()
+    nvim.command("Workflow say be short")
+    nvim.wait_screen("> you: be short")
+    gate.release()
+    server.wait_for_requests(2)
+    assert server.requests[1]["messages"][-1]["content"] == "be short"
+    nvim.wait_screen("the model reads what you said: be short")
+    nvim.lua("return require('tideate').cancel()")
+
+
+def test_after_the_end_nobody_reads_it(nvim: Editor, server: ModelServer) -> None:
+    server.answers("what", "41")
+    start(nvim, "ask", "what")
+    assert result(nvim)["ok"]
+    nvim.feed("s")
+    nvim.wait_screen("no model reads it any more")
+    nvim.command("Workflow say be short")
+    nvim.wait_screen("there is no running workflow")
