@@ -29,7 +29,7 @@ end
 local function finish(state)
   return function(record, data)
     record.state = state
-    record.check = nil
+    record.check, record.current_tool, record.calls = nil, nil, nil
     record.elapsed_ms = now() - record.begun
     record.error = data.error
     record.declined = data.reason == 'declined' or nil
@@ -161,6 +161,19 @@ M.handlers = {
   SD_EVENT_STEP_FAILED = function(record, data)
     local step = finish_step(record, data, 'failed')
     step.duration_ms = step.started and now() - step.started
+  end,
+  SD_EVENT_TOOL_CALLED = function(record, data)
+    local name = (data.server and data.server ~= '' and data.server .. '/' or '') .. (data.tool or '?')
+    record.calls = record.calls or {}
+    table.insert(record.calls, { number = data.call, name = name })
+    record.current_tool = name
+  end,
+  SD_EVENT_TOOL_COMPLETED = function(record, data)
+    record.calls = vim.tbl_filter(function(call)
+      return call.number ~= data.call
+    end, record.calls or {})
+    local last = record.calls[#record.calls]
+    record.current_tool = last and last.name
   end,
   SD_EVENT_CHECK_STARTED = function(record, data)
     record.check = data.check

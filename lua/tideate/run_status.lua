@@ -46,6 +46,7 @@ local M = {}
 ---@field adapter? string
 ---@field demonstration boolean whether the adapter's answers are not to be relied on
 ---@field check? string that is running
+---@field current_tool? string that a model has called and that has not ended, of several the last
 ---@field rolled_back? { restored: string[], merged: string[], left: string[] } what was rolled back of it
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
@@ -57,6 +58,7 @@ local M = {}
 ---@field starts? integer how many steps have started
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
+---@field calls? { number: integer, name: string }[] tool calls under way
 
 local BYTES_PER_TOKEN = 4 -- a rule of thumb, until the model reports
 
@@ -91,6 +93,7 @@ function M.view(record)
     state = record.pausing and record.state == 'running' and 'pausing' or record.state,
     pausing = not over and record.pausing,
     check = record.check,
+    current_tool = record.current_tool,
     rolled_back = record.rolled_back,
     declined = record.declined,
     elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
@@ -109,7 +112,7 @@ function M.word(run)
   return run.state == 'confirming' and run.pausing and 'confirming, pausing' or run.state
 end
 
---- The step that a run is at, of a machine its state, with the check that is running; empty before the first one.
+--- The step that a run is at, of a machine its state, with the check or tool that is running; empty before the first one.
 ---@param run tideate.Run|tideate.Record
 ---@return string
 function M.place(run)
@@ -117,7 +120,8 @@ function M.place(run)
     return 'end'
   end
   local at = run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step
-  return run.check and ('%s (%s)'):format(at, run.check) or at
+  local doing = run.check or run.current_tool
+  return doing and ('%s (%s)'):format(at, doing) or at
 end
 
 --- One line for a statusline.

@@ -95,6 +95,20 @@ def test_a_running_call_is_shown_until_it_has_ended(screen: Editor) -> None:
     assert "…" not in run.text()
 
 
+def test_the_status_names_the_tool_that_is_under_way(editor: Editor) -> None:
+    run = Run(editor, "ask", "query")
+    run.start(1)
+    call(run, 1, "read_file a.py")
+    call(run, 2, "search x")
+    tool = "return require('tideate').get_status().current_tool or 'none'"
+    assert editor.lua(tool) == "search"
+    assert editor.lua("return require('tideate').statusline()") == "ask 1/1 query (search)"
+    call(run, 2, "search x", ok=True)
+    assert editor.lua(tool) == "read_file"
+    call(run, 1, "read_file a.py", ok=True)
+    assert editor.lua(tool) == "none"
+
+
 def test_enter_shows_the_whole_call_with_the_difference_of_its_edits(screen: Editor) -> None:
     run = Run(screen, "multi_file", "write")
     run.start(1)
