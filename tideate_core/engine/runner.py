@@ -14,7 +14,7 @@ from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result
-from tideate_core.engine.recording import Recorder, now_ms
+from tideate_core.engine.recording import now_ms, recorder_of
 from tideate_core.engine.recovery import (
     leftover_notice,
     rebind_buffer,
@@ -178,12 +178,11 @@ class WorkflowRunner:
         self._get(execution_id).execution.resume()
 
     def say(self, execution_id: str | None, text: str) -> str:
-        """Tell a run's model something before its next turn, as `LiveRun.say`; returns the run's id.
+        """Tell a run's model something, as `LiveRun.say`, without an id the newest's; returns the id.
 
-        :param execution_id: None: the newest run that is no step of another.
         :raises RunNotFound: nothing of this id is running.
         """
-        newest = (live.execution.id for live in reversed(self._running.values()) if live.parent is None)
+        newest = (run.id for run in self.running if self._running[run.id].parent is None)
         live = self._get(execution_id or next(newest, ""))
         live.say(text)
         return live.execution.id
@@ -242,7 +241,8 @@ class WorkflowRunner:
     ) -> WorkflowResult:
         preparation = Preparation(request, machine=machine)
         try:
-            registration = preparation.parse(read or self._reading(request))
+            read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
+            registration = preparation.parse(read)
             live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
             nested = parent is not None
@@ -255,9 +255,6 @@ class WorkflowRunner:
             await live.drive()
 
         return await self._supervise(live, begin_and_drive())
-
-    def _reading(self, request: RunRequest) -> Callable[[], Registration]:
-        return lambda: self.registry.get(request.name, obfuscate=request.obfuscate)
 
     async def _resume(
         self,
@@ -360,14 +357,7 @@ class WorkflowRunner:
         """
         self._refuse_twice(request.execution_id)
         definition, dependencies = registration.definition, self._dependencies
-        recorder = Recorder(
-            request.execution_id,
-            self._front,
-            hooks=hooks or dependencies.hooks,
-            agents=recorded.agents if recorded else (),
-            checkpoints=recorded.checkpoints if recorded else (),
-            moves=recorded.moves if recorded else 0,
-        )
+        recorder = recorder_of(request.execution_id, self._front, hooks or dependencies.hooks, recorded)
         services = Services(
             definition.name,
             recorder.event,
