@@ -11,12 +11,15 @@ from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import CONTEXT, FAILED, PENDING_END, RUN, spent_on
+from tideate_core.engine.recording import Recorder
 from tideate_core.engine.run import RunRequest, WorkflowResult
 from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.events import WorkflowHooks
     from tideate_core.store import CheckpointRow, Definition, EventRow, Reader, RunRow, StepRow, Store, Tokens
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "load_recorded_run",
     "recorded_executed",
     "recorded_result",
+    "recorder_of",
     "settled_of",
 ]
 
@@ -222,3 +226,16 @@ def _checkpoints(rows: Iterable[CheckpointRow]) -> tuple[str, ...]:
 def _all_back(event: EventRow | None) -> bool:
     """Tell whether all that a run wrote was rolled back."""
     return event is not None and event.data["error"] is None and not event.data["left"]
+
+
+def recorder_of(
+    execution_id: str, front: FrontEnd, hooks: WorkflowHooks | None, recorded: RecordedRun | None
+) -> Recorder:
+    """Return the recorder of a run, which goes on where earlier processes left its record.
+
+    :param recorded: what they did of it; None where it begins.
+    """
+    if recorded is None:
+        return Recorder(execution_id, front, hooks=hooks)
+    agents, checkpoints, moves = recorded.agents, recorded.checkpoints, recorded.moves
+    return Recorder(execution_id, front, hooks=hooks, agents=agents, checkpoints=checkpoints, moves=moves)

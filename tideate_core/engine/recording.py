@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Settled, Work
     from tideate_core.engine.events import WorkflowHooks
-    from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, Ending, RunLog
 
-__all__ = ["Recorder", "now_ms", "recorder_of", "tokens_of"]
+__all__ = ["Recorder", "now_ms", "tokens_of"]
 
 _STORED_ELSEWHERE: Final[Mapping[EventName, frozenset[str]]] = {
     EventName.STEP_COMPLETED: frozenset({"result"}),
@@ -173,16 +172,3 @@ def _kept(name: EventName, data: dict[str, Any]) -> dict[str, Any]:
     """Return what the store keeps of an event's data."""
     left_out = _STORED_ELSEWHERE.get(name)
     return {key: value for key, value in data.items() if key not in left_out} if left_out else data
-
-
-def recorder_of(
-    execution_id: str, front: FrontEnd, hooks: WorkflowHooks | None, recorded: RecordedRun | None
-) -> Recorder:
-    """Return the recorder of a run, which goes on where earlier processes left its record.
-
-    :param recorded: what they did of it; None where it begins.
-    """
-    if recorded is None:
-        return Recorder(execution_id, front, hooks=hooks)
-    agents, checkpoints, moves = recorded.agents, recorded.checkpoints, recorded.moves
-    return Recorder(execution_id, front, hooks=hooks, agents=agents, checkpoints=checkpoints, moves=moves)

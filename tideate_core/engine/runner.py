@@ -13,8 +13,8 @@ from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_input
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
-from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result
-from tideate_core.engine.recording import now_ms, recorder_of
+from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result, recorder_of
+from tideate_core.engine.recording import now_ms
 from tideate_core.engine.recovery import (
     leftover_notice,
     rebind_buffer,
