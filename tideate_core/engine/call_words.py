@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["summarize_call"]
 
 LONGEST_VALUE: Final = 60
+MOST_RANGES: Final = 3
 LONGEST: Final = 160
 """Characters of a summary."""
 
@@ -49,11 +50,23 @@ def _path(left: Arguments) -> str:
 
 def _lines(left: Arguments) -> str:
     """Return the lines that are wanted, nothing where all of them are."""
+    if isinstance(left.get("ranges"), list):
+        return _ranges(left.pop("ranges"))
+    if "line" in left and "end_line" not in left:
+        return f"line {_value(left.pop('line'))}"
     first = next((left.pop(key) for key in ("first", "line") if key in left), None)
     last = next((left.pop(key) for key in ("last", "end_line") if key in left), None)
     if last is not None:
         return f"{_value(first or 1)}-{_value(last)}"
     return "" if first in (None, 1) else f"{_value(first)}-"
+
+
+def _ranges(ranges: list[Any]) -> str:
+    shown = [
+        "-".join(map(_value, one)) if isinstance(one, list) else _value(one) for one in ranges[:MOST_RANGES]
+    ]
+    more = len(ranges) - MOST_RANGES
+    return ",".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def _target(left: Arguments) -> str:
