@@ -17,6 +17,7 @@ api.nvim_create_user_command('Workflow', function(invocation)
 end, {
   nargs = '*',
   range = true,
+  bang = true,
   desc = 'Run an AI workflow, or manage the running ones',
   complete = function(lead, line, position)
     return require('tideate.command').complete(lead, line, position)

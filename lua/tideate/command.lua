@@ -41,9 +41,13 @@ end
 ---@param name string
 ---@param rest string
 ---@param context tideate.Context
-local function dispatch(name, rest, context)
+---@param bang? boolean whether it goes on with the newest conversation
+local function dispatch(name, rest, context, bang)
   local command = find(name)
-  if command and command.args == '' and rest ~= '' then
+  if command and bang then
+    local text = ('`:Workflow %s` takes no `!`'):format(name)
+    return require('tideate.ui').notify(text, vim.log.levels.ERROR)
+  elseif command and command.args == '' and rest ~= '' then
     local text = ("`:Workflow %s` takes no argument, got '%s'"):format(name, rest)
     return require('tideate.ui').notify(text, vim.log.levels.ERROR)
   elseif command then
@@ -52,7 +56,8 @@ local function dispatch(name, rest, context)
     local text = ('`:Workflow %s` is not part of this version'):format(name)
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
-  require('tideate').run(require('tideate.workflow_lookup').resolve(name), { words = rest, context = context })
+  local opts = { words = rest, context = context, continues = bang and 'last' or nil }
+  require('tideate').run(require('tideate.workflow_lookup').resolve(name), opts)
 end
 
 ---@param context tideate.Context taken before the menu opens
@@ -75,18 +80,22 @@ local function open_menu(context)
 end
 
 --- Run `:Workflow`.
----@param invocation {args: string, range: integer, line1: integer, line2: integer}
+---@param invocation {args: string, range: integer, line1: integer, line2: integer, bang?: boolean}
 function M.execute(invocation)
   local name, rest = split(invocation.args)
+  local bang = invocation.bang or false
+  if name:sub(-1) == '!' then -- `:Workflow ask!` is as good as `:Workflow! ask`
+    name, bang = name:sub(1, -2), true
+  end
   if find(name) then
-    return dispatch(name, rest)
+    return dispatch(name, rest, nil, bang)
   end
   local range = invocation.range > 0 and { math.max(invocation.line1, 1), math.max(invocation.line2, 1) } or nil
   local context = require('tideate.context').capture(range)
   if name == '' then
     return open_menu(context)
   end
-  dispatch(name, rest, context)
+  dispatch(name, rest, context, bang)
 end
 
 --- What can follow an `@` in a prompt.

@@ -10,6 +10,8 @@ local M = {}
 ---@field adapter? string
 ---@field require_confirmation? boolean
 ---@field obfuscate? boolean nobody outside sees the names of a machine's states
+---@field continues? string the run whose conversation it goes on with: its id, or `last`
+---@field turn? integer the turn of that conversation after which it goes on; by default the last
 ---@field on_token? fun(text: string, step: string)
 ---@field on_event? fun(event: tideate.Event)
 
@@ -100,6 +102,7 @@ local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
   require('tideate.workflow_lookup').warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
+  require('tideate.reply').note_folder(id, opts)
   require('tideate.state').begin({
     execution_id = id,
     name = require('tideate.workflow_lookup').label(name),
@@ -118,6 +121,8 @@ local function send(id, name, opts)
     adapter = opts.adapter or require('tideate.model_choice').adapter_for(name),
     require_confirmation = opts.require_confirmation,
     obfuscate = opts.obfuscate,
+    continues = opts.continues,
+    turn = opts.turn,
   }, function(result)
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
       require('tideate.workflow_lookup').list_mistakes(result.error)
@@ -196,6 +201,9 @@ end
 ---@return string id of the execution
 function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
+  if opts.continues then
+    opts.context = require('tideate.reply').context(opts)
+  end
   opts.context = opts.context or require('tideate.context').capture()
   local id = new_id()
   live[id] = { opts = opts, on_done = on_done or function() end, asking = false }

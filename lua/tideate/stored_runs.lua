@@ -14,6 +14,7 @@ local M = {}
 ---@field total_steps integer 0 of a machine
 ---@field step? string
 ---@field prompt string
+---@field continues? string the run whose conversation it went on with
 ---@field error? string
 ---@field reason? string why it was cancelled, `declined` for instance
 ---@field files string[]

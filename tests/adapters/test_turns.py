@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,6 +81,19 @@ async def test_a_turn_without_the_providers_own_words_can_be_given_back(
     assert (await adapter.take_turn(Conversation("", after), [READ])).text == "fine"
     assistant = server.requests[0]["messages"][1]
     assert (assistant["content"], assistant["tool_calls"][0]["id"]) == ("I look.", "c1")
+
+
+@pytest.mark.parametrize(("own", "given_back"), [(True, "as they wrote it"), (False, "fine")])
+async def test_the_providers_own_words_are_given_back_to_the_model_that_made_them(
+    server: ModelServer, adapter: ModelAdapter, own: bool, given_back: str
+) -> None:
+    server.answers("look", "fine")
+    made = await adapter.take_turn(ASKED, [READ])
+    assert made.made_by.endswith(server.base_url)
+    raw = made.raw.replace("fine", "as they wrote it")
+    kept = replace(made, raw=raw, made_by=made.made_by if own else "another:model")
+    await adapter.take_turn(Conversation("", (*ASKED.messages, kept, UserMessage("and?"))), [READ])
+    assert server.requests[1]["messages"][1]["content"] == given_back
 
 
 async def test_a_turn_that_was_cut_off_says_so(server: ModelServer, adapter: ModelAdapter) -> None:

@@ -62,6 +62,14 @@ def journalled(root: Path, run: str, text: str) -> None:
     (folder / "manifest.json").write_text(text)
 
 
+NEWER = (
+    ("workflow_executions", "continues"),
+    ("workflow_executions", "cached_tokens"),
+    ("workflow_steps", "cached_tokens"),
+)
+"""Columns that migrations after the 15th made."""
+
+
 @pytest.fixture
 def old(root: Path) -> Path:
     """A project with the state of the version before, which this person's tideate made."""
@@ -70,8 +78,8 @@ def old(root: Path) -> Path:
     with closing(sqlite3.connect(private / "tideate.db")) as database, database:
         database.execute("CREATE TABLE store_names (name TEXT PRIMARY KEY, made_at INTEGER NOT NULL)")
         database.execute("INSERT INTO store_names VALUES (?, 0)", (NAME,))
-        for table in ("workflow_executions", "workflow_steps"):
-            database.execute(f"ALTER TABLE {table} DROP COLUMN cached_tokens")
+        for table, column in NEWER:
+            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         database.execute("DELETE FROM schema_version WHERE version >= 16")
     (state_dir() / "stores").mkdir(parents=True)
     (state_dir() / "stores" / NAME).write_text("{}")

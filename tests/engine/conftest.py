@@ -195,6 +195,21 @@ class Bench:
         }
 
 
+async def left_beside_the_conversation(bench: Bench) -> str:
+    """Return all that a run leaves but its conversation: records, events, answers, reports."""
+    reader = (await bench.runner.store()).reader()
+    (run,) = reader.runs()
+    memos = reader.memos(run.id)
+    said = [key for key in memos[""] if key.startswith("conversation:")]
+    assert said, "there is no conversation"
+    for key in said:
+        del memos[""][key]
+    await bench.aclose()
+    reports = [path.read_text() for path in bench.private.rglob("*.json")]
+    kept = [reader.request(run.id), reader.steps(run.id), reader.events(run.id), memos]
+    return "".join(map(str, [run, *kept, *reports]))
+
+
 @pytest.fixture
 def tools() -> bool:
     """Tell whether the bench's model can call tools; a module of tests may say otherwise."""

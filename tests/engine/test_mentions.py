@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench, no
+from tests.engine.conftest import LIMIT, Bench, left_beside_the_conversation, no
 from tests.support.model_rules import text_of
 from tideate_core.config import Config
 from tideate_core.engine import EventName
@@ -239,7 +239,9 @@ async def test_a_path_that_a_task_fills_in_is_read(bench: Bench) -> None:
 # -- secrets ----------------------------------------------------------------------------------------
 
 
-async def test_a_secret_is_given_only_after_a_persons_yes_and_never_kept(bench: Bench) -> None:
+async def test_a_secret_is_given_after_a_persons_yes_and_kept_in_the_conversation_only(
+    bench: Bench,
+) -> None:
     bench.write(".env", "PASSWORD=hunter2\n")
     bench.server.answers("", "fine")
     assert (await bench.run("ask", "what is in @file:.env ?")).ok
@@ -247,10 +249,9 @@ async def test_a_secret_is_given_only_after_a_persons_yes_and_never_kept(bench: 
     assert question.message == "Give @file:.env to the model? .env is a file that usually holds secrets."
     assert "hunter2" not in question.details
     assert "hunter2" in sent(bench)[0]
-    await bench.aclose()
-    stored = b"".join(path.read_bytes() for path in bench.private.rglob("*") if path.is_file())
-    assert b"given to the model" in stored
-    assert b"hunter2" not in stored
+    told = await left_beside_the_conversation(bench)
+    assert "given to the model" in told
+    assert "hunter2" not in told
 
 
 async def test_after_a_no_the_run_goes_on_without_it(bench: Bench) -> None:

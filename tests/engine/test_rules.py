@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.test_buffer_workflows import BETTER, analyzed, planned
-from tests.engine.conftest import LIMIT, Bench, no
+from tests.engine.conftest import LIMIT, Bench, left_beside_the_conversation, no
 from tests.engine.test_mentions import flow, notices, sent
 from tests.support.model_rules import text_of
 from tideate_core.config import Config
@@ -230,17 +230,18 @@ async def test_a_model_that_obeys_such_a_rule_writes_nothing_outside(bench: Benc
     assert not (tmp_path / "outside.txt").exists()
 
 
-async def test_a_secret_is_sent_only_after_a_persons_yes_and_never_kept(bench: Bench) -> None:
+async def test_a_secret_is_sent_after_a_persons_yes_and_kept_in_the_conversation_only(
+    bench: Bench,
+) -> None:
     bench.write("AGENTS.md", f"RULE {TOKEN}\n")
     bench.server.answers("", "fine")
     assert (await bench.run("ask", "what is it?")).ok
     (question,) = bench.front.requests
     assert question.message == "Give AGENTS.md to the model? Line 1 seems to hold a GitHub token."
     assert TOKEN in sent(bench)[0]
-    await bench.aclose()
-    stored = b"".join(path.read_bytes() for path in bench.private.rglob("*") if path.is_file())
-    assert TOKEN.encode() not in stored
-    assert b"GitHub token" in stored
+    told = await left_beside_the_conversation(bench)
+    assert TOKEN not in told
+    assert "GitHub token" in told
 
 
 @pytest.mark.parametrize("answer", [no, lambda _request: Decision(True, by="policy")])

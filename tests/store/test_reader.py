@@ -172,6 +172,23 @@ async def test_memos_are_read_by_step_and_key(store: Store, reader: Reader) -> N
     }
 
 
+async def test_memos_of_the_whole_run_are_found_by_the_beginning_of_their_keys(
+    store: Store, reader: Reader
+) -> None:
+    log = await Past(store, 1, request={"prompt": "more", "continues": run_id(9)}).begin()
+    log.note("", "said:a", big("w"))
+    log.note("", "other", 1)
+    log.note("a", "said:b", 2)
+    await log.flush()
+    await (await Past(store, 2).begin()).remember("a", "said:a", 3)
+    assert reader.memos_of(run_id(1), "", "said:") == {"a": big("w")}
+    assert reader.memos_of(run_id(3), "", "said:") == {}
+    found = reader.runs(with_memo="said:")
+    assert [(row.id, row.continues) for row in found] == [(run_id(1), run_id(9))]
+    assert [row.id for row in reader.runs(with_memo="said:", limit=1, name="w")] == [run_id(1)]
+    assert reader.run(run_id(2)).continues is None
+
+
 async def test_what_is_asked_of_an_unknown_run_is_refused(store: Store, reader: Reader) -> None:
     await Past(store).begin()
     for ask in (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from tideate_core.adapters.base import Usage
+from tideate_core.adapters.base import Turn, Usage
+from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,9 @@ class ModelTurn:
     truncated: bool = False
     """The model stopped at its length limit."""
     raw: str = ""
-    """The turn as the model's library writes it: given back to the provider as it was."""
+    """The turn as the model's library writes it: given back as it was to the model that made it, no other."""
+    made_by: str = ""
+    """The provider, model and address that `raw` is for."""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "calls": [asdict(call) for call in self.calls]}
@@ -90,6 +93,53 @@ class Conversation:
     def of_json(cls, shape: Mapping[str, Any]) -> Conversation:
         """Return what `as_json` gave."""
         return cls(shape["system"], tuple(_message(one) for one in shape["messages"]))
+
+    @property
+    def turns(self) -> int:
+        """Turns of a model in it."""
+        return sum(isinstance(message, ModelTurn) for message in self.messages)
+
+    def after(self, turn: int) -> Conversation:
+        """Return it as it was after a turn, before the calls of that turn were made.
+
+        :param turn: from 1.
+        :raises InvalidInput: it has no such turn.
+        """
+        places = [index for index, one in enumerate(self.messages) if isinstance(one, ModelTurn)]
+        if not 1 <= turn <= len(places):
+            count = f"{len(places)} turn{'' if len(places) == 1 else 's'}"
+            raise InvalidInput(f"there is no turn {turn}: the conversation has {count}")
+        kept = self.messages[: places[turn - 1] + 1]
+        return Conversation(self.system, kept).answered()
+
+    def answered(self) -> Conversation:
+        """Return it without calls at its end that have no result: providers refuse them."""
+        messages = list(self.messages)
+        end = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], ModelTurn)), None)
+        if end is None:
+            return self
+        last = messages[end]
+        results = [one.call.id for one in messages[end + 1 :] if isinstance(one, ToolResult)]
+        assert isinstance(last, ModelTurn)  # noqa: S101 it was looked for
+        if all(call.id in results for call in last.calls):
+            return self
+        said = [replace(last, calls=(), raw="")] if last.text.strip() else []
+        return Conversation(self.system, (*messages[:end], *said))
+
+    def exchanges(self) -> tuple[Turn, ...]:
+        """Return it for a model that cannot call tools: what was said, without calls and their results."""
+        said: list[Turn] = []
+        asked: list[str] = []
+        for message in self.messages:
+            match message:
+                case UserMessage(text):
+                    asked.append(text)
+                case ModelTurn(text=text) if text.strip() and asked:
+                    said.append(Turn("\n\n".join(asked), text))
+                    asked = []
+                case ModelTurn(text=text) if text.strip() and said:
+                    said[-1] = Turn(said[-1].user, f"{said[-1].assistant}\n\n{text}")
+        return tuple(said)
 
 
 def _shape(message: Message) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.base import Usage
@@ -75,9 +76,11 @@ async def request_turn(
     """
     from pydantic_ai.direct import model_request_stream
 
+    made_by = f"{model.system}:{model.model_name} {origin.address}".strip()
+
     async def ask() -> ModelResponse:
         parameters = _parameters(tools)
-        messages = _messages(conversation)
+        messages = _messages(conversation, made_by)
         async with model_request_stream(
             model, messages, model_settings=settings, model_request_parameters=parameters
         ) as response:
@@ -86,7 +89,7 @@ async def request_turn(
             return response.get()
 
     # cancelled while it closes the stream, the library would leave the connection open
-    return _turn(await run_cancelled_once(ask()), origin)
+    return replace(_turn(await run_cancelled_once(ask()), origin), made_by=made_by)
 
 
 def _parameters(tools: Sequence[OfferedTool]) -> ModelRequestParameters:
@@ -105,7 +108,7 @@ def _parameters(tools: Sequence[OfferedTool]) -> ModelRequestParameters:
     return ModelRequestParameters(function_tools=offered)
 
 
-def _messages(conversation: Conversation) -> list[ModelMessage]:
+def _messages(conversation: Conversation, made_by: str) -> list[ModelMessage]:
     from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
     messages: list[ModelMessage] = []
@@ -125,15 +128,16 @@ def _messages(conversation: Conversation) -> list[ModelMessage]:
                 parts.append(ToolReturnPart(call.name, text, call.id))
             case ModelTurn():
                 close()
-                messages.append(_response(message))
+                messages.append(_response(message, made_by))
     close()
     return messages
 
 
-def _response(turn: ModelTurn) -> ModelMessage:
+def _response(turn: ModelTurn, made_by: str) -> ModelMessage:
+    """Return a turn as the library has it: as its own model wrote it, of another one its texts and calls."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 
-    if turn.raw:
+    if turn.raw and turn.made_by == made_by:
         (message,) = ModelMessagesTypeAdapter.validate_json(turn.raw)
         return message
     text = [TextPart(turn.text)] if turn.text else []

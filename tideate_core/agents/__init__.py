@@ -9,9 +9,11 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.agents.asking import (
         LookingModel as LookingModel,
+        RememberedModel as RememberedModel,
         look_tools as look_tools,
         looking_model as looking_model,
         may_look as may_look,
+        model_of as model_of,
     )
     from tideate_core.agents.attempts import Ask as Ask
     from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
@@ -91,7 +93,7 @@ else:
         __name__,
         {
             "attempts": "Ask",
-            "asking": "LookingModel look_tools looking_model may_look",
+            "asking": "LookingModel RememberedModel look_tools looking_model may_look model_of",
             "auditor": "apply_fixes audit_plan",
             "coder": "edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",

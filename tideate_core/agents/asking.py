@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.adapters import Reply, Usage
+from tideate_core.adapters import Conversation, ModelTurn, Reply, Usage, UserMessage
 from tideate_core.agents.loop import Submission, WorkLoop
-from tideate_core.agents.model_input import is_small
+from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, offer_tools
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt
+    from tideate_core.adapters import OfferedTool, Prompt, Turn
     from tideate_core.agents.loop import LoopResult
     from tideate_core.workflows import StepContext
 
 __all__ = [
     "OPEN_SKILL",
     "LookingModel",
+    "RememberedModel",
     "look_tools",
     "looking_model",
     "may_look",
+    "model_of",
     "skills_of",
     "with_skills",
 ]
@@ -98,17 +100,69 @@ class LookingModel:
         words = [prompt.system, self._words, skills]
         prompt = replace(prompt, system="\n\n".join(filter(None, words)))
         before = self._conversation if prompt.history else self._first
-        if before is not None and before.system != prompt.system:
-            # the instructions stay those of the conversation, and with them what the provider has cached
-            prompt = replace(prompt, system=before.system, user=f"{prompt.system}\n\n{prompt.user}")
-        done = await loop.run(prompt, before.messages if before else ())
+        prompt = _within(before, prompt)
+        try:
+            done = await loop.run(prompt, before.messages if before else ())
+        finally:
+            self._step.keep_conversation(loop.conversation)
         self._conversation = done.conversation
-        await self._step.keep_conversation(done.conversation)
         if done.exhausted:
             self._step.notice(
                 f"{done.exhausted} is reached: this is what the model had by then", level="warn"
             )
         return _reply(done, schema)
+
+
+class RememberedModel:
+    """Asks a model without tools like `StepContext.ask`, and keeps the conversation.
+
+    :param earlier: the conversation that the questions go on with: what was said in it, without tool calls.
+    """
+
+    def __init__(self, step: StepContext, earlier: Conversation | None = None) -> None:
+        self._step = step
+        self._earlier = earlier
+
+    async def ask(
+        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+    ) -> Reply:
+        """Return the answer. See `StepContext.ask`."""
+        earlier = self._earlier or Conversation(prompt.system)
+        prompt = _within(self._earlier, prompt)
+        said = (*self._fitting(earlier.exchanges()), *prompt.history)
+        reply = await self._step.ask(replace(prompt, history=said), schema=schema, quiet=quiet)
+        messages = list(earlier.messages)
+        for turn in prompt.history:
+            messages += [UserMessage(turn.user), ModelTurn(turn.assistant, (), reply.model)]
+        answer = ModelTurn(reply.text, (), reply.model, truncated=reply.truncated)
+        kept = Conversation(prompt.system, (*messages, UserMessage(prompt.user), answer))
+        self._step.keep_conversation(kept)
+        return reply
+
+    def _fitting(self, said: Sequence[Turn]) -> Sequence[Turn]:
+        """Return the last exchanges for which there is room beside the question and the answer."""
+        left = text_budget(self._step)
+        if left is None:
+            return said
+        first = len(said)
+        while first and (left := left - len(said[first - 1].user) - len(said[first - 1].assistant)) >= 0:
+            first -= 1
+        if first:
+            self._step.notice(
+                f"{first} of {len(said)} earlier answers do not fit this model and were left out",
+                level="warn",
+            )
+        return said[first:]
+
+
+def _within(earlier: Conversation | None, prompt: Prompt) -> Prompt:
+    """Return a prompt as a conversation goes on with it.
+
+    The instructions stay those of the conversation, and with them what the provider has cached.
+    """
+    if earlier is None or earlier.system == prompt.system:
+        return prompt
+    return replace(prompt, system=earlier.system, user=f"{prompt.system}\n\n{prompt.user}")
 
 
 def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
@@ -156,6 +210,13 @@ def look_tools(step: StepContext, staged: StagedFiles) -> list[OfferedTool]:
     """Return the tools that only read."""
     tools = tools_named(LOOKING, editor=step.editor is not None)
     return offer_tools((tool for tool in tools if tool.effect == "reads"), ToolContext(step, staged))
+
+
+def model_of(
+    step: StepContext, key: str, *, earlier: Conversation | None = None
+) -> LookingModel | RememberedModel:
+    """Return the run's model: with the tools that only read where it can call them. See `looking_model`."""
+    return looking_model(step, key, earlier=earlier) or RememberedModel(step, earlier)
 
 
 def looking_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel | None:

@@ -110,6 +110,7 @@ class WorkLoop(Generic[T]):
         offered = [*tools, *([self._submit_tool(submission)] if submission else [])]
         self._tools = {tool.name: tool for tool in offered}
         self._messages: list[Message] = []
+        self._system = ""
         self._submitted: T | None = None
         self._refused = ""
         self._refusals = 0
@@ -122,6 +123,7 @@ class WorkLoop(Generic[T]):
         :raises AdapterError: the adapter failed.
         """
         system, user = await self._begin(prompt)
+        self._system = system
         self._messages = [*earlier, UserMessage(user)]
         idle = 0
         while True:
@@ -134,12 +136,17 @@ class WorkLoop(Generic[T]):
             if not turn.calls:
                 self._take_as_submission(turn.text)
             if self._submitted is not None or exhausted or (not turn.calls and self._ends_with(turn, idle)):
-                return self._result(system, turn, "" if self._submitted is not None else exhausted)
+                return self._result(turn, "" if self._submitted is not None else exhausted)
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
                 self._tell(CUT_OFF if turn.truncated else GO_ON)
             if words := self._budget.warning():
                 self._tell(words)
+
+    @property
+    def conversation(self) -> Conversation:
+        """All that was said so far."""
+        return Conversation(self._system, tuple(self._messages))
 
     def _ends_with(self, turn: ModelTurn, idle: int) -> bool:
         """Tell whether a turn without calls is the end."""
@@ -274,7 +281,7 @@ class WorkLoop(Generic[T]):
         self._submitted, self._refused = value, reason
         return "accepted"
 
-    def _result(self, system: str, turn: ModelTurn, exhausted: str) -> LoopResult[T]:
+    def _result(self, turn: ModelTurn, exhausted: str) -> LoopResult[T]:
         return LoopResult(
             text=turn.text,
             value=self._submitted,
@@ -285,7 +292,7 @@ class WorkLoop(Generic[T]):
             usage=self._budget.usage,
             model=turn.model,
             truncated=turn.truncated,
-            conversation=Conversation(system, tuple(self._messages)),
+            conversation=self.conversation,
         )
 
 

@@ -106,8 +106,10 @@ async def write_with_tools(
         adapter=adapter,
         on_turn=on_turn,
     )
-    done = await loop.run(_with_words(prompt, words, earlier), earlier.messages if earlier else ())
-    await step.keep_conversation(done.conversation)
+    try:
+        done = await loop.run(_with_words(prompt, words, earlier), earlier.messages if earlier else ())
+    finally:
+        step.keep_conversation(loop.conversation, staged.changes())
     changes = await step.workspace.attach(staged.changes())
     notes = [done.refused] if done.refused else []
     if done.value is None:

@@ -95,6 +95,11 @@ if TYPE_CHECKING:
         snapshot_ids as snapshot_ids,
         snapshot_json as snapshot_json,
     )
+    from tideate_core.app.threads import (
+        read_thread as read_thread,
+        runs_with as runs_with,
+        title_of as title_of,
+    )
     from tideate_core.app.trust import (
         TrustItem as TrustItem,
         TrustPlan as TrustPlan,
@@ -154,6 +159,7 @@ else:
                 "read_runs reader_of run_json short_id tokens_json"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
+            "threads": "read_thread runs_with title_of",
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
             "wiring": (
                 "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from tideate_core.app.threads import title_of
 from tideate_core.app.wiring import locate_project
 from tideate_core.project import project_state
 from tideate_core.store import MOST_UNFINISHED, Reader, state_of
@@ -118,6 +119,7 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "total_steps": run.total_steps,
         "step": run.current_step,
         "prompt": run.prompt,
+        "title": title_of(run.prompt),
         "error": run.error,
         "error_code": run.error_code,
         "reason": run.reason,
@@ -127,6 +129,7 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "owner": lease_json(run.lease),
         "definition": {"hash": run.definition_hash, "path": run.path, "source": run.source},
         "restored_from": run.restored_from,
+        "continues": run.continues,
     }
 
 

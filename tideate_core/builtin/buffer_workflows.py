@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import clip, is_small, looking_model, text_budget
+from tideate_core.agents import RememberedModel, clip, is_small, may_look, model_of, text_budget
+from tideate_core.builtin.follow_up import write_again
 from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, brief, with_material
+from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 
 if TYPE_CHECKING:
-    from tideate_core.adapters import Prompt, Reply
-    from tideate_core.workflows import StepContext
+    from tideate_core.adapters import Conversation, Prompt, Reply
+    from tideate_core.workflows import EarlierRun, RunContext, StepContext
 
 __all__ = ["analyze", "generate", "query", "refactor", "summarize"]
 ORIENTATION = 15
@@ -23,6 +24,10 @@ ORIENTATION = 15
 async def query(step: StepContext) -> str:
     """Answer a question, about the selection where there is one, else about the text around the cursor."""
     subject = Subject.of(step.context)
+    earlier = await step.earlier()
+    if earlier is not None:  # the conversation has the rest
+        selected = subject if subject and subject.selected else None
+        return await _answer(step, "ask", selected, earlier=earlier.conversation)
     if subject is None or subject.selected or is_small(step):
         return await _answer(step, "ask", subject if subject and subject.selected else None)
     cursor = step.context.cursor
@@ -32,23 +37,32 @@ async def query(step: StepContext) -> str:
 async def summarize(step: StepContext) -> str:
     """Summarize the selection or the whole text."""
     subject = Subject.of(step.context)
-    asked = await _question(step, "summarize", subject)
-    return _text_of(step, await step.ask(asked))
+    asked = await _question(step, "summarize", subject, rules=False)
+    return _text_of(step, await RememberedModel(step).ask(asked))
 
 
-async def _answer(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> str:
-    model = looking_model(step, prompt)
+async def _answer(
+    step: StepContext,
+    prompt: str,
+    subject: Subject | None,
+    *,
+    earlier: Conversation | None = None,
+    **more: Any,
+) -> str:
+    model = model_of(step, prompt, earlier=earlier)
     found = diagnostics(step.context, subject) if subject and not is_small(step) else []
-    values = {"cursor": None, "diagnostics": found, "tools": model is not None, **more}
-    asked = await _question(step, prompt, subject, **values)
-    return _text_of(step, await (model or step).ask(asked))
+    values = {"cursor": None, "diagnostics": found, "tools": may_look(step), **more}
+    asked = await _question(step, prompt, subject, rules=earlier is None, **values)
+    return _text_of(step, await model.ask(asked))
 
 
-async def _question(step: StepContext, prompt: str, subject: Subject | None, **more: Any) -> Prompt:
+async def _question(
+    step: StepContext, prompt: str, subject: Subject | None, *, rules: bool, **more: Any
+) -> Prompt:
     variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
     rendered = step.render(prompt, prompt=step.prompt, **variables)
-    return brief(step, await with_material(step, rendered, rules=prompt != "summarize"))
+    return brief(step, await with_material(step, rendered, rules=rules))
 
 
 def _text_of(step: StepContext, reply: Reply) -> str:
@@ -57,15 +71,20 @@ def _text_of(step: StepContext, reply: Reply) -> str:
     return reply.text.strip()
 
 
-async def analyze(step: StepContext) -> Confirm:
-    """Say what the code does and how it will be changed; the person agrees before it is."""
+async def analyze(step: StepContext) -> Confirm | str:
+    """Say what the code does and how it will be changed; the person agrees before it is.
+
+    A follow-up goes on without: what there is to say of the code is in the conversation.
+    """
+    if await step.earlier() is not None:
+        return ""
     subject = _subject(step)
-    model = looking_model(step, "refactor")
+    model = model_of(step, "refactor")
     around = await surroundings(step, subject)
-    variables = {**subject.variables(), **around, "tools": model is not None}
+    variables = {**subject.variables(), **around, "tools": may_look(step)}
     variables["fence"] = fence_for(subject.text, around["whole"])
     prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
-    reply = await (model or step).ask(brief(step, await with_material(step, prompt)))
+    reply = await model.ask(brief(step, await with_material(step, prompt)))
     text = reply.text.strip()
     where = subject.path or "the buffer"
     lines = f"lines {subject.start + 1}-{subject.end} of {where}"
@@ -76,16 +95,18 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
     from tideate_core.agents import edit_range
 
+    if (run := await step.earlier()) is not None:
+        return await write_again(step, run, _selected(run))
     subject = _subject(step)
     around = subject.around(0 if step.demonstration else ORIENTATION)
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
     prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
     # what the model saw when it analysed the code is still there
-    earlier = step.conversation("analyze")
-    model = looking_model(step, "refactor", earlier=earlier)
+    earlier = step.conversation("analyze") if may_look(step) else None
+    model = model_of(step, "refactor", earlier=earlier)
     written = await edit_range(
-        (model or step).ask,
-        prompt if model and earlier else await with_material(step, prompt),
+        model.ask,
+        prompt if earlier else await with_material(step, prompt),
         lines=subject.lines,
         start=subject.start,
         end=subject.end,
@@ -93,27 +114,29 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         path=subject.path,
         attempts=step.attempts,
     )
-    return await _place(step, subject, subject.start, subject.end, written.lines)
+    return await review_lines(step, subject, subject.start, subject.end, written.lines)
 
 
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new lines below the cursor, or into a new buffer where there is none to write to."""
     from tideate_core.agents import insert_text
 
+    if (run := await step.earlier()) is not None:
+        return await write_again(step, run, _insertion(run.context, Subject.of(run.context)))
     subject = Subject.of(step.context)
     language = subject.language if subject else ""
-    at = _insertion(step, subject)
+    at = _insertion(step.context, subject)
     lines = subject.lines if subject else [""]
     around = {
         "before": "\n".join(lines[max(0, at[0] - ORIENTATION) : at[0]]).strip("\n"),
         "after": "\n".join(lines[at[1] : at[1] + ORIENTATION]).strip("\n"),
     }
-    model = looking_model(step, "generate")
+    model = model_of(step, "generate")
     place = await file_around(step, subject, at[0]) if subject else NO_FILE
     fence = fence_for(*around.values(), place["top"], place["outline"])
     prompt = step.render("generate", prompt=step.prompt, language=language, fence=fence, **around, **place)
     written = await insert_text(
-        (model or step).ask,
+        model.ask,
         await with_material(step, prompt),
         lines=lines,
         at=at[1],
@@ -124,7 +147,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
         text = "\n".join(written.lines)
         await step.present(text, subject.buffer.filetype if subject else "")
         return {"response": text, "files": []}
-    return await _place(step, subject, *at, written.lines)
+    return await review_lines(step, subject, *at, written.lines)
 
 
 def _subject(step: StepContext) -> Subject:
@@ -140,32 +163,19 @@ def _subject(step: StepContext) -> Subject:
     return subject
 
 
-def _insertion(step: StepContext, subject: Subject | None) -> tuple[int, int]:
+def _selected(run: EarlierRun) -> tuple[int, int]:
+    """Return the lines that an earlier run was about."""
+    subject = Subject.of(run.context)
+    return (subject.start, subject.end) if subject else (0, 0)
+
+
+def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
     """Return the lines, half open, that the new ones replace: none, or the blank line one stands on."""
     if subject is None:
         return 0, 1
     if subject.selected:
         return subject.end, subject.end
-    cursor = step.context.cursor
+    cursor = context.cursor
     line = min(cursor.line, len(subject.lines)) if cursor else len(subject.lines)
     blank = not subject.lines[line - 1].strip()
     return (line - 1, line) if blank else (line, line)
-
-
-async def _place(step: StepContext, subject: Subject, start: int, end: int, new: list[str]) -> dict[str, Any]:
-    from tideate_core.engine import review_and_apply
-    from tideate_core.workspace import FileChange
-
-    buffer = subject.buffer
-    after = [*subject.lines[:start], *new, *subject.lines[end:]]
-    change = FileChange(
-        path=subject.path,
-        action="modify",
-        before=buffer.text,
-        after="\n".join(after),
-        buffer=buffer.number,
-        tick=buffer.tick,
-        filetype=buffer.filetype,
-    )
-    written = await review_and_apply(step, [change])
-    return {"response": "\n".join(new), "files": [change.path for change in written]}

@@ -15,9 +15,9 @@ from tideate_core.agents import (
     edit_format,
     is_small,
     list_for_model,
-    looking_model,
     make_plan,
     may_look,
+    model_of,
     or_no_change,
     parse_plan,
     project_rules,
@@ -25,10 +25,10 @@ from tideate_core.agents import (
     why_hidden,
     why_unplanned,
     write_text,
-    write_with_tools,
 )
+from tideate_core.builtin.work import review_files, summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
+from tideate_core.engine import NO_TEXT, Subject, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_paths, language_of
@@ -36,7 +36,7 @@ from tideate_core.workspace import FileChange, executable_paths, language_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.workflows import Decision, StepContext
+    from tideate_core.workflows import Decision, EarlierRun, StepContext
 
 __all__ = ["confirm", "execute", "plan"]
 
@@ -45,33 +45,45 @@ Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of one file that say nothing about the others."""
 MOST_ROUNDS = 3
 """Times that is asked about files that fail; those that still do are left out then."""
-SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 
 async def plan(step: StepContext) -> dict[str, Any]:
-    """Ask for the files that have to change."""
+    """Ask for the files that have to change. Work that is gone on with has its plan."""
+    earlier = await step.earlier()
+    if earlier is not None and (files := _agreed_before(step, earlier)):
+        return {"files": files}
     listed = await list_for_model(step, step.prompt)
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
-    model = looking_model(step, "plan")
+    model = model_of(step, "plan", earlier=earlier.conversation if earlier else None)
     prompt = step.render(
         "multi_file_plan",
         prompt=step.prompt,
         files=listed.lines,
         more=listed.more,
-        tools=model is not None,
+        tools=may_look(step),
         **about,
     )
     # JSON is for the parser: the person sees the list
-    quietly = model.ask if model else partial(step.ask, quiet=True)
-    prompt = await with_material(step, prompt)
+    quietly = model.ask if may_look(step) else partial(model.ask, quiet=True)
+    prompt = await with_material(step, prompt, rules=earlier is None)
     planned = await make_plan(quietly, prompt, step.workspace, listed.files, attempts=step.attempts)
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
 
+def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
+    """Return the planned files of work that the model can go on with; empty where it is planned anew."""
+    if earlier.workflow != "multi_file" or not may_look(step):
+        return []
+    return list((earlier.results.get("confirm") or {}).get("files", ()))
+
+
 async def confirm(step: StepContext) -> dict[str, Any]:
     """Show all planned files; single ones can be taken out, the plan can be edited."""
+    earlier = await step.earlier()
+    if earlier is not None and (agreed := _agreed_before(step, earlier)):
+        return {"files": agreed}
     proposed = step.results["plan"]
     problems: list[str] = []
     while True:
@@ -120,17 +132,21 @@ async def execute(step: StepContext) -> dict[str, Any]:
     others are written.
     """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
+    earlier = await step.earlier()
+    if earlier is not None and _agreed_before(step, earlier):
+        written = (earlier.results.get("execute") or {}).get("files", ())
+        return await work_again(step, earlier, _names(step, planned), written)
     await _ask_about_secrets(step, planned)
     if may_look(step):
         return await _work(step, planned)
     kept, failed = await _write_and_ask(step, planned)
-    written = await _review(step, kept)
+    written = await review_files(step, kept)
     paths = [change.move_to or change.path for change in written]
     if failed:
         reasons = "; ".join(map(str, failed.values()))
         raise StepFailed(f"left out {', '.join(failed)}; changed {', '.join(paths) or 'nothing'}. {reasons}")
     unchanged = [change.path for change in kept if _is_unchanged(change)]
-    return {"response": _summary(written, unchanged), "files": paths}
+    return {"response": summary_of(written, unchanged), "files": paths}
 
 
 async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]:
@@ -150,40 +166,27 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
         ]
 
     earlier = step.conversation("plan")
-    prompt = step.render("multi_file_work", prompt=step.prompt, plan=planned)
+    prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned)
     if earlier is None:
         prompt = await with_material(step, prompt, paths=names)
     elif (rules := await project_rules(step, names)) != await project_rules(step):
         # those of the root it has; these are of deeper directories, too
         prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")
-    done = await write_with_tools(step, "work", prompt, staged, Bounds(why_not, missing), earlier=earlier)
-    for note in done.notes:
-        step.notice(note, level="warn")
-    if done.exhausted:
-        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
-    written = await _review(step, done.changes)
-    changed = {path for change in done.changes for path in (change.path, change.move_to)}
-    unchanged = [file.path for file in planned if file.path not in changed]
-    paths = [change.move_to or change.path for change in written]
-    summary = "\n\n".join(filter(None, [done.summary, _summary(written, unchanged)]))
-    return {"response": summary, "files": paths}
+    bounds = Bounds(why_not, missing)
+    named = [file.path for file in planned]
+    return await work_and_review(step, prompt, staged, bounds, earlier=earlier, named=named)
+
+
+async def _task(step: StepContext) -> str:
+    """Return all that is asked for: the reply to an earlier run alone does not say it."""
+    earlier = await step.earlier()
+    return "\n\n".join(filter(None, [earlier.prompt if earlier else "", step.prompt]))
 
 
 def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:
     """Return the files of a plan as the workspace names them."""
     paths = [path for file in planned for path in (file.path, file.move_to) if path]
     return [step.workspace.name_of(step.workspace.resolve(path)) for path in paths]
-
-
-async def _review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
-    """Have changes reviewed and written; say which buffers are not saved yet."""
-    written = await review_and_apply(step, changes)
-    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
-    if unsaved:
-        step.notice(
-            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
-        )
-    return written
 
 
 async def _write_and_ask(
@@ -311,7 +314,7 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
         form = or_no_change(form)
     prompt = step.render(
         "multi_file_write",
-        prompt=step.prompt,
+        prompt=await _task(step),
         path=file.path,
         why=file.why,
         plan=planned,
@@ -333,13 +336,3 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
     except UnusableAnswer as error:
         raise UnusableAnswer(f"{file.path}: {error}") from error
     return "\n".join(written.lines)
-
-
-def _summary(changes: list[FileChange], unchanged: list[str]) -> str:
-    if not changes:
-        return "nothing to change"
-    lines = [
-        f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
-        for change in changes
-    ]
-    return "\n".join([*lines, *(f"= {path}: no change" for path in unchanged)])

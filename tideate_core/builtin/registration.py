@@ -73,6 +73,14 @@ BUILTIN: Final[Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]
     for definition, module in _CHAINS
 }
 
+CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "ask": ("*",),
+    "refactor": ("refactor",),
+    "generate": ("generate",),
+    "multi_file": ("ask", "refactor", "generate", "multi_file"),
+}
+"""The workflows whose runs each of them can go on with."""
+
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 
@@ -80,7 +88,8 @@ register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 def register_builtin(registry: WorkflowRegistry) -> None:
     """Add the built-in workflows to a registry."""
     for definition, handlers in BUILTIN.values():
-        registry.register(definition, handlers, source="builtin")
+        continues = CONTINUES.get(definition.name, ())
+        registry.register(definition, handlers, source="builtin", continues=continues)
     registry.register(task_workflow(), {}, source="builtin")
     handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}
     registry.register(handoff_workflow(), handoff, source="builtin")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PolicyFrontEnd as PolicyFrontEnd,
         declined_unasked as declined_unasked,
     )
+    from tideate_core.engine.continuation import last_conversation as last_conversation
     from tideate_core.engine.driver import (
         Driver as Driver,
         Question as Question,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.review import (
         ask_for_review as ask_for_review,
         review_and_apply as review_and_apply,
+        review_lines as review_lines,
         write_changes as write_changes,
     )
     from tideate_core.engine.rollback import (
@@ -93,6 +95,7 @@ else:
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
+            "continuation": "last_conversation",
             "driver": "Driver Question Settled Work",
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",
@@ -103,7 +106,7 @@ else:
             "preparation": "record_refused_run",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
-            "review": "ask_for_review review_and_apply write_changes",
+            "review": "ask_for_review review_and_apply review_lines write_changes",
             "rollback": (
                 "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
                 "run_families runs_with_changes"

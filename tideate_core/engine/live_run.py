@@ -165,6 +165,7 @@ class LiveRun:
             dependencies.adapters.get,
             self._offer,
             dependencies.config.rules_files if dependencies.config.rules else None,
+            self._store,
         )
 
     async def open_in(self, store: Store, definition: Definition) -> None:

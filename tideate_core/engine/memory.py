@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTEXT",
     "CONVERSATION",
+    "EARLIER",
     "FAILED",
     "MISSING",
     "PENDING_END",
@@ -39,6 +40,8 @@ CONTEXT: Final = "context:"
 """Stands before the names of the run's context, in the keys of the values that steps gave them."""
 CONVERSATION: Final = "conversation:"
 """Stands before the names of steps, in the keys of the conversations that they had."""
+EARLIER: Final = "earlier"
+"""The key of what a run goes on with that continues another."""
 PENDING_END: Final = "taking_back"
 """The key of how a run was going to end when the rollback of its writes began."""
 

@@ -13,16 +13,22 @@ from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import apply_hunks, executable_changes, language_of, text_digest
+from tideate_core.workspace import (
+    FileChange,
+    apply_hunks,
+    executable_changes,
+    language_of,
+    text_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.agents import StagedFiles
+    from tideate_core.engine.selected_text import Subject
     from tideate_core.workflows import PersonAccess, StepContext
-    from tideate_core.workspace import FileChange
 
-__all__ = ["ask_for_review", "review_and_apply", "write_changes", "write_staged"]
+__all__ = ["ask_for_review", "review_and_apply", "review_lines", "write_changes", "write_staged"]
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
@@ -59,6 +65,28 @@ async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:
     if not changes:
         return []
     return [change.move_to or change.path for change in await review_and_apply(step, changes)]
+
+
+async def review_lines(
+    step: StepContext, subject: Subject, start: int, end: int, new: list[str]
+) -> dict[str, Any]:
+    """Have new lines reviewed and written in place of others, and return the step's result.
+
+    :param start: of the lines that they replace, 0-based and half open.
+    """
+    buffer = subject.buffer
+    after = [*subject.lines[:start], *new, *subject.lines[end:]]
+    change = FileChange(
+        path=subject.path,
+        action="modify",
+        before=buffer.text,
+        after="\n".join(after),
+        buffer=buffer.number,
+        tick=buffer.tick,
+        filetype=buffer.filetype,
+    )
+    written = await review_and_apply(step, [change])
+    return {"response": "\n".join(new), "files": [change.path for change in written]}
 
 
 async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:

@@ -53,6 +53,11 @@ class RunRequest(BaseModel):
     """The only step of a graph that is wanted, with those that it depends on; None: all."""
     obfuscate: bool = False
     """Nobody outside sees the names of a machine's states."""
+    continues: str | None = None
+    """The run whose conversation this one goes on with: its id, the beginning of it, or `last` for the newest
+    that has one."""
+    turn: int | None = None
+    """The turn of that conversation after which it goes on; None: the last."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
 
     def inheriting(self, parent: RunRequest) -> RunRequest:

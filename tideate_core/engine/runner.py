@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.continuation import continued_request
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.events import EventName
@@ -241,12 +242,15 @@ class WorkflowRunner:
     ) -> WorkflowResult:
         preparation = Preparation(request, machine=machine)
         try:
-            read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
-            registration = preparation.parse(read)
+            name, hide = request.name, request.obfuscate
+            registration = preparation.parse(read or partial(self.registry.get, name, obfuscate=hide))
+            if request.continues is not None:
+                workspace = self._dependencies.workspace(request)
+                request = await continued_request(request, registration, await self.store(), workspace)
             live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
-            nested = parent is not None
-            return await preparation.refuse(error, self._store.get, self._front.emit, nested=nested)
+            tell, nested = self._front.emit, parent is not None
+            return await preparation.refuse(error, self.store, tell, nested=nested)
 
         async def begin_and_drive() -> None:
             live.adapter  # noqa: B018 a run that nobody can answer is not begun
@@ -394,7 +398,6 @@ class WorkflowRunner:
             raise InvalidInput(f"a run with the id {execution_id!r} is under way")
 
     def _get(self, execution_id: str) -> LiveRun:
-        try:
-            return self._running[execution_id]
-        except KeyError:
-            raise RunNotFound(execution_id) from None
+        if execution_id not in self._running:
+            raise RunNotFound(execution_id)
+        return self._running[execution_id]

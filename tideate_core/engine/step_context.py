@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.adapters import Conversation
 from tideate_core.engine.confirmation import ConfirmationRequest
+from tideate_core.engine.continuation import earlier_run, kept_conversation
 from tideate_core.engine.events import EventName, report_call
-from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, RUN, digest_of
+from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, RUN
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
-from tideate_core.workflows import Decision, persons_time
+from tideate_core.engine.step_person import StepPerson
+from tideate_core.workflows import persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -27,8 +29,16 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.engine.step_model import OfferTools
-    from tideate_core.workflows import CallReport, DecisionKind, PromptLibrary, WorkflowStep
-    from tideate_core.workspace import ExecutableFile, Workspace
+    from tideate_core.store import Store
+    from tideate_core.workflows import (
+        CallReport,
+        Decision,
+        DecisionKind,
+        EarlierRun,
+        PromptLibrary,
+        WorkflowStep,
+    )
+    from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
 __all__ = ["ItemRun", "StepEnvironment", "StepRun"]
 
@@ -49,45 +59,8 @@ class StepEnvironment:
     offer: OfferTools = no_tools
     rules_files: Sequence[str] | None = None
     """See `ModelAccess`."""
-
-
-class StepPerson:
-    """Asks and tells the person in one attempt of a step; an answer is remembered over a crash."""
-
-    def __init__(self, run: StepEnvironment, step: str, attempt: int) -> None:
-        self.step = step
-        self._run = run
-        self._attempt = attempt
-
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        """Return the answer to a question, which is durable then."""
-        kind, message, memory = request.kind, request.message, self._run.memory
-        digest = digest_of(kind, message, request.details, _lasting(request.payload))
-        key = memory.numbered(self.step, f"{self._attempt}.confirm:{digest}")
-        kept = memory.recall(self.step, key)
-        if kept is not MISSING:
-            return Decision.of_json(kept)
-        self.emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
-        with persons_time():
-            decision = await self._run.front.confirm(request)
-        # before anything depends on it
-        await memory.remember(self.step, key, decision.as_json(), keep=False)
-        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
-        return decision
-
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
-        self.emit(EventName.NOTICE, message=message, level=level)
-
-    def warn_once(self, message: str) -> None:
-        """Warn, once in the run."""
-        warned = self._run.execution.warned
-        if message not in warned:
-            warned.add(message)
-            self.notice(message, level="warn")
-
-    def emit(self, event: EventName, /, **data: Any) -> None:
-        """Send an event of the step."""
-        self._run.recorder.event(event, {"step": self.step, **data})
+    store: Store | None = None
+    """The run's own; None of a run that is in none."""
 
 
 class StepMemory:
@@ -181,7 +154,15 @@ class StepRun:
     @cached_property
     def person(self) -> StepPerson:
         """Access to the person."""
-        return StepPerson(self.run, self.step, self.attempt)
+        run = self.run
+        return StepPerson(
+            self.step,
+            self.attempt,
+            front=run.front,
+            memory=run.memory,
+            recorder=run.recorder,
+            warned=run.execution.warned,
+        )
 
     @cached_property
     def memory(self) -> StepMemory:
@@ -244,12 +225,16 @@ class StepRun:
             conversation, tools, key=f"{self.step}:{key}", quiet=quiet, adapter=adapter
         )
 
+    async def earlier(self) -> EarlierRun | None:
+        return await earlier_run(self.run.execution.request, self.run.memory, self.run.store)
+
     def conversation(self, step: str) -> Conversation | None:
         kept = self.run.memory.recall(RUN, f"{CONVERSATION}{step}")
         return None if kept is MISSING else Conversation.of_json(kept)
 
-    async def keep_conversation(self, conversation: Conversation) -> None:
-        await self.run.memory.remember(RUN, f"{CONVERSATION}{self.step}", conversation.as_json())
+    def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
+        if conversation.turns:
+            self.run.memory.note(RUN, f"{CONVERSATION}{self.step}", kept_conversation(conversation, staged))
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         return await self.model.find_tools(names, adapter)
@@ -370,23 +355,3 @@ class ItemRun(StepRun):
         # by its words a question is recognised after a crash: no item may take another's answer
         words = f"{message} ({self._place})"
         return await super().confirm(kind, words, details=details, payload=payload, executed=executed)
-
-
-def _lasting(payload: Any) -> Any:
-    """Return what makes a review's question the same after a restart of the editor.
-
-    A buffer has another number and changedtick then. Of a modified file its hunks are the question, of
-    another one the digest of its text.
-    """
-    if not isinstance(payload, dict) or not isinstance(payload.get("files"), list):
-        return payload
-    return {**payload, "files": [_lasting_file(file) for file in payload["files"]]}
-
-
-def _lasting_file(file: Any) -> Any:
-    if not isinstance(file, dict):
-        return file
-    passing = {"buffer", "tick"} if "digest" in file else set()
-    if file.get("action") == "modify":
-        passing = {"buffer", "tick", "before", "digest"}
-    return {key: value for key, value in file.items() if key not in passing}

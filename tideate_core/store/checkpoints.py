@@ -22,9 +22,10 @@ _COPIES: Final = (
     # a run by itself, also where the old one was a step of another: nobody waits for its answer
     "INSERT INTO workflow_executions (id, workflow_id, status, total_steps, started_at, definition_hash,"
     " source, path, request, prompt, restored_from, completed_steps, failed_steps, input_tokens,"
-    " output_tokens, cost, cached_tokens)"
+    " output_tokens, cost, cached_tokens, continues)"
     " SELECT :new, e.workflow_id, 'paused', e.total_steps, :at, e.definition_hash, e.source, e.path,"
-    " e.request, e.prompt, :checkpoint, s.completed, s.failed, s.input, s.output, s.cost, s.cached"
+    " e.request, e.prompt, :checkpoint, s.completed, s.failed, s.input, s.output, s.cost, s.cached,"
+    " e.continues"
     " FROM workflow_executions e CROSS JOIN ("
     "   SELECT COALESCE(SUM(status = 'completed'), 0) AS completed,"
     "   COALESCE(SUM(status = 'failed'), 0) AS failed, COALESCE(SUM(input_tokens), 0) AS input,"

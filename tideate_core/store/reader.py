@@ -71,6 +71,7 @@ class Reader:
         status: str | None = None,
         unfinished: bool = False,
         parents_only: bool = True,
+        with_memo: str | None = None,
     ) -> list[RunRow]:
         """Return runs, the newest first.
 
@@ -80,6 +81,7 @@ class Reader:
         :param name: only those of workflows of this name.
         :param unfinished: only those that have not ended.
         :param parents_only: without the runs that are steps of others.
+        :param with_memo: only those with a memo of the whole run whose key begins so.
         """
         # few runs of many are unfinished or of one name, so those are found by what they are and then sorted;
         # all others are found in their order: a `+` keeps an index from being used
@@ -95,6 +97,9 @@ class Reader:
             values.append(status)
         if parents_only:
             wheres.append("e.parent_id IS NULL")
+        if with_memo is not None:
+            wheres.append(f"EXISTS ({rows.MEMOS_OF_STEP.replace('?', 'e.id', 1)})")
+            values += ["", len(with_memo), with_memo]
         if before is not None:
             tied = "(SELECT rowid FROM workflow_executions WHERE id = ?)"
             wheres.append(f"{start} <= ? AND (e.started_at < ? OR e.rowid < {tied})")
@@ -187,6 +192,12 @@ class Reader:
         for (step, key, _), value in zip(found, values, strict=True):
             memos.setdefault(step, {})[key] = value
         return memos
+
+    def memos_of(self, run_id: str, step: str, beginning: str) -> dict[str, Any]:
+        """Return a step's memos whose keys begin so, by the rest of the key; none of a run that is gone."""
+        values = (run_id, step, len(beginning), beginning)
+        found = self._fetch(rows.MEMOS_OF_STEP, values)
+        return {key[len(beginning) :]: self._objects.load(value) for key, value in found}
 
     def checkpoints(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
         """Return the checkpoints of a run, or of all runs, the newest first.

@@ -234,6 +234,8 @@ class RunRow:
     source: str
     restored_from: str | None = None
     """The checkpoint that it began with, None of a run from the start."""
+    continues: str | None = None
+    """The run whose conversation it goes on with, which may be gone."""
 
     @property
     def ended(self) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "GRAPH",
     "LAST_EVENT",
     "MEMOS",
+    "MEMOS_OF_STEP",
     "METRICS",
     "NEWEST_CHECKPOINTS",
     "RUNS",
@@ -52,7 +53,7 @@ RUNS: Final = (
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
     " e.input_tokens, e.output_tokens, e.cost, e.files, e.parent_id, e.workflow_id, e.definition_hash,"
     " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
-    " e.cached_tokens"
+    " e.cached_tokens, e.continues"
     " FROM workflow_executions e"
     " CROSS JOIN workflows w ON w.id = e.workflow_id"
     " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
@@ -83,6 +84,10 @@ EVENTS: Final = f"{_RUN_EVENTS} AND sequence > ? ORDER BY sequence LIMIT ?"
 LAST_EVENT: Final = f"{_RUN_EVENTS} AND name = ? ORDER BY sequence DESC LIMIT 1"
 
 MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
+
+MEMOS_OF_STEP: Final = (
+    "SELECT key, value FROM workflow_memos WHERE execution_id = ? AND step_id = ? AND substr(key, 1, ?) = ?"
+)
 
 _SELECT_CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual"
 
@@ -149,6 +154,7 @@ def run_of(row: Row, objects: Objects) -> RunRow:
         path=row[22],
         source=row[23],
         restored_from=row[24],
+        continues=row[31],
     )
 
 

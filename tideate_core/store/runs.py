@@ -31,7 +31,8 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     digest = _add_definition(transaction, definition, run.started_at)
     transaction.execute(
         "INSERT INTO workflow_executions (id, status, workflow_id, total_steps, started_at, definition_hash,"
-        " source, path, prompt, parent_id, parent_step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " source, path, prompt, parent_id, parent_step, continues)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run.id,
             run.status,
@@ -44,6 +45,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
             plain(str(run.request.get("prompt") or "")[:PROMPT_LENGTH]),
             run.parent,
             run.parent_step,
+            run.request.get("continues"),
         ),
     )
     transaction.execute(

@@ -24,20 +24,15 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.handler import (
         MISSING as MISSING,
-        BufferContext as BufferContext,
         CallReport as CallReport,
         Confirm as Confirm,
-        Cursor as Cursor,
         Decision as Decision,
         DecisionKind as DecisionKind,
         Declined as Declined,
-        DiagnosticContext as DiagnosticContext,
         EditorAccess as EditorAccess,
         MemoryAccess as MemoryAccess,
         ModelAccess as ModelAccess,
         PersonAccess as PersonAccess,
-        RunContext as RunContext,
-        Selection as Selection,
         StepContext as StepContext,
         StepHandler as StepHandler,
         WorkspaceAccess as WorkspaceAccess,
@@ -73,6 +68,14 @@ if TYPE_CHECKING:
     from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
     from tideate_core.workflows.registration import Registration as Registration, Source as Source
     from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
+    from tideate_core.workflows.run_context import (
+        BufferContext as BufferContext,
+        Cursor as Cursor,
+        DiagnosticContext as DiagnosticContext,
+        EarlierRun as EarlierRun,
+        RunContext as RunContext,
+        Selection as Selection,
+    )
     from tideate_core.workflows.schema import definition_schema as definition_schema
     from tideate_core.workflows.shape import check_output_schema as check_output_schema
     from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
@@ -105,9 +108,8 @@ else:
             "expressions": "evaluate render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
-                "BufferContext CallReport Confirm Cursor Decision DecisionKind Declined DiagnosticContext "
-                "EditorAccess MISSING MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext "
-                "StepHandler WorkspaceAccess"
+                "CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING MemoryAccess "
+                "ModelAccess PersonAccess StepContext StepHandler WorkspaceAccess"
             ),
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",
@@ -122,6 +124,7 @@ else:
             "prompts": "PromptLibrary",
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",
+            "run_context": ("BufferContext Cursor DiagnosticContext EarlierRun RunContext Selection"),
             "schema": "definition_schema",
             "shape": "check_output_schema",
             "time_limits": "persons_time working_time",

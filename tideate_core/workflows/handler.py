@@ -6,32 +6,28 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
-
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from pydantic import BaseModel
 
     from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
     from tideate_core.config import LimitsConfig
     from tideate_core.workflows.parts import WorkflowStep
-    from tideate_core.workspace import ExecutableFile, Workspace
+    from tideate_core.workflows.run_context import EarlierRun, RunContext
+    from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
 __all__ = [
     "MISSING",
-    "BufferContext",
     "CallReport",
     "Confirm",
-    "Cursor",
     "Decision",
     "DecisionKind",
     "Declined",
-    "DiagnosticContext",
     "EditorAccess",
     "MemoryAccess",
     "ModelAccess",
     "PersonAccess",
-    "RunContext",
-    "Selection",
     "StepContext",
     "StepHandler",
     "WorkspaceAccess",
@@ -52,60 +48,6 @@ class _Missing:
 
 MISSING: Final = _Missing()
 """The return value of `StepContext.recall` where nothing was remembered; None may have been."""
-
-
-class _Input(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class BufferContext(_Input):
-    """A text that the person is looking at: an editor's buffer, or a file named in the shell."""
-
-    path: str = ""
-    """Absolute; empty for a buffer without a name."""
-    text: str = ""
-    """The lines joined by ``\\n``, without the last line end."""
-    filetype: str = ""
-    number: int | None = None
-    """The editor's buffer number, None outside it."""
-    tick: int | None = None
-    modifiable: bool = True
-    binary: bool = False
-
-
-class Selection(_Input):
-    """Whole lines of the buffer, 1-based, both ends included."""
-
-    start: int = Field(ge=1)
-    end: int = Field(ge=1)
-
-
-class Cursor(_Input):
-    """The cursor: `line` 1-based, `column` a 0-based byte offset."""
-
-    line: int = Field(ge=1)
-    column: int = Field(default=0, ge=0)
-
-
-class DiagnosticContext(_Input):
-    """A language server's or linter's word on a line; `line` and `column` are 1-based."""
-
-    line: int = Field(ge=1)
-    column: int = Field(ge=1)
-    severity: str
-    message: str
-    source: str = ""
-
-
-class RunContext(_Input):
-    """The context that a run was started in."""
-
-    cwd: str = ""
-    buffer: BufferContext | None = None
-    selection: Selection | None = None
-    cursor: Cursor | None = None
-    diagnostics: tuple[DiagnosticContext, ...] | None = None
-    """Of the buffer; None where nobody says, as outside of an editor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +158,24 @@ class ModelAccess(Protocol):
         """
         ...
 
+    async def earlier(self) -> EarlierRun | None:
+        """Return the run that this one goes on with; None where it stands by itself.
+
+        :raises TideateError: it is gone, and this run had not looked at it yet.
+        """
+        ...
+
     def conversation(self, step: str) -> Conversation | None:
         """Return the last conversation of a step of the run, None where it had none."""
         ...
 
-    async def keep_conversation(self, conversation: Conversation) -> None:
-        """Keep the step's conversation with the run, for those that go on with it."""
+    def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
+        """Keep the step's conversation with the run, for those that go on with it.
+
+        Without a turn of a model there is nothing to keep. It is written with the next commit.
+
+        :param staged: the edits that were made in it.
+        """
         ...
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:

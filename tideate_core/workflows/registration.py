@@ -53,6 +53,8 @@ class Registration:
     """The file that it was read from."""
     text: str | None = None
     """All of that file, of a definition in YAML or JSON."""
+    continues: tuple[str, ...] = ()
+    """Names of built-in workflows whose runs it can go on with; `*` for every workflow's."""
 
     @property
     def kind(self) -> Literal["graph", "machine"]:

@@ -44,9 +44,11 @@ class WorkflowRegistry:
         handlers: Mapping[str, StepHandler],
         *,
         source: Source = "package",
+        continues: tuple[str, ...] = (),
     ) -> None:
         """Add a workflow; one of the same source replaces its namesake.
 
+        :param continues: see `Registration`.
         :raises InvalidDefinition: the name belongs to another source, or a handler to no step.
         """
         before = self._known.get(definition.name)
@@ -59,7 +61,7 @@ class WorkflowRegistry:
             raise InvalidDefinition(
                 f"workflow {definition.name!r} has handlers for steps it does not list: {', '.join(stray)}"
             )
-        self._known[definition.name] = Registration(definition, dict(handlers), source)
+        self._known[definition.name] = Registration(definition, dict(handlers), source, continues=continues)
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         """Return a registered workflow.

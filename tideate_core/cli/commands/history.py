@@ -17,7 +17,9 @@ from tideate_core.app import (
     read_costs,
     reader_of,
     run_json,
+    runs_with,
     short_id,
+    title_of,
 )
 from tideate_core.cli.arguments import Json, Limit, Positive, Root
 from tideate_core.cli.process import DONE
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tideate_core.store import GateCount, RunRow, State
+    from tideate_core.store import GateCount, RunRow
 
 __all__ = ["gates", "history"]
 
@@ -57,6 +59,10 @@ def history(
     status: Annotated[
         Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"] | None,
         Parameter(name="--status", help="Only runs with this status."),
+    ] = None,
+    search: Annotated[
+        str | None,
+        Parameter(name="--search", metavar="TEXT", help="Only runs with this in a prompt or an answer."),
     ] = None,
     metrics: Annotated[bool, Parameter(name="--metrics", help="Count runs by workflow and day.")] = False,
     costs: Annotated[
@@ -99,6 +105,8 @@ def history(
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
     _check(pruning, days, status, name, prune=prune, metrics=metrics, costs=costs)
+    if search is not None and (prune or metrics or costs):
+        raise InvalidInput("--search cannot be used with --prune, --metrics or --costs")
     found = locate_project(root)
     if prune:
         _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
@@ -107,7 +115,12 @@ def history(
     elif metrics:
         _show_metrics(found, name, days, as_json=json)
     else:
-        _list_runs(found, limit, name, status, as_json=json)
+        reader = Reader(project_state(found))
+        if search is None:
+            runs = find_runs(reader, limit=limit, name=name, status=status)
+        else:
+            runs = runs_with(reader, search, limit=limit, name=name, status=status)
+        _list_runs(found, runs, as_json=json, filtered=bool(status or name or search))
     return DONE
 
 
@@ -135,26 +148,22 @@ def _check(
         raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
 
 
-def _list_runs(
-    root: Path | None, limit: int, name: str | None, status: State | None, *, as_json: bool
-) -> None:
-    runs = find_runs(Reader(project_state(root)), limit=limit, name=name, status=status)
+def _list_runs(root: Path | None, runs: list[RunRow], *, as_json: bool, filtered: bool) -> None:
     if as_json:
         print_json({"ok": True, "runs": [run_json(run) for run in runs]})
         return
     if runs:
-        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "")
+        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "title")
         rows = table(*columns, right=("took", "tokens", "cached", "cost"))
         for run in runs:
             rows.add_row(*_row(run))
         page().print(rows)
     else:
-        tell(messages(), Text("no runs match" if status or name else "no runs yet"))
+        tell(messages(), Text("no runs match" if filtered else "no runs yet"))
     hint_resumable(root)
 
 
 def _row(run: RunRow) -> tuple[str | Text, ...]:
-    what = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
     return (
         short_id(run.id),
         Text(visible(run.name)),
@@ -165,8 +174,19 @@ def _row(run: RunRow) -> tuple[str | Text, ...]:
         token_words(run.tokens),
         cached_words(run.tokens.cached, run.tokens.input),
         cost_words(run.tokens),
-        Text(visible(what), style="dim" if run.error else "", overflow="ellipsis", no_wrap=True),
+        _title(run),
     )
+
+
+def _title(run: RunRow) -> Text:
+    """Return what a run was about, and what is to be known of its end: in one line that may be cut."""
+    origin = f"↳ {short_id(run.continues)} " if run.continues else ""
+    about = f"{origin}{visible(title_of(run.prompt))}".strip()
+    end = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
+    parts = [Text(about), Text(visible(end), style="dim" if run.error else "")]
+    line = Text(" · ", style="dim").join(part for part in parts if part.plain)
+    line.overflow, line.no_wrap = "ellipsis", True
+    return line
 
 
 def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_json: bool) -> None:

@@ -96,6 +96,24 @@ def run(
             completer=step_names,
         ),
     ] = None,
+    continues: Annotated[
+        str | None,
+        Parameter(
+            name="--continue",
+            metavar="RUN",
+            help="Go on with the conversation of a run: its ID, a prefix of it, or `last`.",
+            completer=run_ids,
+        ),
+    ] = None,
+    turn: Annotated[
+        int | None,
+        Parameter(
+            name="--turn",
+            metavar="N",
+            help="With --continue: go on after this turn, see `tideate show --thread`. Default: the last.",
+            validator=Positive,
+        ),
+    ] = None,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,
@@ -103,6 +121,8 @@ def run(
 ) -> int:
     """Run a workflow and print its result; return the exit status."""
     _check_stdin(name, prompt, format, obfuscate=obfuscate)
+    if turn is not None and continues is None:
+        raise InvalidInput("--turn requires --continue")
     log_to_file()
     project = open_project(root)
     catalog = build_catalog(project.root)
@@ -117,6 +137,8 @@ def run(
         prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
         adapter=adapter,
         obfuscate=obfuscate,
+        continues=continues,
+        turn=turn,
     )
     if name == STDIN:
         text = sys.stdin.read()

@@ -13,6 +13,7 @@ from tideate_core.app import (
     RunDetails,
     details_json,
     read_details,
+    read_thread,
     reader_of,
     short_id,
     step_json,
@@ -33,7 +34,9 @@ from tideate_core.cli.render.tables import (
     token_words,
     when,
 )
+from tideate_core.cli.render.thread import show_thread
 from tideate_core.cli.render.words import usage_words
+from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -67,10 +70,22 @@ def show(
     events: Annotated[bool, Parameter(name="--events", help="Also list all events.")] = False,
     calls: Annotated[bool, Parameter(name="--calls", help="Also list all tool calls.")] = False,
     step: Annotated[str | None, Parameter(name="--step", help="Show one step with its whole result.")] = None,
+    thread: Annotated[
+        bool, Parameter(name="--thread", help="Show the conversation: prompts, answers, tool calls.")
+    ] = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Print a run, or one of its steps; return the exit status."""
+    """Print a run, one of its steps, or its conversation; return the exit status."""
+    if thread:
+        if step is not None or events:
+            raise InvalidInput("--thread cannot be used with --step or --events")
+        found, said = read_thread(reader_of(root), run)
+        if json:
+            print_json({"ok": True, "execution_id": found.id, "thread": said})
+        else:
+            show_thread(said)
+        return DONE
     details = read_details(reader_of(root), run)
     if step is not None:
         row = step_named(details.steps, step)
@@ -123,6 +138,7 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
+        "continues": f"the run {short_id(run.continues)}" if run.continues else "",
         "failed in": (details.failed_in or "").replace("_", " "),
         "error": Text(visible(run.error or ""), style="red"),
         "owner": _owner_words(run),

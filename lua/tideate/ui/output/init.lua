@@ -114,6 +114,17 @@ function M.keys(active)
       run = open_line,
     },
     {
+      lhs = { 'r', 'i' },
+      word = active == false and 'reply' or nil,
+      desc = 'reply to the run once it has ended: a new one goes on with its conversation',
+      run = function()
+        local run = shown.id and status(shown.id)
+        if run then
+          require('tideate.reply').to(run)
+        end
+      end,
+    },
+    {
       lhs = { '?', 'g?' },
       word = 'help',
       desc = 'this help',

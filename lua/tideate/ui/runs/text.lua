@@ -92,6 +92,7 @@ local function row(run)
     { column(run.workflow, NAME) .. '  ', 'TideateTitle' },
     { clock(run.started_at, '%b %d %H:%M') .. '  ' },
     { ('%6s  %-5s  '):format(lasted(run.duration_ms), stored.steps(run)), 'TideateHint' },
+    { run.continues and ('↳ %s '):format(stored.short(run.continues)) or '', 'TideateHint' },
     { (run.prompt:gsub('%s+', ' ')) },
   }
   return rows[run]
@@ -230,6 +231,7 @@ function M.show(result)
   fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
+  fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
   local gated = require('tideate.ui.runs.task').facts(result)
   for _, one in ipairs(gated) do
     fact(page, unpack(one))

@@ -1,0 +1,42 @@
+--- Replies to runs that have ended: a new run goes on with their conversation.
+local M = {}
+
+---@type table<string, true> workflows that go on with their own runs; any other's are gone on with by `ask`
+local THEMSELVES = { ask = true, refactor = true, generate = true, multi_file = true }
+
+---@type table<string, string> folders of the runs that began here, by id
+local folders = {}
+
+--- Note where a run works.
+---@param id string
+---@param opts tideate.RunOpts
+function M.note_folder(id, opts)
+  local path = opts.context.buffer and opts.context.buffer.path or ''
+  folders[id] = path ~= '' and vim.fs.dirname(path) or opts.context.cwd
+end
+
+--- The context of a run that goes on with another: the lines that the person selected, else only the folder, as
+--- the host knows what the other one was about.
+---@param opts tideate.RunOpts
+---@return tideate.Context
+function M.context(opts)
+  local context = opts.context or require('tideate.context').capture()
+  if context.selection or not context.buffer then
+    return context
+  end
+  return { cwd = folders[opts.continues] or require('tideate.context').folder() }
+end
+
+--- Ask the person for a reply to a run, and go on with it.
+---@param run tideate.Run
+---@return string? execution_id nil if it has not ended
+function M.to(run)
+  if not require('tideate.state').ended(run.execution_id) then
+    require('tideate.ui').notify(('%s has not ended; reply to it then'):format(run.name), vim.log.levels.WARN)
+    return nil
+  end
+  local name = THEMSELVES[run.asked] and run.asked or 'ask'
+  return require('tideate').run(name, { continues = run.execution_id })
+end
+
+return M

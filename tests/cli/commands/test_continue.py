@@ -1,0 +1,128 @@
+"""Runs that go on with others at the terminal: `--continue`, `--turn`, `--thread`, `--search`, a crash."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import object_of, refactored
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def looking(shell: Shell, server: ModelServer) -> ModelServer:
+    """A model that can call tools."""
+    shell.configure(
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+        f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "another"\ntools = false\n'
+    )
+    return server
+
+
+def asked_about_b(shell: Shell, server: ModelServer) -> str:
+    shell.write("b.py", "X = 41\n")
+    server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    server.answers("X = 41", "It is 41.", times=1)
+    done = shell.run("run", "ask", "what is in b?\nTell me.", "--json")
+    assert done.returncode == 0, done.stderr
+    return str(object_of(done)["execution_id"])
+
+
+def test_a_conversation_goes_on_and_is_shown(shell: Shell, looking: ModelServer) -> None:
+    first = asked_about_b(shell, looking)
+    looking.answers("and in c", "Nothing.")
+    second = object_of(shell.run("run", "ask", "and in c?", "--continue", "last", "--json"))
+    assert second["response"] == "Nothing."
+
+    listed = object_of(shell.run("history", "--json"))["runs"]
+    assert [(run["title"], run["continues"]) for run in listed] == [
+        ("and in c?", first),
+        ("what is in b?", None),
+    ]
+    rows = [row.rstrip() for row in shell.run("history").stdout.splitlines()]
+    assert rows[1].endswith(f"↳ {first[:8]} and in c?")
+    assert rows[2].endswith("what is in b?")
+    assert f"continues   the run {first[:8]}" in shell.run("show", second["execution_id"]).stdout
+
+    thread = shell.run("show", second["execution_id"], "--thread").stdout
+    in_order = ("── you", "── 1 scripted", '  → read_file {"path": "b.py"}', "  ← read_file: ")
+    places = [thread.index(words) for words in (*in_order, "── 2 scripted", "It is 41.", "── 3 scripted")]
+    assert places == sorted(places)
+    said = object_of(shell.run("show", second["execution_id"], "--thread", "--json"))["thread"]
+    assert [one["role"] for one in said] == ["user", "model", "tool", "model", "user", "model"]
+    assert said[1]["calls"] == [{"tool": "read_file", "arguments": {"path": "b.py"}}]
+    assert [one["turn"] for one in said if one["role"] == "model"] == [1, 2, 3]
+
+
+def test_a_fork_at_a_turn_asks_another_model_without_what_came_after(
+    shell: Shell, looking: ModelServer
+) -> None:
+    first = asked_about_b(shell, looking)
+    looking.answers("say it anew", "Anew.")
+    fork = ("run", "ask", "say it anew", "--continue", first[:8], "--turn")
+    done = shell.run(*fork, "2", "--adapter", "other")
+    assert (done.returncode, done.stdout) == (0, "Anew.\n"), done.stderr
+    sent = looking.requests[-1]
+    assert sent["model"] == "another"
+    assert [one["role"] for one in sent["messages"]] == ["system", "user", "assistant", "user"]
+    refused = shell.run(*fork, "3")
+    assert refused.returncode == 2
+    assert "there is no turn 3: the conversation has 2 turns" in refused.stderr
+    lonely = shell.run("run", "ask", "hello", "--turn", "1")
+    assert (lonely.returncode, "--turn requires --continue" in lonely.stderr) == (2, True)
+
+
+def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    answering.answers("weather", "Snow in Oslo.")
+    shell.run("run", "ask", "the weather")
+    for words, names in (("oslo", ["ask"]), ("IT ADDS UP", ["refactor"]), ("nobody said", [])):
+        found = object_of(shell.run("history", "--search", words, "--json"))["runs"]
+        assert [one["workflow"] for one in found] == names
+    assert run[:8] in shell.run("history", "--search", "adds up").stdout
+    assert shell.run("history", "--search", "nobody said").stderr == "no runs match\n"
+
+
+def test_a_run_without_a_conversation_has_no_thread(shell: Shell, answering: ModelServer) -> None:
+    answering.fails("hello", 401)
+    shell.run("run", "ask", "hello")
+    run = object_of(shell.run("history", "--json"))["runs"][0]["execution_id"]
+    done = shell.run("show", run, "--thread")
+    assert done.returncode != 0
+    assert f"run {run[:8]} has no conversation" in done.stderr
+
+
+@pytest.mark.crash
+def test_a_continued_run_that_is_killed_goes_on_with_the_same_conversation(
+    shell: Shell, looking: ModelServer
+) -> None:
+    first = asked_about_b(shell, looking)
+    shell.write("c.py", "Y = 42\n")
+    looking.calls("and in c", "read_file", {"path": "c.py"}, times=1)
+    gate = looking.holds("Y = 42", text="It is 42.")
+    process = shell.start("run", "ask", "and in c?", "--continue", first)
+    gate.wait_started(30)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    gate.wait_disconnected()
+    gate.release()
+    # what it goes on with is its own
+    assert shell.run("history", "--prune", "--keep", "0").returncode == 0
+    assert shell.run("show", first).returncode != 0
+    asked = len(looking.requests)
+    done = shell.run("resume", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "It is 42.\n"
+    assert len(looking.requests) == asked + 1, "no turn was asked for again"
+    messages = looking.requests[-1]["messages"]
+    assert [one["role"] for one in messages] == [
+        *("system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool")
+    ]
+    assert "It is 41." in str(messages)

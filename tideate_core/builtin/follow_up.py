@@ -1,0 +1,104 @@
+"""Follow-ups of `refactor` and `generate`: the same lines as they are now, written once more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.agents import edit_range, insert_text, may_look, model_of
+from tideate_core.builtin.work import work_again
+from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
+from tideate_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.workflows import EarlierRun, StepContext
+
+__all__ = ["find_lines", "write_again"]
+
+
+async def write_again(step: StepContext, earlier: EarlierRun, at: tuple[int, int]) -> dict[str, Any]:
+    """Write the lines of an earlier run once more, as the person's reply wants it, and have them reviewed.
+
+    Where they cannot be found, a model with tools edits the file.
+
+    :param at: the lines of the earlier text, 0-based and half open, that its answer replaced.
+    :raises InvalidInput: they cannot be found, and the model cannot call tools.
+    """
+    subject = Subject.of(step.context)
+    if subject is None:
+        return await _present_again(step, earlier)
+    answer = earlier.results.get(step.step) or {}
+    written = bool(answer.get("files"))
+    if not subject.selected:
+        place = find_lines(earlier, at, answer.get("response") if written else None, subject.lines)
+        if place is None:
+            return await _edit_file(step, earlier, subject, written=written)
+        subject = replace(subject, start=place[0], end=place[1], selected=True)
+    model = model_of(step, step.step, earlier=earlier.conversation)
+    prompt = step.render("follow_up", prompt=step.prompt, written=written, **subject.variables())
+    prompt = await with_material(step, prompt, rules=False)
+    start, end, language = subject.start, subject.end, subject.language
+    if start == end:
+        done = await insert_text(
+            model.ask, prompt, lines=subject.lines, at=start, language=language, attempts=step.attempts
+        )
+    else:
+        done = await edit_range(
+            model.ask,
+            prompt,
+            lines=subject.lines,
+            start=start,
+            end=end,
+            language=language,
+            path=subject.path,
+            attempts=step.attempts,
+        )
+    return await review_lines(step, subject, start, end, done.lines)
+
+
+def find_lines(
+    earlier: EarlierRun, at: tuple[int, int], written: str | None, now: Sequence[str]
+) -> tuple[int, int] | None:
+    """Return where the lines of an earlier run are in the text as it is now; None where nobody can tell.
+
+    :param at: the lines of the earlier text that its answer replaced, 0-based and half open.
+    :param written: the answer, None where it was not written.
+    """
+    buffer = earlier.context.buffer
+    before = buffer.text.split("\n") if buffer else []
+    start, rest = at[0], len(before) - at[1]
+    end = len(now) - rest
+    if start <= end and list(now[:start]) == before[:start] and list(now[end:]) == before[at[1] :]:
+        return start, end
+    wanted = before[start : at[1]] if written is None else written.split("\n")
+    if not any(line.strip() for line in wanted):
+        return None
+    found = [i for i in range(len(now) - len(wanted) + 1) if list(now[i : i + len(wanted)]) == wanted]
+    return (found[0], found[0] + len(wanted)) if len(found) == 1 else None
+
+
+async def _edit_file(
+    step: StepContext, earlier: EarlierRun, subject: Subject, *, written: bool
+) -> dict[str, Any]:
+    where = subject.path or "the buffer"
+    if not may_look(step):
+        raise InvalidInput(
+            f"the lines of run {earlier.execution_id[:8]} cannot be found in {where} any more; "
+            "select them and go on with that run again"
+        )
+    step.notice(f"the lines cannot be found in {where} any more: the model edits the file")
+    name = step.workspace.name_of(step.workspace.resolve(subject.buffer.path))
+    return await work_again(step, earlier, [name], [name] if written else [])
+
+
+async def _present_again(step: StepContext, earlier: EarlierRun) -> dict[str, Any]:
+    """Write a text that belongs to no file."""
+    model = model_of(step, step.step, earlier=earlier.conversation)
+    prompt = step.render("follow_up", prompt=step.prompt, written=False, **NO_TEXT)
+    prompt = await with_material(step, prompt, rules=False)
+    done = await insert_text(model.ask, prompt, lines=[""], at=1, language="", attempts=step.attempts)
+    text = "\n".join(done.lines)
+    await step.present(text, "")
+    return {"response": text, "files": []}

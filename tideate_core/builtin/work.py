@@ -1,0 +1,107 @@
+"""Work of one model with tools: its edits are reviewed and written, and gone on with in a later run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.agents import Bounds, StagedFiles, why_unplanned, write_with_tools
+from tideate_core.engine import review_and_apply, with_material
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.adapters import Conversation, Prompt
+    from tideate_core.workflows import EarlierRun, StepContext
+    from tideate_core.workspace import FileChange
+
+__all__ = ["review_files", "summary_of", "work_again", "work_and_review"]
+
+SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
+
+
+async def work_and_review(
+    step: StepContext,
+    prompt: Prompt,
+    staged: StagedFiles,
+    bounds: Bounds,
+    *,
+    earlier: Conversation | None = None,
+    named: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Have a model make edits with tools, have them reviewed, and return the step's result.
+
+    :param earlier: the conversation that the work goes on with.
+    :param named: files that were to change; the result says which of them did not.
+    """
+    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier)
+    for note in done.notes:
+        step.notice(note, level="warn")
+    if done.exhausted:
+        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
+    written = await review_files(step, done.changes)
+    changed = {path for change in done.changes for path in (change.path, change.move_to)}
+    unchanged = [path for path in named if path not in changed]
+    paths = [change.move_to or change.path for change in written]
+    return {
+        "response": "\n\n".join(filter(None, [done.summary, summary_of(written, unchanged)])),
+        "files": paths,
+    }
+
+
+async def work_again(
+    step: StepContext, earlier: EarlierRun, names: Sequence[str], written: Sequence[str]
+) -> dict[str, Any]:
+    """Go on with earlier work as the person's reply wants it, on the files as they are now.
+
+    Edits that were made then and not written are staged again, of files that did not change since.
+
+    :param names: files that may be changed without a question, as the workspace names them.
+    :param written: those of them that were written.
+    """
+    staged = StagedFiles()
+    await staged.load(step, names)
+    again = [] if written else await _stage_again(step, staged, earlier.staged)
+    may_change = {*names, *written, *again}
+
+    async def why_not(path: str) -> str:
+        return "" if path in may_change else await why_unplanned(step, path)
+
+    prompt = step.render("follow_up_files", prompt=step.prompt, written=written, staged=again)
+    prompt = await with_material(step, prompt, rules=False)
+    return await work_and_review(step, prompt, staged, Bounds(why_not), earlier=earlier.conversation)
+
+
+async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence[FileChange]) -> list[str]:
+    """Stage what was declined; returns the files. One that changed since is left as it is now."""
+    kept = []
+    for change in changes:
+        await staged.load(step, [change.path, *([change.move_to] if change.move_to else [])])
+        if not staged.knows(change.path) or staged.text(change.path) != change.before:
+            continue
+        if change.move_to and (not staged.knows(change.move_to) or staged.text(change.move_to) is not None):
+            continue
+        staged.stage([change])
+        kept.append(change.move_to or change.path)
+    return kept
+
+
+async def review_files(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
+    """Have changes reviewed and written; say which buffers are not saved yet."""
+    written = await review_and_apply(step, changes)
+    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
+    if unsaved:
+        step.notice(
+            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
+        )
+    return written
+
+
+def summary_of(changes: list[FileChange], unchanged: Sequence[str]) -> str:
+    """Return a line for each file that changed, or was to change."""
+    if not changes:
+        return "nothing to change"
+    lines = [
+        f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
+        for change in changes
+    ]
+    return "\n".join([*lines, *(f"= {path}: no change" for path in unchanged)])

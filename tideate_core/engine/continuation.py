@@ -1,0 +1,166 @@
+"""Continuation of an earlier run: which one is meant, whether that is possible, what is gone on with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters import Conversation
+from tideate_core.engine.memory import CONVERSATION, EARLIER, MISSING, RUN
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.workflows import EarlierRun, RunContext
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.run import RunRequest
+    from tideate_core.store import Reader, RunRow, Store
+    from tideate_core.workflows import Registration
+    from tideate_core.workspace import Workspace
+
+__all__ = ["LAST", "continued_request", "earlier_run", "kept_conversation", "last_conversation"]
+
+LAST: Final = "last"
+"""Names the newest run that has a conversation."""
+SHORT: Final = 8
+"""Digits of an id that a message shows."""
+_STAGED: Final = ("path", "action", "before", "after", "move_to", "filetype")
+ON_A_FILE: Final = frozenset({"text", "lines", "place"})
+"""Needs of workflows that work on a text: without one they go on with the earlier run's."""
+
+
+async def continued_request(
+    request: RunRequest, registration: Registration, store: Store, workspace: Workspace
+) -> RunRequest:
+    """Return a request with the id of the run that it continues, and with that run's file as it is now.
+
+    :raises RunNotFound: there is no such run.
+    :raises InvalidInput: the workflow cannot go on with it; says why.
+    """
+    run, context = await asyncio.to_thread(_check, store.reader(), request, registration)
+    change: dict[str, Any] = {"continues": run.id}
+    needs = ON_A_FILE.intersection(registration.definition.needs)
+    if needs and request.context.buffer is None and context.buffer is not None:
+        change["context"] = await _as_it_is_now(context, workspace)
+    return request.model_copy(update=change)
+
+
+async def earlier_run(request: RunRequest, memory: Memory, store: Store | None) -> EarlierRun | None:
+    """Return the run that a run continues, as it was when this was asked first: it may be pruned meanwhile.
+
+    :raises TideateError: it is gone.
+    """
+    if request.continues is None or store is None:
+        return None
+    kept = memory.recall(RUN, EARLIER)
+    if kept is MISSING:
+        kept = await asyncio.to_thread(_read, store.reader(), request.continues, request.turn)
+        await memory.remember(RUN, EARLIER, kept)
+    return EarlierRun(
+        kept["execution_id"],
+        kept["workflow"],
+        kept["prompt"],
+        Conversation.of_json(kept["conversation"]),
+        tuple(FileChange(**change) for change in kept["staged"]),
+        RunContext.model_validate(kept["context"]),
+        kept["results"],
+    )
+
+
+def kept_conversation(conversation: Conversation, staged: Sequence[FileChange]) -> dict[str, Any]:
+    """Return as JSON what is kept of a conversation; buffers are others in another process."""
+    changes = [{name: getattr(change, name) for name in _STAGED} for change in staged]
+    return {**conversation.answered().as_json(), "staged": changes}
+
+
+def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
+    """Return what was kept of the conversation of a run's last step that has one; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    kept = reader.memos_of(run_id, RUN, CONVERSATION)
+    if not kept:
+        return None
+    begun = {row.step: (row.started_at or 0, place) for place, row in enumerate(reader.steps(run_id))}
+    found: dict[str, Any] = kept[max(kept, key=lambda step: begun.get(step, (0, 0)))]
+    return found
+
+
+def _check(reader: Reader, request: RunRequest, registration: Registration) -> tuple[RunRow, RunContext]:
+    name = registration.definition.name
+    run = _find(reader, request.continues or LAST)
+    short = run.id[:SHORT]
+    if not registration.continues:
+        raise InvalidInput(f"{name} does not go on with other runs; `ask` does, with any run's conversation")
+    if not run.ended:
+        raise InvalidInput(f"run {short} has not ended; `tideate resume {short}` resumes it if it stopped")
+    if not _fits(run, registration.continues):
+        known = ", ".join(registration.continues)
+        raise InvalidInput(
+            f"run {short} is one of {run.name}, and {name} goes on with runs of {known} only; "
+            "`ask` goes on with any"
+        )
+    _kept(reader, run.id, request.turn)
+    return run, RunContext.model_validate(reader.request(run.id).get("context") or {})
+
+
+def _fits(run: RunRow, continues: tuple[str, ...]) -> bool:
+    return "*" in continues or (run.name in continues and run.source == "builtin")
+
+
+def _find(reader: Reader, wanted: str) -> RunRow:
+    if wanted != LAST:
+        return reader.run(wanted)
+    found = reader.runs(limit=1, with_memo=CONVERSATION)
+    if not found:
+        raise InvalidInput("no run has a conversation yet that could be gone on with")
+    return found[0]
+
+
+def _kept(reader: Reader, run_id: str, turn: int | None) -> tuple[Conversation, list[Any]]:
+    """Return a run's conversation and the edits that were made in it: none where it is cut."""
+    kept = last_conversation(reader, run_id)
+    if kept is None:
+        raise InvalidInput(f"run {run_id[:SHORT]} has no conversation that could be gone on with")
+    conversation = Conversation.of_json(kept)
+    if turn is None:
+        return conversation, kept["staged"]
+    return conversation.after(turn), []
+
+
+def _read(reader: Reader, run_id: str, turn: int | None) -> dict[str, Any]:
+    """Return as JSON what a run is gone on with."""
+    run, request = reader.run(run_id), reader.request(run_id)
+    conversation, staged = _kept(reader, run.id, turn)
+    before = reader.memos_of(run.id, RUN, EARLIER).get("", {"prompt": ""})
+    return {
+        "execution_id": run.id,
+        "workflow": run.name,
+        "prompt": "\n\n".join(filter(None, [before["prompt"], str(request.get("prompt") or "")])),
+        "conversation": conversation.as_json(),
+        "staged": staged,
+        "context": request.get("context") or {},
+        "results": {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"},
+    }
+
+
+async def _as_it_is_now(context: RunContext, workspace: Workspace) -> RunContext:
+    """Return the context of a run with its text as the person sees it now, and no place in it.
+
+    :raises InvalidInput: it is not there any more.
+    """
+    buffer = context.buffer
+    assert buffer is not None  # noqa: S101 the caller looked
+    if not buffer.path:
+        raise InvalidInput("the text of that run has no name and cannot be found again; select it anew")
+    try:
+        source = await workspace.read(buffer.path)
+    except WorkspaceError as error:
+        raise InvalidInput(f"the text of that run cannot be found again: {error}") from error
+    change = {"text": source.text, "number": source.buffer, "tick": source.tick}
+    now: dict[str, Any] = {"buffer": buffer.model_copy(update=change)}
+    if source.buffer is None and workspace.root is not None:
+        now["cwd"] = str(workspace.root)  # the path of an edit to a file is relative to the root
+    return context.model_copy(update={**now, "selection": None, "cursor": None, "diagnostics": None})

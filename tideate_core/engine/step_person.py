@@ -1,0 +1,89 @@
+"""Questions and words to the person in one attempt of a step; an answer is remembered over a crash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.engine.events import EventName
+from tideate_core.engine.memory import MISSING, digest_of
+from tideate_core.workflows import Decision, persons_time
+
+if TYPE_CHECKING:
+    from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.recording import Recorder
+
+__all__ = ["StepPerson"]
+
+
+class StepPerson:
+    """Asks and tells the person in one attempt of a step; an answer is remembered over a crash.
+
+    :param warned: warnings that are not repeated in the run.
+    """
+
+    def __init__(
+        self,
+        step: str,
+        attempt: int,
+        *,
+        front: FrontEnd,
+        memory: Memory,
+        recorder: Recorder,
+        warned: set[str],
+    ) -> None:
+        self.step = step
+        self._attempt = attempt
+        self._front = front
+        self._memory = memory
+        self._recorder = recorder
+        self._warned = warned
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Return the answer to a question, which is durable then."""
+        kind, message, memory = request.kind, request.message, self._memory
+        digest = digest_of(kind, message, request.details, _lasting(request.payload))
+        key = memory.numbered(self.step, f"{self._attempt}.confirm:{digest}")
+        kept = memory.recall(self.step, key)
+        if kept is not MISSING:
+            return Decision.of_json(kept)
+        self.emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
+        with persons_time():
+            decision = await self._front.confirm(request)
+        # before anything depends on it
+        await memory.remember(self.step, key, decision.as_json(), keep=False)
+        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
+        return decision
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        self.emit(EventName.NOTICE, message=message, level=level)
+
+    def warn_once(self, message: str) -> None:
+        """Warn, once in the run."""
+        if message not in self._warned:
+            self._warned.add(message)
+            self.notice(message, level="warn")
+
+    def emit(self, event: EventName, /, **data: Any) -> None:
+        """Send an event of the step."""
+        self._recorder.event(event, {"step": self.step, **data})
+
+
+def _lasting(payload: Any) -> Any:
+    """Return what makes a review's question the same after a restart of the editor.
+
+    A buffer has another number and changedtick then. Of a modified file its hunks are the question, of
+    another one the digest of its text.
+    """
+    if not isinstance(payload, dict) or not isinstance(payload.get("files"), list):
+        return payload
+    return {**payload, "files": [_lasting_file(file) for file in payload["files"]]}
+
+
+def _lasting_file(file: Any) -> Any:
+    if not isinstance(file, dict):
+        return file
+    passing = {"buffer", "tick"} if "digest" in file else set()
+    if file.get("action") == "modify":
+        passing = {"buffer", "tick", "before", "digest"}
+    return {key: value for key, value in file.items() if key not in passing}

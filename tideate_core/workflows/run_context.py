@@ -1,0 +1,95 @@
+"""Context that a run is started in: a text with its selection, cursor and diagnostics, or an earlier run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.adapters import Conversation
+    from tideate_core.workspace import FileChange
+
+__all__ = [
+    "BufferContext",
+    "Cursor",
+    "DiagnosticContext",
+    "EarlierRun",
+    "RunContext",
+    "Selection",
+]
+
+
+class _Input(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class BufferContext(_Input):
+    """A text that the person is looking at: an editor's buffer, or a file named in the shell."""
+
+    path: str = ""
+    """Absolute; empty for a buffer without a name."""
+    text: str = ""
+    """The lines joined by ``\\n``, without the last line end."""
+    filetype: str = ""
+    number: int | None = None
+    """The editor's buffer number, None outside it."""
+    tick: int | None = None
+    modifiable: bool = True
+    binary: bool = False
+
+
+class Selection(_Input):
+    """Whole lines of the buffer, 1-based, both ends included."""
+
+    start: int = Field(ge=1)
+    end: int = Field(ge=1)
+
+
+class Cursor(_Input):
+    """The cursor: `line` 1-based, `column` a 0-based byte offset."""
+
+    line: int = Field(ge=1)
+    column: int = Field(default=0, ge=0)
+
+
+class DiagnosticContext(_Input):
+    """A language server's or linter's word on a line; `line` and `column` are 1-based."""
+
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+    severity: str
+    message: str
+    source: str = ""
+
+
+class RunContext(_Input):
+    """The context that a run was started in."""
+
+    cwd: str = ""
+    buffer: BufferContext | None = None
+    selection: Selection | None = None
+    cursor: Cursor | None = None
+    diagnostics: tuple[DiagnosticContext, ...] | None = None
+    """Of the buffer; None where nobody says, as outside of an editor."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """The run that another goes on with."""
+
+    execution_id: str
+    workflow: str
+    prompt: str
+    """What was asked for, also in the runs that it went on with itself."""
+    conversation: Conversation
+    """Its last one, up to the turn after which it is gone on with."""
+    staged: tuple[FileChange, ...]
+    """Edits that were made in that conversation, whether they were written or not."""
+    context: RunContext
+    """In which it was started."""
+    results: Mapping[str, Any]
+    """Results of its completed steps, by step."""
