@@ -69,6 +69,8 @@ M.schema = {
   { key = 'snapshots.max_total_mib', type = 'number', default = 4096, help = 'What does not fit into a snapshot is left out, which it says; in MiB.' },
   { key = 'snapshots.ignored_directories', type = 'boolean', default = false, help = 'Whether a snapshot takes in what is in directories that git ignores.' },
   { key = 'state.directory', type = 'string', help = 'Where everything private is kept, in place of `$XDG_STATE_HOME/tideate`: runs, snapshots, what can be rolled back, trust. Not for a project to say. `$TIDEATE_STATE` comes before it.' },
+  { key = 'telemetry.otlp', type = 'string', help = 'Address of a receiver of OpenTelemetry (OTLP over HTTP), as `http://127.0.0.1:4318`, that runs, steps, turns of models and tool calls are sent to as spans; nothing is sent without it. Needs the extra `telemetry`.' },
+  { key = 'telemetry.content', type = 'boolean', default = false, help = 'Whether spans have prompts, answers, arguments of tools and the words of errors, too.' },
   { key = 'verify.type_check', type = 'command', help = 'How types are checked: program and arguments, or `off` where the project has no such check; by default what is detected.' },
   { key = 'verify.lint', type = 'command', help = 'How the code is linted, in the same way.' },
   { key = 'verify.tests', type = 'command', help = 'How the tests are run, in the same way.' },

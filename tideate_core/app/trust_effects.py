@@ -64,6 +64,7 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
         *_of_limits(_section(values, "limits")),
+        *_of_telemetry(_section(values, "telemetry")),
     ]
     guarded = sorted(GUARDED_KEYS & values.keys())
     return found or ([f"change the settings of {', '.join(guarded)}"] if guarded else [])
@@ -93,6 +94,13 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
 def _of_limits(limits: dict[str, Any]) -> Iterator[str]:
     if cost := _key(limits, "cost_usd"):
         yield f"let a run spend up to ${cost}"
+
+
+def _of_telemetry(telemetry: dict[str, Any]) -> Iterator[str]:
+    if address := _key(telemetry, "otlp"):
+        content = telemetry.get("content") is True
+        words = "with prompts, answers and arguments" if content else "without prompts and answers"
+        yield f"send traces of runs, {words}, to {address}"
 
 
 def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from tideate_core.adapters import AdapterPool
-    from tideate_core.config import LoadedConfig
+    from tideate_core.app.telemetry import Telemetry
+    from tideate_core.config import Config, LoadedConfig
     from tideate_core.engine import FrontEnd, RunRequest, WorkflowRunner
     from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import Catalog, RunContext, Selection, WorkflowRegistry
@@ -116,12 +117,15 @@ class ProjectRuntime:
     runner: WorkflowRunner
     adapters: AdapterPool
     servers: MCPClient
+    telemetry: Telemetry | None = None
 
     async def aclose(self) -> None:
         """Close the runner with its store, then the servers and adapters; no run may be under way."""
         await self.runner.aclose()
         await self.servers.aclose()
         await self.adapters.aclose()
+        if self.telemetry is not None:
+            await self.telemetry.aclose()
 
 
 def make_runtime(
@@ -140,11 +144,12 @@ def make_runtime(
     """
     from tideate_core.adapters import AdapterPool
     from tideate_core.app.opening import open_store
-    from tideate_core.engine import WorkflowRunner
+    from tideate_core.engine import WorkflowHooks, WorkflowRunner
     from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import PromptLibrary
 
     adapters = AdapterPool(loaded.config)
+    telemetry = _telemetry(loaded.config)
     servers = MCPClient.of_project(directory, loaded, project=root is not None)
     runner = WorkflowRunner(
         catalog,
@@ -154,9 +159,18 @@ def make_runtime(
         workspace,
         PromptLibrary([config_dir() / "prompts"], project=root),
         lambda: open_store(root),
+        hooks=WorkflowHooks(on_event=telemetry.take) if telemetry else None,
         tools=servers,
     )
-    return ProjectRuntime(loaded, runner, adapters, servers)
+    return ProjectRuntime(loaded, runner, adapters, servers, telemetry)
+
+
+def _telemetry(config: Config) -> Telemetry | None:
+    if config.telemetry.otlp is None:
+        return None
+    from tideate_core.app.telemetry import Telemetry
+
+    return Telemetry(config)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ else:
             "loading": "GUARDED_KEYS LoadedConfig load_config",
             "schema": (
                 "AdapterConfig Config HistoryConfig LimitsConfig McpConfig McpServerConfig OWN_SERVERS "
-                "SnapshotsConfig VerifyConfig WorkflowConfig"
+                "SnapshotsConfig TelemetryConfig VerifyConfig WorkflowConfig"
             ),
         },
     )

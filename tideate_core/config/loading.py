@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["LoadedConfig", "load_config"]
 
 
-GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "verify"})
+GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "telemetry", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
+REPLACED = frozenset({(0, "telemetry")})
+"""Sections, by depth, that are replaced whole: content is sent only where who allowed it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +191,11 @@ def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any], *, depth: int = 0) -> dict[str, Any]:
-    """Merge two sources; what is in `WHOLE` is replaced whole."""
+    """Merge two sources; what is in `WHOLE` and `REPLACED` is replaced whole."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
+        if (depth, key) not in REPLACED and isinstance(old, dict) and isinstance(value, dict):
             merged[key] = {**old, **value} if (depth, key) in WHOLE else _merge(old, value, depth=depth + 1)
         else:
             merged[key] = value

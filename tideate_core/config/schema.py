@@ -19,6 +19,7 @@ __all__ = [
     "SnapshotsConfig",
     "StateToolsConfig",
     "StateConfig",
+    "TelemetryConfig",
     "UiConfig",
     "VerifyConfig",
     "WorkflowConfig",
@@ -293,6 +294,15 @@ class McpConfig(_Section):
         return self
 
 
+class TelemetryConfig(_Section):
+    """`[telemetry]`: runs as OpenTelemetry spans."""
+
+    otlp: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    """Address of a receiver of OTLP over HTTP; None: nothing is exported."""
+    content: bool = False
+    """Spans have the prompts of runs, answers, arguments of tools and the words of errors, too."""
+
+
 class Config(_Section):
     """All of it; every key has a default."""
 
@@ -309,6 +319,7 @@ class Config(_Section):
     mcp: McpConfig = McpConfig.model_construct()
     snapshots: SnapshotsConfig = SnapshotsConfig.model_construct()
     state: StateConfig = StateConfig.model_construct()
+    telemetry: TelemetryConfig = TelemetryConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()
 
     @model_validator(mode="after")

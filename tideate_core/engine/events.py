@@ -178,10 +178,12 @@ class WorkflowHooks:
     on_stage_complete: Hook | None = None
     on_gate_pass: Hook | None = None
     on_gate_fail: Hook | None = None
+    on_event: Hook | None = None
+    """Everything, pieces of streamed answers too."""
 
     def notify(self, event: Event) -> None:
         """Call what wants to know of this event."""
-        for name in _CALLED.get(event.name, ()):
+        for name in (*_CALLED.get(event.name, ()), "on_event"):
             hook: Hook | None = getattr(self, name)
             if hook is None or (name in _OF_STAGES and "stage" not in event.data):
                 continue

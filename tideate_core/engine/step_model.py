@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -114,9 +115,10 @@ class StepModel:
         if kept is not MISSING:
             return _reply_of(kept, schema)
         with self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens):
+            begun = time.monotonic()
             reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
             reply = replace(reply, text=mended(reply.text))
-            self._count(reply)
+            self._count(asked, reply, begun)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self._step in self._execution.settled
@@ -160,6 +162,7 @@ class StepModel:
             return ModelTurn.of_json(kept["turn"])
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
         with self._within_cost_limit(asked, conversation_tokens(conversation, tools)):
+            begun = time.monotonic()
             turn = await taker.take_turn(
                 conversation,
                 tools,
@@ -167,7 +170,7 @@ class StepModel:
                 on_reasoning=None if quiet else self._stream(EventName.REASONING),
             )
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
-            self._count(turn)
+            self._count(asked, turn, begun)
         late = self._step in self._execution.settled
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late}
         await self._memory.remember(self._step, key, memo, keep=False)
@@ -193,10 +196,16 @@ class StepModel:
 
         return stream
 
-    def _count(self, answer: Reply | ModelTurn) -> None:
+    def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float) -> None:
         self._execution.usage += answer.usage
         self._memory.spend(self._step, answer.usage)
-        self._emit(EventName.MODEL_ANSWERED, model=answer.model, usage=usage_json(answer.usage))
+        self._emit(
+            EventName.MODEL_ANSWERED,
+            model=answer.model,
+            adapter=adapter.name,
+            usage=usage_json(answer.usage),
+            duration_ms=round((time.monotonic() - begun) * 1000),
+        )
 
     def _within_cost_limit(
         self, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
