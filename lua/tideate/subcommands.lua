@@ -206,6 +206,18 @@ return {
     end,
   },
   {
+    name = 'login',
+    args = '[provider|cancel]',
+    help = 'Log in to a provider of models, or keep its key; without a name, choose one from a list of logins',
+    menu = true,
+    complete = function()
+      return require('tideate.login').complete()
+    end,
+    run = function(rest)
+      require('tideate.login').run(rest)
+    end,
+  },
+  {
     name = 'tools',
     args = '',
     help = "Show the project's MCP servers and their tools",

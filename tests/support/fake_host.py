@@ -83,6 +83,25 @@ class FakeHost:
                 )
         say(reply(request, ok=True))
 
+    def do_login_start(self, request: dict[str, Any]) -> None:
+        """GitHub has an account, a provider called `elsewhere` an odd address, all others have keys."""
+        provider = request["params"]["provider"]
+        if provider not in ("github-copilot", "elsewhere"):
+            return say(reply(request, ok=True, kind="key"))
+        address = "https://github.com/login/device" if provider == "github-copilot" else "file:///etc/passwd"
+        return say(reply(request, ok=True, kind="account", address=address, code="ABCD-1234", expires_in=900))
+
+    def do_login_finish(self, request: dict[str, Any]) -> None:
+        self.runs[request["id"]] = request
+
+    def do_cancel_ask(self, request: dict[str, Any]) -> None:
+        say(reply(self.runs.pop(request["params"]["id"]), ok=False, cancelled=True))
+
+    def do_logins(self, request: dict[str, Any]) -> None:
+        stored = {"provider": "anthropic", "kind": "key", "source": "login"}
+        none = {"provider": "github-copilot", "kind": "none", "source": ""}
+        say(reply(request, ok=True, providers=[stored, none]))
+
     def do_run(self, request: dict[str, Any]) -> None:
         params = request["params"]
         run = getattr(self, f"run_{params['name']}", self.run_unknown)

@@ -35,6 +35,16 @@ if TYPE_CHECKING:
         load_ahead as load_ahead,
         preload as preload,
     )
+    from tideate_core.adapters.login_flows import (
+        Challenge as Challenge,
+        LoginFlow as LoginFlow,
+        LoginState as LoginState,
+        keep_key as keep_key,
+        login_flow as login_flow,
+        login_kind as login_kind,
+        login_states as login_states,
+    )
+    from tideate_core.adapters.login_store import LoginStore as LoginStore
     from tideate_core.adapters.model_list import (
         ListedModel as ListedModel,
         ModelList as ModelList,
@@ -51,6 +61,8 @@ else:
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),
             "libraries": "INSTALL_MODEL MODULES is_loading load_ahead preload",
+            "login_flows": ("Challenge LoginFlow LoginState keep_key login_flow login_kind login_states"),
+            "login_store": "LoginStore",
             "model_list": "ListedModel ModelList list_models",
             "pool": "AdapterPool",
             "prices": "PricedAdapter",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tideate_core.adapters.known_providers import known_models, known_providers, provider_named
 from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.local import ALIAS, CONTEXT_TOKENS
+from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.pool import source_of
 from tideate_core.adapters.prices import ModelReference, known_names
 from tideate_core.adapters.translate import translate
@@ -87,7 +88,7 @@ async def _models_of(
     config: Config, name: str, own: Sequence[ListedModel], address: str, provider: str
 ) -> ModelList:
     known = provider_named(provider) if provider else None
-    if known and known.keys and not known.key_variable() and not own:
+    if known and known.keys and not known.key_variable() and not own and not LoginStore().get(known.name):
         note = f"${known.keys[0]} is not set: these are models that are known, {provider} was not asked"
         return ModelList(config.adapter, tuple(_known(provider)), (note,))
     listed = await _live(config, name if own else f"{provider}:{_any_model(provider)}")
@@ -128,9 +129,10 @@ def _configured(config: Config) -> Iterator[ListedModel]:
 def _with_key() -> Iterator[str]:
     """Yield the providers that have a key, each service once."""
     seen: set[tuple[str, tuple[str, ...]]] = set()
+    logins = LoginStore().all()
     for provider in known_providers().values():
         service = (provider.module, provider.keys)
-        if provider.key_variable() and service not in seen:
+        if (provider.key_variable() or provider.name in logins) and service not in seen:
             seen.add(service)
             yield provider.name
 

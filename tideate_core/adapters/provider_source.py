@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tideate_core.adapters.credentials import KeySource
 from tideate_core.adapters.known_providers import provider_named
 from tideate_core.adapters.libraries import import_aside
+from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.model_options import secret_values
 from tideate_core.adapters.sources import OpenModel, listed_models
+from tideate_core.adapters.stored_logins import SUBSCRIPTIONS, login_provider, stored_key
 from tideate_core.adapters.translate import Origin
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
 
+    from tideate_core.adapters.login_store import Login
+    from tideate_core.adapters.stored_logins import LoginSecrets
     from tideate_core.config import AdapterConfig
 
 __all__ = ["PROVIDER_TIMEOUT", "ProviderSource"]
@@ -55,14 +59,35 @@ class ProviderSource:
 
     async def open(self) -> OpenModel:
         key, key_source = await self._key()
+        login = None if key or self._keys else LoginStore().get(self._provider)
+        if login and login.get("kind") == "oauth" and self._provider in SUBSCRIPTIONS:
+            return await self._open_login(login)
         try:
-            model = await import_aside(lambda: self._infer(key))
+            model = await import_aside(lambda: self._infer(self._factory(key)))
         except ImportError as error:
             raise self._not_installed(error) from error
         stack = AsyncExitStack()
         await stack.enter_async_context(model)
         more = secret_values(self._headers)
         origin = Origin(self._name, _address(model), key_source or "the environment", key, more)
+        return OpenModel(model, origin, self._timeout, stack.aclose)
+
+    async def _open_login(self, login: Login) -> OpenModel:
+        def infer() -> tuple[Model, LoginSecrets]:
+            provider, secrets = login_provider(self._provider, login)
+            return self._infer(lambda _name: provider), secrets
+
+        model, secrets = await import_aside(infer)
+        stack = AsyncExitStack()
+        await stack.enter_async_context(model)
+        # the client is ours: the library closes those that it made
+        stack.push_async_callback(model.provider.client.close)  # type: ignore[union-attr]
+        origin = Origin(
+            self._name,
+            _address(model),
+            f"the login of `tideate login {self._provider}`",
+            more_secrets=_Secrets(secrets, secret_values(self._headers)),
+        )
         return OpenModel(model, origin, self._timeout, stack.aclose)
 
     async def check(self, opened: OpenModel) -> str:
@@ -83,16 +108,19 @@ class ProviderSource:
             return await self._keys.key() or "", str(self._keys)
         known = provider_named(self._provider)
         variable = known.key_variable() if known else ""
-        if not variable or self._provider in OWN_WAYS:
+        if self._provider in OWN_WAYS:
             return "", ""
+        if not variable:
+            kept = stored_key(self._provider)
+            return kept, f"`tideate login {self._provider}`" if kept else ""
         return await KeySource(self._name, variable).key() or "", f"${variable}"
 
-    def _infer(self, key: str) -> Model:
+    def _infer(self, factory: Callable[[str], Provider[Any]]) -> Model:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
 
         try:
-            return infer_model(self._model, self._factory(key))
+            return infer_model(self._model, factory)
         except UserError as error:
             raise self._unusable(str(error)) from error
 
@@ -124,6 +152,10 @@ class ProviderSource:
     def _unusable(self, said: str) -> AdapterError:
         known = provider_named(self._provider)
         named = TO_SET.search(said)
+        if named is None and self._provider in SUBSCRIPTIONS:
+            return AuthenticationFailed(
+                f"adapter {self._name!r}: there is no login; `tideate login {self._provider}`"
+            )
         if named is None:
             return AdapterError(f"adapter {self._name!r}: {said}")
         keys = known.keys if known else ()
@@ -131,8 +163,20 @@ class ProviderSource:
         others = f" (nor ${', $'.join(keys[1:])})" if named[1] in keys and len(keys) > 1 else ""
         return kind(
             f"adapter {self._name!r}: ${named[1]} is not set{others}; "
-            "export it before you start the editor or the shell"
+            f"export it before you start the editor or the shell, or `tideate login {self._provider}`"
         )
+
+
+class _Secrets:
+    """The secrets of a login, as they are now, and those of headers."""
+
+    def __init__(self, login: LoginSecrets, headers: tuple[str, ...]) -> None:
+        self._login = login
+        self._headers = headers
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._login
+        yield from self._headers
 
 
 def _address(model: Model) -> str:

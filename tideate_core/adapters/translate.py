@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tideate_core.errors import (
@@ -16,6 +16,9 @@ from tideate_core.errors import (
     InvalidReply,
     RateLimited,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["TABLE", "Origin", "translate"]
 
@@ -109,8 +112,8 @@ class Origin:
     """The source of the key; never the key."""
     secret: str = ""
     """The key, which is cut out of the provider's words."""
-    more_secrets: tuple[str, ...] = ()
-    """What else is cut out of them: values of headers."""
+    more_secrets: Iterable[str] = ()
+    """What else is cut out of them: values of headers, tokens of a login."""
 
     def cut(self, said: str) -> str:
         """Return words without the keys, as they are or as libraries and addresses write them."""
@@ -127,6 +130,8 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
 
     :param streamed: characters of the answer that had arrived.
     """
+    if isinstance(error, AuthenticationFailed):
+        return AuthenticationFailed(str(error))  # of a stored login, which came through their client
     entry = _entry(error)
     if entry is None:
         return None

@@ -56,6 +56,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "history": Command("history:history", "List the runs of the project, newest first."),
     "list": Command("workflows:list_workflows", "List the workflows."),
+    "login": Command(
+        "login:login",
+        "Log in to a provider of models; without one, list logins and keys.\n\n"
+        "Providers with accounts show an address to open, all others ask for an API key. What is stored is "
+        "readable by you only, and never shown.",
+        "tideate login [OPTIONS] [PROVIDER]",
+    ),
+    "logout": Command("login:logout", "Delete the login or the key of a provider."),
     "machine": Command(
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
@@ -112,6 +120,7 @@ WITH_VALUE: Final = frozenset(
         "--adapter",
         "--arguments",
         "--budget",
+        "--client-id",
         "--current",
         "--days",
         "--definition",

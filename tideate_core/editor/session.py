@@ -13,6 +13,7 @@ from tideate_core.builtin import register_builtin
 from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
+from tideate_core.editor.login_requests import LoginRequests
 from tideate_core.editor.model_requests import ModelRequests
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
@@ -62,6 +63,7 @@ class Session:
         snapshots = Snapshots(self._projects)
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
         mentions, models = MentionRequests(self._projects), ModelRequests(self._projects)
+        logins = LoginRequests()
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -98,6 +100,10 @@ class Session:
             "models": models.list,
             "model_check": models.check,
             "load_model": models.load,
+            "logins": logins.list,
+            "login_start": logins.start,
+            "login_finish": logins.finish,
+            "login_key": logins.keep,
             "contexts": mentions.describe,
             "context_show": mentions.show,
             "machine_check": language.check,

@@ -1,0 +1,137 @@
+--- Logins at providers of models: an address to open and a code to type there, or a key.
+local M = {}
+
+local CANCEL = 'cancel'
+local ACCOUNTS = { 'github-copilot', 'openai-chatgpt', 'openai-codex' }
+
+---@class tideate.LoginState
+---@field provider string
+---@field kind 'account'|'key'|'none'
+---@field source string
+
+---@type { provider: string, id: string }? the login that waits for the person
+local waiting
+
+---@param words string
+---@param level? integer of `vim.log.levels`
+local function say(words, level)
+  require('tideate.ui').notify(words, level or vim.log.levels.INFO)
+end
+
+---@param method string
+---@param params table<string, any>
+---@param on_done fun(result: tideate.Result)
+---@return string id
+local function request(method, params, on_done)
+  return require('tideate.client').request(method, params, function(result)
+    if result.ok then
+      on_done(result)
+    elseif not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+---@param provider string
+local function keep_key(provider)
+  local key = vim.fn.inputsecret(('API key of %s (not shown): '):format(provider))
+  if key == '' then
+    return say('no key was given; nothing was stored')
+  end
+  request('login_key', { provider = provider, key = key }, function()
+    say(('the key of %s is stored, readable by you only'):format(provider))
+  end)
+end
+
+--- Open an address in a browser, where there is one; it is shown in any case.
+---@param address string
+local function open(address)
+  -- what the host sends is an address of the provider; nothing else is opened
+  if vim.startswith(address, 'https://') and vim.ui.open then
+    pcall(vim.ui.open, address)
+  end
+end
+
+---@param provider string
+---@param challenge tideate.Result
+local function wait_for(provider, challenge)
+  local what = challenge.code ~= '' and (' and type the code ' .. challenge.code) or ''
+  local minutes = math.max(1, math.floor(challenge.expires_in / 60))
+  say(('open %s%s, within %d min; `:Workflow login cancel` ends this'):format(challenge.address, what, minutes))
+  open(challenge.address)
+  local id ---@type string
+  id = require('tideate.client').request('login_finish', { provider = provider }, function(result)
+    if waiting and waiting.id == id then
+      waiting = nil
+    end
+    if result.ok then
+      say(('logged in to %s'):format(provider))
+    else
+      local words = result.cancelled and ('the login at %s was cancelled'):format(provider) or result.error
+      say(words, result.cancelled and vim.log.levels.INFO or vim.log.levels.ERROR)
+    end
+  end)
+  waiting = { provider = provider, id = id }
+end
+
+--- End the login that waits for the person.
+function M.cancel()
+  if not waiting then
+    return say('no login is under way')
+  end
+  require('tideate.client').tell('cancel_ask', { id = waiting.id })
+end
+
+--- Log in to a provider.
+---@param provider string
+function M.start(provider)
+  if waiting then
+    return say(('a login at %s is under way; `:Workflow login cancel` ends it'):format(waiting.provider))
+  end
+  request('login_start', { provider = provider }, function(result)
+    if result.kind == 'key' then
+      keep_key(provider)
+    else
+      wait_for(provider, result)
+    end
+  end)
+end
+
+---@param state tideate.LoginState
+---@return string
+local function item_line(state)
+  if state.kind == 'none' then
+    return state.provider .. '  (not logged in)'
+  end
+  local source = state.source == 'login' and 'stored' or state.source
+  return ('%s  (%s, %s)'):format(state.provider, state.kind, source)
+end
+
+--- Run `:Workflow login`.
+---@param rest string
+function M.run(rest)
+  local name = vim.trim(rest)
+  if name == CANCEL then
+    return M.cancel()
+  elseif name:find('%s') then
+    return say('`:Workflow login [PROVIDER|cancel]`', vim.log.levels.ERROR)
+  elseif name ~= '' then
+    return M.start(name)
+  end
+  request('logins', {}, function(result)
+    local opts = { prompt = 'Log in', kind = 'tideate.login', format_item = item_line }
+    vim.ui.select(result.providers, opts, function(state)
+      if state then
+        M.start(state.provider)
+      end
+    end)
+  end)
+end
+
+--- Complete what stands behind `:Workflow login`; never asks the host.
+---@return string[]
+function M.complete()
+  return vim.list_extend(waiting and { CANCEL } or {}, ACCOUNTS)
+end
+
+return M

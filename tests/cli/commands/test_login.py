@@ -1,0 +1,66 @@
+"""`tideate login` and `logout` in a process: keys from standard input, lists without secrets, files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell
+
+KEY = "sk-ant-secret"
+
+
+def logins(shell: Shell) -> Path:
+    return shell.home / "state/tideate/logins.json"
+
+
+def test_a_key_from_standard_input_is_kept_and_shown_nowhere(shell: Shell) -> None:
+    done = shell.run("login", "anthropic", stdin=f"{KEY}\n")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert logins(shell).stat().st_mode & 0o777 == 0o600
+    assert KEY in logins(shell).read_text()
+    listed, told = shell.run("login"), shell.run("login", "--json")
+    assert "anthropic" in listed.stdout
+    states = {one["provider"]: one for one in json.loads(told.stdout)["providers"]}
+    assert (states["anthropic"]["kind"], states["anthropic"]["source"]) == ("key", "login")
+    assert KEY not in "".join([done.stderr, listed.stdout, listed.stderr, told.stdout, told.stderr])
+
+
+def test_logout_deletes_it(shell: Shell) -> None:
+    shell.run("login", "anthropic", stdin=f"{KEY}\n")
+    done = shell.run("logout", "anthropic", "--json")
+    assert json.loads(done.stdout) == {"ok": True, "provider": "anthropic", "removed": True}
+    assert KEY not in logins(shell).read_text()
+    assert json.loads(shell.run("logout", "anthropic", "--json").stdout)["removed"] is False
+
+
+def test_a_key_that_is_typed_is_not_shown(shell: Shell) -> None:
+    terminal = shell.open("login", "anthropic")
+    terminal.wait_for("API key of anthropic")
+    terminal.type(f"{KEY}\n")
+    terminal.wait_for("logged in to anthropic")
+    assert KEY not in terminal.raw
+    assert KEY in logins(shell).read_text()
+
+
+def test_a_login_in_the_browser_shows_its_address_and_ends_with_ctrl_c(shell: Shell) -> None:
+    terminal = shell.open("login", "openai-chatgpt")
+    terminal.wait_for("https://auth.openai.com/api/accounts/authorize?response_type=code")
+    terminal.wait_for("agent_name_hint=tideate\n")
+    terminal.wait_for("Ctrl-C cancels")
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 130
+    assert not logins(shell).exists()
+
+
+def test_what_is_not_offered_is_wrong_usage_and_says_why(shell: Shell) -> None:
+    done = shell.run("login", "claude-max", stdin="k\n")
+    assert done.returncode == 2
+    assert "Anthropic's terms" in done.stderr
+    unknown = shell.run("login", "antropic", stdin="k\n")
+    assert unknown.returncode == 2
+    assert "did you mean 'anthropic'" in unknown.stderr
+    assert not logins(shell).exists()

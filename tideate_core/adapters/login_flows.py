@@ -1,0 +1,242 @@
+"""Logins at providers: by a code on another page, by a browser on this machine, or by a key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from tideate_core.adapters.known_providers import known_providers, provider_named
+from tideate_core.adapters.login_requests import plain_errors, token_client
+from tideate_core.adapters.login_store import LoginStore
+from tideate_core.adapters.stored_logins import COPILOT, SUBSCRIPTIONS, copilot_login
+from tideate_core.errors import AuthenticationFailed, ConfigError, UnknownAdapter, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic_ai.providers.github_copilot import GitHubCopilotOAuthFlow
+
+__all__ = ["Challenge", "LoginFlow", "LoginState", "keep_key", "login_flow", "login_kind", "login_states"]
+
+CLIENT_VARIABLE: Final = "TIDEATE_GITHUB_CLIENT_ID"
+CODEX_ADDRESS: Final = "http://localhost:1455/auth/callback"
+"""Where OpenAI sends the browser after a login for Codex; no other address is allowed."""
+BROWSER_LIMIT: Final = 600.0
+"""Seconds that a login in the browser may take."""
+LONGEST_KEY: Final = 8192
+CLAUDE: Final = frozenset(
+    {"claude", "claude-code", "claude-max", "claude-pro", "claude-subscription", "claudeai"}
+)
+NOT_OFFERED: Final = (
+    "a login with a Claude subscription (Pro, Max) is not offered: Anthropic's terms keep it to its own "
+    "applications. Use a key of its API, `tideate login anthropic`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Task of a person who logs in."""
+
+    address: str
+    """To open in a browser."""
+    code: str = ""
+    """To type there; empty where the browser comes back by itself."""
+    expires_in: float = BROWSER_LIMIT
+    """Seconds."""
+
+
+class LoginFlow(Protocol):
+    """One login; cancelling its task ends it."""
+
+    async def start(self) -> Challenge:
+        """Return what the person has to do.
+
+        :raises AdapterError: the provider refused or cannot be reached.
+        """
+        ...
+
+    async def finish(self) -> None:
+        """Wait until the person has done it, and keep the login.
+
+        :raises AuthenticationFailed: they declined, or the time is over.
+        :raises AdapterError: the provider refused or cannot be reached.
+        :raises StateError: the login cannot be kept.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoginState:
+    """Source of the credentials of a provider; never these."""
+
+    provider: str
+    kind: Literal["account", "key", "none"]
+    source: str
+    """`login`, a variable as `$OPENAI_API_KEY`, or empty."""
+    expires_at: float | None = None
+    """Seconds since the epoch; of a token that is refreshed by then."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def login_kind(provider: str) -> Literal["account", "key"]:
+    """Tell how one logs in at a provider.
+
+    :raises ConfigError: its terms do not allow it.
+    :raises UnknownAdapter: there is no such provider.
+    """
+    if provider.lower() in CLAUDE:
+        raise ConfigError(NOT_OFFERED)
+    if provider in SUBSCRIPTIONS:
+        return "account"
+    if provider_named(provider) is None:
+        hint = did_you_mean(provider, known_providers())
+        raise UnknownAdapter(f"no provider is called {provider!r}{hint}; `tideate models` lists some")
+    return "key"
+
+
+def login_flow(provider: str, *, client_id: str = "") -> LoginFlow:
+    """Return a login at a provider that has accounts.
+
+    :param client_id: of an OAuth app, for GitHub; by default `$TIDEATE_GITHUB_CLIENT_ID`.
+    :raises ConfigError: there is no such login, or the client id is missing.
+    """
+    if login_kind(provider) != "account":
+        raise ConfigError(f"{provider} has keys and no login; `tideate login {provider}` asks for one")
+    if provider != COPILOT:
+        return _BrowserLogin(provider)
+    earlier = LoginStore().get(COPILOT) or {}
+    client = client_id or os.environ.get(CLIENT_VARIABLE, "") or str(earlier.get("client_id") or "")
+    if not client.strip():
+        raise ConfigError(
+            "github-copilot: GitHub gives codes to registered applications only. Make an OAuth app (GitHub, "
+            "Settings, Developer settings) with the device flow enabled, and give its client id: --client-id "
+            f"or ${CLIENT_VARIABLE}. Or give a token: `gh auth token`, then `tideate login --key "
+            "github-copilot`"
+        )
+    return _DeviceLogin(client.strip())
+
+
+def keep_key(provider: str, key: str) -> None:
+    """Keep a key that the person typed.
+
+    :raises AuthenticationFailed: no header can carry it.
+    :raises ConfigError: as of `login_kind`.
+    :raises StateError: it cannot be kept.
+    """
+    login_kind(provider)
+    key = key.strip()
+    if not key:
+        raise AuthenticationFailed(f"{provider}: no key was given; nothing was stored")
+    if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
+        raise AuthenticationFailed(f"{provider}: this is no key: no header can carry it; nothing was stored")
+    if provider == COPILOT:
+        LoginStore().put(provider, {"kind": "oauth", "access_token": key})
+    elif provider in SUBSCRIPTIONS:
+        raise AuthenticationFailed(f"{provider} has no keys; `tideate login {provider}` opens a browser")
+    else:
+        LoginStore().put(provider, {"kind": "key", "key": key})
+
+
+def login_states() -> list[LoginState]:
+    """Return the providers that have credentials, and those that can be logged in to with an account.
+
+    :raises StateError: the file of logins cannot be used.
+    """
+    logins = LoginStore().all()
+    states = []
+    for name in sorted({*known_providers(), *logins}):
+        known, login = provider_named(name), logins.get(name)
+        variable = known.key_variable() if known else ""
+        if variable:
+            states.append(LoginState(name, "key", f"${variable}"))
+        elif login is not None:
+            kind: Literal["account", "key"] = "key" if login.get("kind") == "key" else "account"
+            ends = login.get("expires_at")
+            states.append(LoginState(name, kind, "login", ends if isinstance(ends, int | float) else None))
+        elif name in SUBSCRIPTIONS:
+            states.append(LoginState(name, "none", ""))
+    return states
+
+
+class _DeviceLogin:
+    """GitHub's device flow."""
+
+    def __init__(self, client_id: str) -> None:
+        self._client_id = client_id
+        self._flow: GitHubCopilotOAuthFlow | None = None
+
+    async def start(self) -> Challenge:
+        from pydantic_ai.providers.github_copilot import GitHubCopilotOAuthFlow
+
+        self._client = token_client()
+        self._flow = GitHubCopilotOAuthFlow(client_id=self._client_id, http_client=self._client)
+        try:
+            with plain_errors(COPILOT, ()):
+                found = await self._flow.start()
+        except BaseException:
+            await self._client.aclose()
+            raise
+        self._device_code = found.device_code
+        return Challenge(found.verification_uri, found.user_code, found.expires_in)
+
+    async def finish(self) -> None:
+        assert self._flow is not None  # noqa: S101 `start` comes first
+        try:
+            with plain_errors(COPILOT, (self._device_code,)):
+                found = await self._flow.wait_for_authorization()
+        finally:
+            await self._client.aclose()
+        LoginStore().put(COPILOT, copilot_login(found, self._client_id))
+
+
+class _BrowserLogin:
+    """OpenAI's login: the browser comes back to a port of this machine."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._flow: Any = None
+
+    async def start(self) -> Challenge:
+        if self._provider == "openai-codex":
+            from pydantic_ai.providers.openai_codex import OpenAICodexOAuthFlow
+
+            self._flow = OpenAICodexOAuthFlow(redirect_uri=CODEX_ADDRESS)
+        else:
+            from pydantic_ai.providers.openai_chatgpt import OpenAIChatGPTOAuthFlow
+
+            earlier = LoginStore().get(self._provider) or {}
+            self._flow = OpenAIChatGPTOAuthFlow(
+                app_name="tideate",
+                client_id=earlier.get("client_id"),
+                redirect_uri=f"http://127.0.0.1:{_free_port()}/auth/callback",
+            )
+        return Challenge(self._flow.authorization_url())
+
+    async def finish(self) -> None:
+        flow = self._flow
+        try:
+            with plain_errors(self._provider, (flow.code_verifier, flow.state)):
+                async with asyncio.timeout(BROWSER_LIMIT):
+                    found = await flow.exchange_code_from_callback()
+        except TimeoutError:
+            raise AuthenticationFailed(f"{self._provider}: nobody logged in for ten minutes") from None
+        except OSError as error:
+            raise AuthenticationFailed(
+                f"{self._provider}: {flow.redirect_uri} cannot be served ({error.strerror}); is "
+                "another login under way?"
+            ) from None
+        login = {"kind": "oauth", **asdict(found)}
+        LoginStore().put(self._provider, login)
+        if not getattr(found, "plan_usage_granted", True):
+            raise AuthenticationFailed(
+                f"{self._provider}: you did not allow the use of your plan; log in again and allow it"
+            )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,81 @@
+"""HTTP to servers that give tokens: answers of bounded size, errors without secrets."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters.translate import Origin
+from tideate_core.errors import AdapterUnavailable, AuthenticationFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    import httpx2
+
+__all__ = ["bound_answer", "plain_errors", "token_client"]
+
+LARGEST: Final = 256 * 1024
+"""Bytes of an answer."""
+TIMEOUT: Final = 30.0
+TOKEN_PATHS: Final = ("/oauth/", "/login/")
+"""Parts of the paths that give tokens; answers of models have no such limit."""
+
+
+async def bound_answer(response: httpx2.Response) -> None:
+    """Break off an answer with tokens that is too large; a hook, as a transport would lose proxies."""
+    if any(part in response.request.url.path for part in TOKEN_PATHS):
+        response.stream = _bounded(response.stream)
+
+
+def _bounded(stream: Any) -> Any:
+    import httpx2
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            total = 0
+            async for piece in stream:
+                total += len(piece)
+                if total > LARGEST:
+                    raise httpx2.ReadError(f"the answer has more than {LARGEST // 1024} KiB")
+                yield piece
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return BoundedStream()
+
+
+def token_client() -> httpx2.AsyncClient:
+    """Return a client for requests of tokens; it follows no redirect."""
+    import httpx2
+
+    return httpx2.AsyncClient(
+        event_hooks={"response": [bound_answer]},
+        timeout=httpx2.Timeout(TIMEOUT, connect=5),
+        follow_redirects=False,
+    )
+
+
+@contextmanager
+def plain_errors(provider: str, secrets: Iterable[str]) -> Iterator[None]:
+    """Raise what the libraries raise as our errors, without secrets.
+
+    :raises AuthenticationFailed: the provider refused.
+    :raises AdapterUnavailable: it could not be reached.
+    """
+    import httpx2
+    from pydantic_ai.exceptions import ModelAPIError, UserError
+
+    origin = Origin(provider, more_secrets=tuple(secrets))
+    try:
+        yield
+    except (UserError, ModelAPIError) as error:
+        raise AuthenticationFailed(f"{provider}: {_words(error, origin)}") from None
+    except httpx2.HTTPError as error:
+        raise AdapterUnavailable(f"{provider} cannot be reached: {_words(error, origin)}") from None
+
+
+def _words(error: Exception, origin: Origin) -> str:
+    said = origin.cut(str(error) or type(error).__name__)
+    return " ".join(said.split())[:500]

@@ -1,0 +1,123 @@
+"""`tideate login` and `tideate logout`: accounts and keys of providers of models."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from getpass import getpass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.adapters import LoginStore, keep_key, login_flow, login_kind, login_states
+from tideate_core.cli.arguments import Json
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, print_json, report_errors, tell
+from tideate_core.cli.render.tables import page, table
+from tideate_core.errors import AuthenticationFailed
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from tideate_core.adapters import Challenge, LoginState
+
+__all__ = ["login", "logout"]
+
+LONGEST_LINE = 10_000
+Provider = Annotated[str, Parameter(name="PROVIDER", help="As before the colon of PROVIDER:MODEL.")]
+
+
+@report_errors
+def login(
+    provider: Annotated[
+        str | None,
+        Parameter(name="PROVIDER", help="github-copilot, openai-chatgpt, openai-codex, or one with keys."),
+    ] = None,
+    /,
+    *,
+    key: Annotated[
+        bool, Parameter(help="Ask for a token instead of a login; for github-copilot (`gh auth token`).")
+    ] = False,
+    client_id: Annotated[
+        str,
+        Parameter(help="Of an OAuth app of yours, for github-copilot. Default: $TIDEATE_GITHUB_CLIENT_ID."),
+    ] = "",
+    json: Json = False,
+) -> int:
+    """Log in, or list logins; return the exit status."""
+    if provider is None:
+        _print_states(login_states(), json)
+        return DONE
+    if key or login_kind(provider) == "key":
+        keep_key(provider, _typed_key(provider))
+    else:
+        asyncio.run(_log_in(provider, client_id))
+    if json:
+        print_json({"ok": True, "provider": provider})
+    _say(f"logged in to {provider}; stored in {LoginStore().path}, readable by you only")
+    return DONE
+
+
+@report_errors
+def logout(provider: Provider, /, *, json: Json = False) -> int:
+    """Delete a login; return the exit status."""
+    removed = LoginStore().remove(provider)
+    if json:
+        print_json({"ok": True, "provider": provider, "removed": removed})
+    _say(
+        f"the login of {provider} is deleted here; what it allowed can be withdrawn at the provider"
+        if removed
+        else f"there is no login of {provider}"
+    )
+    return DONE
+
+
+async def _log_in(provider: str, client_id: str) -> None:
+    flow = login_flow(provider, client_id=client_id)
+    _show(await flow.start())
+    await flow.finish()
+
+
+def _show(challenge: Challenge) -> None:
+    _say("open in a browser:")
+    # on a line that is not broken: it is to be copied
+    messages().print(Text(visible(challenge.address)), soft_wrap=True)
+    if challenge.code:
+        _say(f"and type the code {challenge.code}")
+    else:
+        _say("the browser has to be on this machine: it comes back here by itself")
+    _say(f"waiting, for at most {max(1, round(challenge.expires_in / 60))} min; Ctrl-C cancels")
+
+
+def _typed_key(provider: str) -> str:
+    """Return a key from the terminal, which does not show it, or from standard input."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline(LONGEST_LINE)
+    try:
+        return getpass(f"API key of {visible(provider)} (not shown): ")
+    except EOFError:
+        raise AuthenticationFailed(f"{provider}: no key was given; nothing was stored") from None
+
+
+def _print_states(states: list[LoginState], json: bool) -> None:
+    if json:
+        print_json({"ok": True, "providers": [state.as_json() for state in states]})
+        return
+    rows = table("provider", "credentials", "from", "")
+    for state in states:
+        kind = {"account": "account", "key": "key", "none": "not logged in"}[state.kind]
+        source = "tideate login" if state.source == "login" else state.source
+        rows.add_row(Text(visible(state.provider)), kind, source, _ends(state))
+    page().print(rows)
+
+
+def _ends(state: LoginState) -> str:
+    if state.expires_at is None:
+        return ""
+    minutes = round((state.expires_at - time.time()) / 60)
+    return f"refreshed within {minutes} min" if minutes > 0 else "refreshed when it is used"
+
+
+def _say(words: str) -> None:
+    tell(messages(), Text(visible(words)))
