@@ -133,7 +133,7 @@ async def run(bench: Bench, way: str, call: tuple[str, dict[str, Any]]) -> Any:
             return await bench.run("walk", "go")
         case "multi_file":
             plan = [{"action": "create", "path": "new.txt", "why": "it was ordered"}]
-            bench.server.calls("Which files have to", "submit", {"files": plan}, times=1)
+            bench.server.calls("Which files have to", "submit_plan", {"files": plan}, times=1)
             obey(bench, "Carry it out completely", call)
             return await bench.run("multi_file", "tidy up")
     obey(bench, "what is there", call)

@@ -182,7 +182,7 @@ async def test_a_follow_up_edits_the_file_where_its_lines_are_lost(bench: Bench)
     edits = [{"search": "def size(radius)", "replace": "def area(r)"}]
     bench.server.calls("keep the name", "read_file", {"path": "a.py"}, times=1)
     bench.server.calls("keep the name", "edit_file", {"path": "a.py", "edits": edits}, times=1)
-    bench.server.calls("keep the name", "submit", {"summary": "Named as before."}, times=1)
+    bench.server.calls("keep the name", "submit_work", {"summary": "Named as before."}, times=1)
     second = await bench.run("refactor", "keep the name", continues=first.execution_id)
     assert second.ok, (second.error, bench.server.unmatched)
     assert b"def area(r):" in bench.fingerprint()["a.py"]
@@ -240,7 +240,7 @@ async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench:
     asked = len(bench.front.requests)
     edits = [{"search": "def cost(item):", "replace": "def cost(item, rate):"}]
     bench.server.calls("take the rate", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("take the rate", "submit", {"summary": "Takes it."}, times=1)
+    bench.server.calls("take the rate", "submit_work", {"summary": "Takes it."}, times=1)
     second = await bench.run("multi_file", "take the rate, too", continues=first.execution_id)
     assert second.ok, (second.error, bench.server.unmatched)
     assert bench.fingerprint()["shop/price.py"] == b"def cost(item, rate):\n    return item.net * 1.2\n"
@@ -257,7 +257,7 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     bench.front.answer = lambda _request: Decision(True)
     edits = [{"search": "def cost(item):", "replace": "def price_of(item):"}]
     bench.server.calls("other name", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("other name", "submit", {"summary": "Done."}, times=1)
+    bench.server.calls("other name", "submit_work", {"summary": "Done."}, times=1)
     second = await bench.run("multi_file", "another, other name", continues=first.execution_id)
     assert second.ok, (second.error, bench.server.unmatched)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")
@@ -291,7 +291,7 @@ async def test_a_question_about_a_refactoring_becomes_several_files(bench: Bench
     question = await bench.run("ask", "who calls it?", continues=first.execution_id)
     assert question.response == "a.py:8 does.", question.error
     files = [{"action": "modify", "path": "a.py", "why": "the caller"}]
-    bench.server.calls("Which files have to", "submit", {"files": files}, times=1)
+    bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
     edit(bench, "a.py", "print(area(2))", "print(size(2))")
     hand_in(bench)
     done = await bench.run("multi_file", "change them", continues=question.execution_id)
@@ -331,7 +331,7 @@ async def test_a_follow_up_that_was_left_goes_on_with_the_same_edits(bench: Benc
     bench.front.answer = lambda _request: Decision(True)
     edits = [{"search": "def cost(item):", "replace": "def price_of(item):"}]
     bench.server.calls("other name", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("other name", "submit", {"summary": "Done."}, times=1)
+    bench.server.calls("other name", "submit_work", {"summary": "Done."}, times=1)
     reviews = len(bench.front.requests)
     bench.front.hold = True
     task = asyncio.create_task(bench.run("multi_file", "another, other name", continues=first.execution_id))

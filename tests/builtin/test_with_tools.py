@@ -45,7 +45,7 @@ async def test_a_question_is_answered_after_a_look_at_another_file(bench: Bench)
     assert result.response == "It is 41, see b.py:1.", (result.error, bench.server.unmatched)
     assert "1\tSECRET_OF_B = 41" in last(bench)
     assert {"read_file", "search", "find_symbol"} <= offered(bench)
-    assert not {"edit_file", "submit"} & offered(bench)
+    assert not {"edit_file", "submit_plan", "submit"} & offered(bench)
     (called,) = bench.front.data(EventName.TOOL_CALLED)
     assert (called["server"], called["tool"], called["arguments"]) == ("", "read_file", {"path": "b.py"})
     (done,) = bench.front.data(EventName.TOOL_COMPLETED)
@@ -95,7 +95,7 @@ def plan_of_shop(bench: Bench) -> None:
         {"action": "modify", "path": "shop/cart.py", "why": "passes it on"},
     ]
     bench.server.calls("Which files have to", "read_file", {"path": "shop/price.py"}, times=1)
-    bench.server.calls("Which files have to", "submit", {"files": files}, times=1)
+    bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
 
 
 def edit(bench: Bench, path: str, search: str, replace: str) -> None:
@@ -104,7 +104,7 @@ def edit(bench: Bench, path: str, search: str, replace: str) -> None:
 
 
 def hand_in(bench: Bench, summary: str = "Done as planned.", **rest: Any) -> None:
-    bench.server.calls("Carry it out completely", "submit", {"summary": summary, **rest}, times=1)
+    bench.server.calls("Carry it out completely", "submit_work", {"summary": summary, **rest}, times=1)
 
 
 async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(bench: Bench) -> None:
@@ -124,7 +124,7 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     conversation = json.dumps(bench.server.requests[-1]["messages"], ensure_ascii=False)
     assert r"1\tdef price(item):" in conversation, "what it read to plan is still there"
     assert r"2\t    return item.net * rate" in conversation, "it reads what it staged"
-    assert {"edit_file", "write_file", "submit", "read_file"} <= offered(bench)
+    assert {"edit_file", "write_file", "submit_work", "submit_plan", "read_file"} <= offered(bench)
 
 
 async def test_nothing_is_written_before_the_review(bench: Bench) -> None:

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
+        planning_model as planning_model,
         why_unplanned as why_unplanned,
         write_with_tools as write_with_tools,
     )
@@ -115,6 +116,6 @@ else:
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
             "tools.table": "own_tool_names",
-            "writer": "Bounds why_unplanned write_with_tools",
+            "writer": "Bounds planning_model why_unplanned write_with_tools",
         },
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters import Conversation, ModelTurn, Reply, Usage, UserMessage
-from tideate_core.agents.loop import Submission, WorkLoop
+from tideate_core.agents.loop import SUBMIT, Submission, WorkLoop
 from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OPEN_SKILL",
+    "SUBMIT_ANSWER",
     "LookingModel",
     "RememberedModel",
     "look_tools",
@@ -38,6 +39,7 @@ __all__ = [
 T = TypeVar("T", bound="BaseModel")
 
 OPEN_SKILL: Final = "open_skill"
+SUBMIT_ANSWER: Final = "Hand in the answer, once you have looked at what you need."
 LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
 """Groups of tools of which a model that only looks gets those that read."""
 
@@ -52,6 +54,8 @@ class LookingModel:
     :param earlier: the conversation that the first question goes on with.
     :param on_turn: called with each turn; what it raises ends the question.
     :param words: on the tools, for the end of the instructions.
+    :param submit: the tool that hands a value in.
+    :param other_phases: see `WorkLoop`.
     """
 
     def __init__(
@@ -65,6 +69,8 @@ class LookingModel:
         earlier: Conversation | None = None,
         on_turn: Callable[[ModelTurn], None] | None = None,
         words: str = "",
+        submit: str = SUBMIT,
+        other_phases: Sequence[OfferedTool] = (),
     ) -> None:
         self._conversation = earlier
         self._step = step
@@ -75,6 +81,8 @@ class LookingModel:
         self._first = earlier
         self._on_turn = on_turn
         self._words = words
+        self._submit = submit
+        self._other_phases = other_phases
         self._asked = 0
 
     async def ask(
@@ -85,13 +93,14 @@ class LookingModel:
         :raises InvalidReply: a value is wanted, and none was submitted in the end.
         """
         self._asked += 1
-        submission = _submission(schema) if schema is not None else None
+        submission = _submission(schema, self._submit) if schema is not None else None
         skills = await skills_of(self._step)
         loop: WorkLoop[Any] = WorkLoop(
             self._step,
             f"{self._key}:{self._asked}",
             with_skills(self._tools, skills),
             submission=submission,
+            other_phases=self._other_phases,
             staged=self._staged,
             adapter=self._adapter,
             quiet=quiet,
@@ -175,11 +184,11 @@ def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
     return Reply(text, done.model, done.value, done.usage or Usage(), done.truncated)
 
 
-def _submission(schema: type[T]) -> Submission[T]:
+def _submission(schema: type[T], name: str) -> Submission[T]:
     async def accept(_value: T) -> str:
         return ""
 
-    return Submission(schema, "Hand in the answer, once you have looked at what you need.", accept)
+    return Submission(schema, SUBMIT_ANSWER, accept, name)
 
 
 async def skills_of(step: StepContext) -> str:

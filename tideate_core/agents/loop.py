@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.adapters import Conversation, OfferedTool, ToolResult, UserMessage
+from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, ToolResult, UserMessage
 from tideate_core.agents.budget import Budget
 from tideate_core.agents.compaction import READ_RESULT, Compaction
-from tideate_core.errors import ContextTooLong
+from tideate_core.errors import ContextTooLong, CostLimitReached
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from tideate_core.adapters import Message, ModelTurn, Prompt, RequestedCall, Usage
+    from tideate_core.adapters import Message, Prompt, RequestedCall, Usage
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
@@ -33,7 +33,7 @@ LONGEST: Final = 60_000
 """Characters of a result that a model is told."""
 NUDGES: Final = 2
 """Turns without a call that are answered with the word to submit; the next one ends the loop."""
-GO_ON: Final = f"Go on with the tools, or call {SUBMIT} if the work is done. A text alone ends nothing."
+GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
 REFUSALS: Final = 3
 """Submissions that may be refused; the next one is taken as it is, with what was wrong."""
@@ -44,11 +44,13 @@ class Submission(Generic[T]):
     """The end of the work: what a model hands in, and whether that will do.
 
     :param accept: returns why it will not do, for the model; empty where it will.
+    :param name: of the tool that hands it in.
     """
 
     shape: type[T]
     description: str
     accept: Callable[[T], Awaitable[str]]
+    name: str = SUBMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class WorkLoop(Generic[T]):
 
     :param key: tells it from other loops of the step.
     :param submission: None: a turn without calls is the answer.
+    :param other_phases: tools that stand beside the one that submits, in a conversation with several phases:
+        with the same tools in all of them what a provider has cached stays of use.
     :param staged: the files that its tools stage edits of.
     :param adapter: another one than the run's.
     :param quiet: the person does not see its words stream.
@@ -93,6 +97,7 @@ class WorkLoop(Generic[T]):
         tools: Sequence[OfferedTool],
         *,
         submission: Submission[T] | None = None,
+        other_phases: Sequence[OfferedTool] = (),
         staged: StagedFiles | None = None,
         adapter: str | None = None,
         quiet: bool = False,
@@ -107,7 +112,9 @@ class WorkLoop(Generic[T]):
         self._on_turn = on_turn
         self._budget = Budget(step.limits)
         self._compaction = Compaction(step.context_tokens)
-        offered = [*tools, *([self._submit_tool(submission)] if submission else [])]
+        self._submit_name = submission.name if submission else ""
+        ends = [*other_phases, *([self._submit_tool(submission)] if submission else [])]
+        offered = [*tools, *sorted(ends, key=lambda tool: tool.name)]
         self._tools = {tool.name: tool for tool in offered}
         self._messages: list[Message] = []
         self._system = ""
@@ -130,7 +137,12 @@ class WorkLoop(Generic[T]):
             await self._step.wait_if_paused()
             await self._hear()
             exhausted = self._budget.exhausted
-            turn = await self._take_turn(system, last=bool(exhausted))
+            try:
+                turn = await self._take_turn(system, last=bool(exhausted))
+            except CostLimitReached as error:
+                if self._staged is None or not self._staged.changed_texts():
+                    raise
+                return self._result(ModelTurn("", (), ""), str(error))  # what it did is offered
             self._messages.append(turn)
             await self._answer(turn)
             if not turn.calls:
@@ -139,7 +151,7 @@ class WorkLoop(Generic[T]):
                 return self._result(turn, "" if self._submitted is not None else exhausted)
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
-                self._tell(CUT_OFF if turn.truncated else GO_ON)
+                self._tell(CUT_OFF if turn.truncated else GO_ON.format(submit=self._submit_name))
             if words := self._budget.warning():
                 self._tell(words)
 
@@ -182,8 +194,8 @@ class WorkLoop(Generic[T]):
     async def _take_turn(self, system: str, *, last: bool) -> ModelTurn:
         tools = list(self._tools.values())
         if last:
-            tools = [tool for tool in tools if tool.name == SUBMIT]
-            self._tell(self._budget.last_words(SUBMIT if tools else ""))
+            tools = [tool for tool in tools if tool.name == self._submit_name]
+            self._tell(self._budget.last_words(self._submit_name))
         self._make_room()
         try:
             turn = await self._ask(system, tools)
@@ -238,12 +250,12 @@ class WorkLoop(Generic[T]):
         """Return the result of a call: the recorded one, else it is made and its result recorded."""
         key = f"{self._key}:call:{number}"
         kept = self._step.recall(key)
-        if kept is MISSING or call.name == SUBMIT:
+        if kept is MISSING or call.name == self._submit_name:
             text = await self._make(call, key)
             if len(text) > LONGEST:
                 text = f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"
             staged = self._staged.export_change() if self._staged is not None else {}
-            if call.name != SUBMIT:  # it is looked at again: what it was about is there again
+            if call.name != self._submit_name:  # it is looked at again: what it was about is there again
                 await self._step.remember(key, {"text": text, "staged": staged})
             return ToolResult(call, text)
         if self._staged is not None:
@@ -258,7 +270,7 @@ class WorkLoop(Generic[T]):
             return f"error: there is no tool {call.name!r}{hint} (there are {', '.join(self._tools)})"
         if call.arguments is None:
             return "error: the arguments are no JSON object; nothing was called"
-        if call.name != SUBMIT and self._budget.calls_left < 0:
+        if call.name != self._submit_name and self._budget.calls_left < 0:
             return "error: no tool calls are left; come to an end"
         return await tool.call(call.arguments, key)
 
@@ -266,7 +278,9 @@ class WorkLoop(Generic[T]):
         async def call(arguments: dict[str, Any], _key: str) -> str:
             return await self._submit(submission, arguments)
 
-        return OfferedTool(SUBMIT, submission.description, submission.shape.model_json_schema(), call)
+        return OfferedTool(
+            submission.name, submission.description, submission.shape.model_json_schema(), call
+        )
 
     async def _submit(self, submission: Submission[T], arguments: dict[str, Any]) -> str:
         try:

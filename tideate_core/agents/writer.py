@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from tideate_core.adapters import OfferedTool
 from tideate_core.agents.answers import Answer, tidy_text
-from tideate_core.agents.asking import LOOKING, skills_of, with_skills
+from tideate_core.agents.asking import LOOKING, SUBMIT_ANSWER, LookingModel, skills_of, with_skills
+from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.agents.model_input import text_budget
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, offer_tools
 from tideate_core.gates import new_errors
@@ -21,20 +24,34 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt
-    from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.adapters import Conversation, ModelTurn, Prompt
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["Bounds", "Handover", "WrittenWork", "fitting", "why_unplanned", "write_with_tools"]
+__all__ = [
+    "Bounds",
+    "Handover",
+    "WrittenWork",
+    "fitting",
+    "planning_model",
+    "why_unplanned",
+    "write_with_tools",
+]
 
+SUBMIT_PLAN: Final = "submit_plan"
+SUBMIT_WORK: Final = "submit_work"
 WRITING: Final = (*LOOKING, "edits", "checks")
 """Groups of tools of a model that writes."""
 
 
 SHOWN: Final = 60_000
 """Characters of files that a model which can read the others itself is shown."""
+
+
+HAND_IN: Final = "Hand in the staged edits; this ends the work."
+PLAN_FIRST: Final = f"hand in the plan with {SUBMIT_PLAN} first; you carry it out once the person agreed"
+PLANNED: Final = f"the plan is agreed to; carry it out, and hand the work in with {SUBMIT_WORK}"
 
 
 class Handover(Answer):
@@ -92,16 +109,15 @@ async def write_with_tools(
     :param earlier: the conversation that it goes on with.
     :param on_turn: called with each turn; what it raises ends the work.
     """
-    context = ToolContext(step, staged, bounds.may_change)
-    tools = tools_named(WRITING, editor=step.editor is not None)
     skills = await skills_of(step)
-    words = step.render("work", checks=any(tool.effect == "runs" for tool in tools)).system
-    words = "\n\n".join(filter(None, (words, skills)))
+    words = "\n\n".join(filter(None, (_words(step), skills)))
+    tools = _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,
         key,
-        [*with_skills(offer_tools(tools, context), skills), *more_tools],
+        [*with_skills(tools, skills), *more_tools],
         submission=_submission(staged, bounds),
+        other_phases=[_not_now(SUBMIT_PLAN, Plan, SUBMIT_ANSWER, PLANNED)] if earlier else (),
         staged=staged,
         adapter=adapter,
         on_turn=on_turn,
@@ -117,6 +133,48 @@ async def write_with_tools(
     return WrittenWork(
         changes, tidy_text(done.value.summary), [*notes, *map(tidy_text, done.value.open_points)]
     )
+
+
+def planning_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel:
+    """Return the run's model for a plan that it carries out afterwards, in the same conversation.
+
+    It has the tools of `write_with_tools` already; those that edit refuse.
+
+    :param earlier: the conversation that its first question goes on with.
+    """
+
+    async def not_yet(_path: str) -> str:
+        return PLAN_FIRST
+
+    staged = StagedFiles()
+    return LookingModel(
+        step,
+        key,
+        _tools(step, staged, not_yet),
+        staged=staged,
+        earlier=earlier,
+        words=_words(step),
+        submit=SUBMIT_PLAN,
+        other_phases=[_not_now(SUBMIT_WORK, Handover, HAND_IN, PLAN_FIRST)],
+    )
+
+
+def _tools(step: StepContext, staged: StagedFiles, may_change: MayChange | None) -> list[OfferedTool]:
+    tools = tools_named(WRITING, editor=step.editor is not None)
+    return offer_tools(tools, ToolContext(step, staged, may_change))
+
+
+def _words(step: StepContext) -> str:
+    return step.render("work").system
+
+
+def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> OfferedTool:
+    """Return the tool of another phase of the conversation."""
+
+    async def refuse(_arguments: dict[str, Any], _key: str) -> str:
+        return f"error: {why}"
+
+    return OfferedTool(name, description, shape.model_json_schema(), refuse)
 
 
 def fitting(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[str]:
@@ -149,11 +207,12 @@ async def why_unplanned(step: StepContext, path: str) -> str:
 
 def _with_words(prompt: Prompt, words: str, earlier: Conversation | None) -> Prompt:
     """Return the prompt with the words on the tools, within the conversation that it goes on with."""
-    instructions = f"{prompt.system}\n\n{words}".strip()
+    instructions = (prompt.system, words)
     if earlier is None:
-        return replace(prompt, system=instructions)
+        return replace(prompt, system="\n\n".join(filter(None, instructions)))
     # the instructions stay those of the conversation, and with them what the provider has cached
-    return replace(prompt, system=earlier.system, user=f"{instructions}\n\n{prompt.user}")
+    new = [one for one in instructions if one not in earlier.system]
+    return replace(prompt, system=earlier.system, user="\n\n".join([*new, prompt.user]))
 
 
 def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
@@ -166,7 +225,7 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
         told.update(missing)
         return "; ".join([*problems, *missing])
 
-    return Submission(Handover, "Hand in the staged edits; this ends the work.", accept)
+    return Submission(Handover, HAND_IN, accept, SUBMIT_WORK)
 
 
 def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:

@@ -20,6 +20,7 @@ from tideate_core.agents import (
     model_of,
     or_no_change,
     parse_plan,
+    planning_model,
     project_rules,
     text_budget,
     why_hidden,
@@ -56,17 +57,19 @@ async def plan(step: StepContext) -> dict[str, Any]:
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
-    model = model_of(step, "plan", earlier=earlier.conversation if earlier else None)
+    before = earlier.conversation if earlier else None
+    plans = may_look(step)
+    model = planning_model(step, "plan", earlier=before) if plans else model_of(step, "plan", earlier=before)
     prompt = step.render(
         "multi_file_plan",
         prompt=step.prompt,
         files=listed.lines,
         more=listed.more,
-        tools=may_look(step),
+        tools=plans,
         **about,
     )
     # JSON is for the parser: the person sees the list
-    quietly = model.ask if may_look(step) else partial(model.ask, quiet=True)
+    quietly = model.ask if plans else partial(model.ask, quiet=True)
     prompt = await with_material(step, prompt, rules=earlier is None)
     planned = await make_plan(quietly, prompt, step.workspace, listed.files, attempts=step.attempts)
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
@@ -166,7 +169,8 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
         ]
 
     earlier = step.conversation("plan")
-    prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned)
+    agreed = earlier is not None and step.results["confirm"] == step.results["plan"]
+    prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned, agreed=agreed)
     if earlier is None:
         prompt = await with_material(step, prompt, paths=names)
     elif (rules := await project_rules(step, names)) != await project_rules(step):

@@ -25,10 +25,10 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     edit = {"path": "b.py", "edits": [{"search": "41", "replace": "42"}]}
     server.calls("be short", "read_file", {"path": "b.py"}, times=1)
     server.calls(
-        "VALUE_OF_B", "submit", {"files": [{"action": "modify", "path": "b.py", "why": "w"}]}, times=1
+        "VALUE_OF_B", "submit_plan", {"files": [{"action": "modify", "path": "b.py", "why": "w"}]}, times=1
     )
     server.calls("Carry it out", "edit_file", edit, times=1)
-    server.calls("Carry it out", "submit", {"summary": "Done."}, times=1)
+    server.calls("Carry it out", "submit_work", {"summary": "Done."}, times=1)
     running = shell.start("run", "multi_file", "make b 42", "--yes")
     gate.wait_started(30)
     run = only_run(shell)["execution_id"]
