@@ -187,4 +187,29 @@ async def test_moved_and_deleted_files_keep_their_style_and_are_gone(tmp_path: P
 def test_the_checks_are_those_that_there_are() -> None:
     from tideate_core.agents.tools.checks import RunCheck
 
-    assert set(RunCheck.model_json_schema()["properties"]["check"]["enum"]) == set(Check)
+    (named, _) = RunCheck.model_json_schema()["properties"]["check"]["anyOf"]
+    assert set(named["enum"]) == set(Check)
+
+
+async def test_without_a_name_the_checks_are_told(tmp_path: Path) -> None:
+    files = {**FILES, "Makefile": "lint:\n\t@echo fine\n"}
+    project = Project(tmp_path, files)
+    lint, tests = sorted((await project.call("run_check")).split("\n"))
+    assert lint == "lint: `make lint` (not trusted: a person has to run `tideate trust`)"
+    assert tests.startswith("tests: `")
+    assert tests.endswith("(not trusted: a person has to run `tideate trust`)")
+    trust(tmp_path)
+    assert "lint: `make lint`" in (await project.call("run_check")).split("\n")
+    write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
+    assert "tests: as .tideate/config.toml says (not trusted: " in await project.call("run_check")
+
+
+async def test_where_there_is_no_check_it_is_told_what_a_person_can_do(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "a"})
+    told = await project.call("run_check")
+    assert told.startswith(
+        "there is no check here: a person can set one in .tideate/config.toml, as `[verify]"
+    )
+    assert told.endswith("You can hand in without it: say that it was not run.")
+    with pytest.raises(ToolError, match=r"no check tests here: .*config\.toml.* hand in without it"):
+        await project.call("run_check", check="tests")

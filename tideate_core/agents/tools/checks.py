@@ -56,28 +56,34 @@ UNREVIEWED: Final = (
 )
 
 
+WITHOUT: Final = "You can hand in without it: say that it was not run."
+_SET_UP: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
+_TRUST: Final = "a person has to run `tideate trust`"
+
+
 class RunCheck(Arguments):
     """Arguments of `run_check`."""
 
-    check: Literal["type_check", "lint", "tests", "build", "documentation"]
-    files: list[str] = Field(
-        default=[],
-        max_length=50,
-        description="Of tests only: these files, relative to the project's root.",
+    check: Literal["type_check", "lint", "tests", "build", "documentation"] | None = Field(
+        default=None, description="Without it you are told which checks there are."
     )
+    files: list[str] = Field(default=[], max_length=50, description="Only these files of tests.")
     pattern: str = Field(
-        default="",
-        max_length=500,
-        description="Of tests only: their names, as their runner takes them (pytest's `-k`).",
+        default="", max_length=500, description="Only tests of these names, as pytest's `-k` takes them."
     )
 
 
 async def run_check(context: ToolContext, arguments: RunCheck) -> str:
-    """Run a check, and return how it ended."""
-    check = Check(arguments.check)
-    if check is not Check.TESTS and (arguments.files or arguments.pattern):
-        raise ToolError(f"only tests can be limited to files or names; {arguments.check} runs as a whole")
+    """Run a check, and return how it ended; or return which there are."""
     root = project_root(context)
+    if arguments.check is None and not (arguments.files or arguments.pattern):
+        try:
+            return await asyncio.to_thread(_described, root)
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+    check = Check(arguments.check or Check.TESTS)
+    if check is not Check.TESTS and (arguments.files or arguments.pattern):
+        raise ToolError(f"only tests can be limited to files or names; {check} runs as a whole")
     try:
         config = await asyncio.to_thread(_config_of, root)
         tool = await asyncio.to_thread(_allowed_tool, root, root, check, config)
@@ -95,7 +101,7 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
     about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
-    told = f"{arguments.check} {report.status}: `{shlex.join(tool.argv)}` {report.ending}, {about}"
+    told = f"{check} {report.status}: `{shlex.join(tool.argv)}` {report.ending}, {about}"
     return f"{told}\n{report.text}".rstrip()
 
 
@@ -109,6 +115,21 @@ def _config_of(root: Path) -> VerifyConfig:
     return load_config(root).config.verify
 
 
+def _described(root: Path) -> str:
+    """Return the checks that there are, with their commands, and which of them nobody trusts."""
+    config = _config_of(root)
+    trust, waiting = ProjectTrust(root), declared_checks(root)
+    lines = []
+    for check, tool in select_tools(root, config, verification_environment(root, config)).items():
+        if getattr(config, check.value) is None and check.value in waiting:
+            continue  # what the project says of it counts, once it is trusted
+        if tool is not None:
+            note = "" if trust.allows(tool) else f" (not trusted: {_TRUST})"
+            lines.append(f"{check}: `{shlex.join(tool.argv)}`{note}")
+    lines += [f"{one}: as .tideate/config.toml says (not trusted: {_TRUST})" for one in sorted(waiting)]
+    return "\n".join(lines) if lines else f"there is no check here: {_SET_UP}. {WITHOUT}"
+
+
 def _allowed_tool(root: Path, place: Path, check: Check, config: VerifyConfig) -> Tool:
     """Return the command of a check as the files of a place say it, if a person trusts it.
 
@@ -118,20 +139,21 @@ def _allowed_tool(root: Path, place: Path, check: Check, config: VerifyConfig) -
     if getattr(config, check.value) is None and check.value in declared_checks(root):
         raise ToolError(
             f"the project's .tideate/config.toml says how to run {check} and is not trusted; a person has to "
-            "look at it and run `tideate trust` or `:Workflow trust`"
+            f"look at it and run `tideate trust` or `:Workflow trust`. {WITHOUT}"
         )
     tools = select_tools(place, config, verification_environment(root, config))
     tool = tools.get(check)
     if tool is None:
         why = "it is turned off" if check in tools else "nothing in the project says how"
         there = ", ".join(one for one, found in tools.items() if found is not None)
-        raise ToolError(f"there is no check {check} here: {why} (checks that there are: {there or 'none'})")
+        known = f"(checks that there are: {there})" if there else f"({_SET_UP}). {WITHOUT}"
+        raise ToolError(f"there is no check {check} here: {why} {known}")
     # what it makes goes to the project's private state, which a scratch copy shares
     own, private = (str(project_state(one)) for one in (place, root))
     tool = replace(tool, argv=tuple(word.replace(own, private) for word in tool.argv))
     if not ProjectTrust(root).allows(tool):
         changed = "staged edits change what it runs, and " if place != root else ""
-        raise ToolError(f"{changed}{untrusted_message(tool)}")
+        raise ToolError(f"{changed}{untrusted_message(tool)}. {WITHOUT}")
     return tool
 
 
@@ -151,7 +173,9 @@ async def _ask_once(context: ToolContext, tool: Tool, count: int) -> None:
         return decision.accepted
 
     if not await context.step.choose_for_run(f"check:{tool.check}", tool.meaning, decide):
-        raise ToolError(f"the person does not want `{command}` to run with edits that nobody has reviewed")
+        raise ToolError(
+            f"the person does not want `{command}` to run with edits that nobody has reviewed. {WITHOUT}"
+        )
 
 
 @asynccontextmanager
@@ -276,9 +300,9 @@ def _last(output: str, longest: int) -> str:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "run_check",
-        "Run one of the project's checks, or some of its tests, with your staged edits, in a scratch copy: "
-        "the project itself stays as it is. Returns how it ended, the failures with file and line, and the "
-        "end of its output. It can take minutes: run few tests where you can.",
+        "Run one of the project's checks, or some of its tests, with your staged edits on a scratch copy. "
+        "Returns failures with file and line, then the end of the output. It can take minutes: run few tests "
+        "where you can. Only checks that a person trusts run; work can be handed in without.",
         RunCheck,
         "runs",
         run_check,

@@ -38,9 +38,8 @@ __all__ = ["TOOLS"]
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "diagnostics",
-        "Errors and warnings of the editor's language servers and linters: `PATH:LINE: text of the line` and "
-        "the message. With a path that file is looked at now; without one you get what is known of the "
-        "project so far. They are about the files as they are in the editor, without your staged edits.",
+        "Errors and warnings of language servers and linters, `PATH:LINE: text of the line` and the message: "
+        "of a file now, or without a path what is known of the project. Your staged edits are not seen.",
         Diagnostics,
         "reads",
         diagnostics,
@@ -48,7 +47,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_hover",
-        "Type, signature and documentation of a symbol, by the editor's language server.",
+        "Type, signature and documentation of a symbol.",
         AtSymbol,
         "reads",
         hover,
@@ -56,8 +55,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_definition",
-        "Find where a symbol that stands on a line is defined, by the editor's language server: "
-        "`PATH:LINE: text of the line`. It tells apart what only has the same name, which a search cannot.",
+        "Where a symbol that stands on a line is defined, by a language server, which tells apart what only "
+        "has the same name.",
         AtSymbol,
         "reads",
         definition,
@@ -65,8 +64,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_references",
-        "Find all uses of a symbol that stands on a line, its definition included, by the editor's language "
-        "server: `PATH:LINE: text of the line`. Use it before you change a signature.",
+        "All uses of a symbol that stands on a line, by a language server. Use it before you change a "
+        "signature.",
         AtSymbol,
         "reads",
         references,
@@ -74,8 +73,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_implementations",
-        "Find the implementations of an interface, abstract method or trait that stands on a line, by the "
-        "editor's language server.",
+        "Implementations of an interface, abstract method or trait that stands on a line.",
         AtSymbol,
         "reads",
         implementations,
@@ -83,8 +81,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_symbols",
-        "List the symbols of a file with their lines, indented as they are nested, by the editor's language "
-        "server.",
+        "Symbols of a file with their lines, by a language server.",
         DocumentSymbols,
         "reads",
         document_symbols,
@@ -92,8 +89,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_workspace_symbols",
-        "Find symbols of the whole project by a part of their name, by the language servers that run in the "
-        "editor.",
+        "Find symbols of the project by a part of their name, by language servers.",
         WorkspaceSymbols,
         "reads",
         workspace_symbols,
@@ -101,8 +97,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_rename",
-        "Rename a symbol in all files, by the editor's language server. The edits are staged; you get their "
-        "difference. It refuses files that have staged edits already: rename first, edit then.",
+        "Rename a symbol in all files, by a language server. The edits are staged. It refuses files that "
+        "have staged edits already: rename first, edit then.",
         Rename,
         "stages",
         rename,
@@ -110,8 +106,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_code_actions",
-        "List what the editor's language servers offer to do with some lines: quick fixes, missing imports, "
-        "refactorings. lsp_apply_code_action stages one.",
+        "What language servers offer for some lines: quick fixes, missing imports, refactorings. "
+        "lsp_apply_code_action stages one.",
         CodeActions,
         "reads",
         code_actions,
@@ -119,8 +115,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "lsp_apply_code_action",
-        "Stage the edits of a code action, named by its title as lsp_code_actions shows it for these lines. "
-        "You get their difference.",
+        "Stage the edits of a code action, named by its title as lsp_code_actions shows it. "
+        "Returns the diff.",
         ApplyCodeAction,
         "stages",
         apply_code_action,
@@ -128,8 +124,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "editor_buffers",
-        "List the project's files that the person has open, the one they look at, and their unsaved changes. "
-        "Reading a file shows these changes, too.",
+        "The project's files that the person has open, the one they look at, and their unsaved changes, "
+        "which read_file shows, too.",
         Buffers,
         "reads",
         buffers,
@@ -137,7 +133,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "editor_quickfix",
-        "Show the person's quickfix list: places that a search, a compiler or a test left there.",
+        "The person's quickfix list: places that a search, a compiler or a test left there.",
         Quickfix,
         "reads",
         quickfix,

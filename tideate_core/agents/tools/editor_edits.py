@@ -32,8 +32,8 @@ class Rename(AtSymbol):
 class CodeActions(Arguments):
     """Arguments of `lsp_code_actions`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    line: int = Field(ge=1, description="First line, from 1.")
+    path: str
+    line: int = Field(ge=1, description="First line.")
     end_line: int | None = Field(default=None, ge=1, description="Last line, included.")
     symbol: str | None = Field(
         default=None, min_length=1, max_length=200, description="Only what stands there by this name."

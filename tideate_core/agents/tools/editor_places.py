@@ -129,7 +129,7 @@ def _parsed(adapter: TypeAdapter[Any], result: Any) -> Any:
 class DocumentSymbols(Arguments):
     """Arguments of `lsp_symbols`."""
 
-    path: str = Field(description="Relative to the project's root.")
+    path: str
 
 
 async def document_symbols(context: ToolContext, arguments: DocumentSymbols) -> str:

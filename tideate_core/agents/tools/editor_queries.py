@@ -44,8 +44,8 @@ T = TypeVar("T", bound=BaseModel)
 class AtSymbol(Arguments):
     """Arguments of a tool that looks at one symbol."""
 
-    path: str = Field(description="Relative to the project's root.")
-    line: int = Field(ge=1, description="Line where the symbol stands, from 1.")
+    path: str
+    line: int = Field(ge=1, description="Line where the symbol stands.")
     symbol: str | None = Field(
         default=None, min_length=1, max_length=200, description="The name as it stands on that line."
     )

@@ -36,7 +36,7 @@ LEAST_SIZE: Final = 4_096
 class ReadFile(Arguments):
     """Arguments of `read_file`."""
 
-    path: str
+    path: str = Field(description="Relative to the project's root.")
     first: int = Field(default=1, ge=1)
     last: int | None = Field(default=None, ge=1, description="Included; default: the end.")
     ranges: list[Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]] = Field(
