@@ -63,7 +63,8 @@ async def test_a_search_is_any_piece_that_stands_once(
     ("edits", "said"),
     [
         ([edit("return 9", "x")], "edit 1: its lines to search are not in the file"),
-        ([edit("return", "x")], "edit 1: its lines to search are not in the file"),
+        ([edit("return", "x")], r"edit 1: its search stands at 2 places \(it begins on lines 2, 6\); give"),
+        ([edit("return 1 ", "x"), edit("\n\n", "\n")], r"edit 2: its search stands at 2 places"),
         ([edit("return 1", "\0")], "NUL character"),
         (
             [edit("    return 1", "    return 3"), edit("return 1", "return 4")],
@@ -323,6 +324,17 @@ async def test_a_line_at_which_the_search_does_not_begin_is_refused(
     with pytest.raises(ToolError, match=said):
         await edited(project, {**edit("None", "1"), "line": line})
     assert project.staged.changes() == []
+
+
+async def test_very_many_places_are_told_in_few_words_and_soon(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.txt": "e\n" * 400_000})
+    with pytest.raises(
+        ToolError, match=r"at 400000 places \(it begins on lines 1, 2, .*, 20, …\)"
+    ) as refused:
+        await edited(project, edit("e", "f"), path="a.txt")
+    assert len(str(refused.value)) < 300
+    with pytest.raises(ToolError, match="too much alike; search more lines"):
+        await edited(project, {**edit("e", "f"), "line": 200_000}, path="a.txt")
 
 
 async def test_names_that_edits_leave_undefined_or_unused_are_told(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class SearchReplace(BaseModel):
 def parts_of(before: str, edits: Sequence[SearchReplace], language: str) -> list[Part]:
     """Return the edits of a text for `apply_parts`.
 
-    :raises UnusableAnswer: the line of one is not where its search begins.
+    :raises UnusableAnswer: a search stands at several places, and its line does not tell which is meant.
     """
     return [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
 
@@ -48,11 +48,13 @@ def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
     if edit.line is not None and len(starts) > 1:
         return _part_at(before, number, edit.line, starts, (search, replace))
     part = _lines_part(number, search, replace)
-    if len(starts) != 1:
+    if not starts:
         return part
     try:
         apply_parts(before.split("\n"), [part], language=language)
-    except UnusableAnswer:
+    except UnusableAnswer as error:
+        if len(starts) > 1:
+            raise UnusableAnswer(_ambiguous(before, number, starts)) from error
         first, last = _whole_lines(before, starts[0], starts[0] + len(search))
         end = starts[0] + len(search)
         return _lines_part(number, before[first:last], before[first : starts[0]] + replace + before[end:last])
@@ -76,6 +78,16 @@ def _starts(text: str, search: str) -> list[int]:
     return starts
 
 
+def _line_numbers(text: str, places: Sequence[int]) -> list[int]:
+    """Return the lines (from 1) of places in order; there may be very many."""
+    numbers = []
+    line, at = 1, 0
+    for place in places:
+        line, at = line + text.count("\n", at, place), place
+        numbers.append(line)
+    return numbers
+
+
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     last = text.find("\n", end)
     return text.rfind("\n", 0, start) + 1, len(text) if last < 0 else last
@@ -88,7 +100,7 @@ def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: t
     """
     search, replace = edit
     blank = len(search) - len(search.lstrip("\n"))
-    begins = [before.count("\n", 0, start + blank) + 1 for start in starts]
+    begins = _line_numbers(before, [start + blank for start in starts])
     there = [start for start, at in zip(starts, begins, strict=True) if at == line]
     if len(there) != 1:
         raise UnusableAnswer(_misplaced(before, number, line, begins))
@@ -108,11 +120,22 @@ def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: t
 def _misplaced(before: str, number: int, line: int, lines: Sequence[int]) -> str:
     if line in lines:
         return f"edit {number}: its search stands several times in line {line}; search more of the line"
-    places = ", ".join(map(str, sorted(set(lines))[:MOST_PLACES]))
-    more = ", …" if len(set(lines)) > MOST_PLACES else ""
     text = before.split("\n")
     now = f"; line {line} is now {text[line - 1][:200]!r}" if line <= len(text) else ""
-    return f"edit {number}: its search begins on lines {places}{more}, not on line {line}{now}"
+    return f"edit {number}: its search begins on lines {_some(lines)}, not on line {line}{now}"
+
+
+def _ambiguous(before: str, number: int, starts: Sequence[int]) -> str:
+    lines = _line_numbers(before, starts)
+    return (
+        f"edit {number}: its search stands at {len(starts)} places (it begins on lines {_some(lines)}); "
+        "give the line of one, or search more lines"
+    )
+
+
+def _some(lines: Sequence[int]) -> str:
+    known = sorted(set(lines))
+    return ", ".join([*map(str, known[:MOST_PLACES]), *(["…"] if len(known) > MOST_PLACES else [])])
 
 
 def _around(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:

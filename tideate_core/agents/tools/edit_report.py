@@ -1,4 +1,4 @@
-"""What a model is told of edits that were staged: what changed, the syntax, and names of Python."""
+"""Report of staged edits for a model: lines that change, new syntax errors, names of Python."""
 
 from __future__ import annotations
 
