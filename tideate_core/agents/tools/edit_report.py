@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.agents.tools.python_names import new_name_problems
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.gates import new_errors
-from tideate_core.mentions import code_language
 from tideate_core.workspace import diff_lines, language_of, lines_of, unified_diff
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> t
 
 
 def _check(changes: Sequence[FileChange], original: dict[str, str]) -> tuple[str, list[str]]:
+    from tideate_core.mentions import code_language
+
     checked = False
     errors: list[str] = []
     names: list[str] = []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mentions import code_language
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -39,6 +37,8 @@ def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict
 
     :param name: what is defined there.
     """
+    from tideate_core.mentions import code_language
+
     language = code_language(path)
     if not language or len(text) > LARGEST:
         return {}
@@ -86,6 +86,8 @@ def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
 
 def may_use_member(line: str, path: str, name: str) -> bool:
     """Tell whether a line that has a name may use a member of that name: no parameter, keyword or module."""
+    from tideate_core.mentions import code_language
+
     language = code_language(path)
     if language not in _QUALIFIED:
         return True
