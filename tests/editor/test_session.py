@@ -79,6 +79,28 @@ async def test_a_run_that_makes_no_sense_is_an_error_not_a_crash(session: Sessio
     assert results == {"q1": "InvalidInput", "q2": "RunNotFound", "q3": "InvalidDefinition"}
 
 
+async def test_a_preview_is_the_first_prompt_and_begins_no_run(
+    session: Session, posted: Posted, tmp_path: Path
+) -> None:
+    context = {
+        "buffer": {"path": str(tmp_path / "a.py"), "text": "x = 1"},
+        "selection": {"start": 1, "end": 1},
+    }
+    session.take({"id": "q1", "method": "preview", "params": {"name": "ask", "context": context}})
+    session.take(
+        {"id": "q2", "method": "preview", "params": {"name": "ask", "prompt": "why?", "context": context}}
+    )
+    session.take({"id": "q3", "method": "preview", "params": {"name": "aks", "prompt": "why?"}})
+    results = {reply["id"]: reply["result"] for reply in await posted.of("reply", 3)}
+    assert "x = 1" in results["q1"]["preview"]["user"]
+    assert results["q2"]["preview"]["user"].rstrip().endswith("why?")
+    assert results["q2"]["preview"]["exact"] is True
+    assert results["q3"]["error_code"] == "UnknownWorkflow"
+    session.take({"id": "q4", "method": "history", "params": {}})
+    history = (await posted.of("reply", 4))[3]
+    assert history["result"]["runs"] == []
+
+
 async def test_another_projects_untrusted_configuration_is_told_once(
     session: Session, posted: Posted, tmp_path: Path
 ) -> None:

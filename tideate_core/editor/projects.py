@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.app import ProjectRuntime, TrustPlan
-    from tideate_core.engine import FrontEnd, RollbackOutcome, WorkflowResult
+    from tideate_core.engine import FrontEnd, PromptPreview, RollbackOutcome, WorkflowResult
     from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
@@ -108,6 +108,15 @@ class Projects:
         project = self._project(root)
         await self._recover(find_root(root))
         return await project.runner.run(request.model_copy(update={"context": context}))
+
+    async def preview(self, request: RunRequest) -> PromptPreview:
+        """Return the first prompt of a run as `run` would begin it; nothing is begun or recovered.
+
+        :raises TideateError: it could not begin; says why.
+        """
+        root = self._root(request)
+        context = request.context.model_copy(update={"cwd": str(root)})
+        return await self._project(root).runner.preview(request.model_copy(update={"context": context}))
 
     async def resume_run(self, execution_id: str, folder: str | None = None) -> WorkflowResult:
         """Continue a run of a folder's project that another process left; see `WorkflowRunner.resume_run`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 log = logging.getLogger(__name__)
+
+NO_PROMPT: Final = "…"
+"""In a preview, in place of a prompt that is still empty."""
 
 
 class Session:
@@ -67,6 +70,7 @@ class Session:
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
+            "preview": self._preview,
             "cancel": self._cancel,
             "pause": self._pause,
             "resume": self._resume,
@@ -164,12 +168,12 @@ class Session:
         return await self._methods[method](params)
 
     async def _run(self, params: dict[str, Any]) -> dict[str, Any]:
-        try:
-            request = RunRequest.model_validate({k: v for k, v in params.items() if v is not None})
-        except ValidationError as error:
-            words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            raise InvalidInput(f"the run cannot start: {words}") from error
-        return (await self._projects.run(request)).as_json()
+        return (await self._projects.run(_run_request(params))).as_json()
+
+    async def _preview(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Show the first prompt of a run; an empty prompt is what the person still writes."""
+        request = _run_request({**params, "prompt": params.get("prompt") or NO_PROMPT})
+        return {"ok": True, "preview": (await self._projects.preview(request)).as_json()}
 
     async def _cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         execution_id = params.get("execution_id")
@@ -233,6 +237,14 @@ class Session:
 
     async def _health(self, _params: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "checks": await self._projects.health()}
+
+
+def _run_request(params: dict[str, Any]) -> RunRequest:
+    try:
+        return RunRequest.model_validate({k: v for k, v in params.items() if v is not None})
+    except ValidationError as error:
+        words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InvalidInput(f"the run cannot start: {words}") from error
 
 
 def _listed(known: Registration) -> dict[str, Any]:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         WorkflowOrchestrator as WorkflowOrchestrator,
     )
     from tideate_core.engine.preparation import record_refused_run as record_refused_run
+    from tideate_core.engine.preview import PromptPreview as PromptPreview
     from tideate_core.engine.recovery import (
         end_abandoned_run as end_abandoned_run,
         roll_back_abandoned_run as roll_back_abandoned_run,
@@ -104,6 +105,7 @@ else:
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
             "preparation": "record_refused_run",
+            "preview": "PromptPreview",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "review": "ask_for_review review_and_apply review_lines write_changes",

@@ -14,6 +14,7 @@ from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_input
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
+from tideate_core.engine.preview import preview_prompt
 from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result, recorder_of
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.recovery import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver import Driver
     from tideate_core.engine.events import WorkflowHooks
     from tideate_core.engine.live_run import ParentStep
+    from tideate_core.engine.preview import PromptPreview
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.run import RunMachine
     from tideate_core.engine.step_services import ToolCaller
@@ -103,10 +105,7 @@ class WorkflowRunner:
     async def run_step(
         self, request: RunRequest, step: str, *, hooks: WorkflowHooks | None = None
     ) -> WorkflowResult:
-        """Run one step of a graph, after those that it depends on; the others are skipped. See `run`.
-
-        :param step: its result is the response.
-        """
+        """Run one step, after those that it depends on; its result is the response. See `run`."""
         return await self.run(request.model_copy(update={"step": step}), hooks=hooks)
 
     async def run_text(
@@ -123,12 +122,8 @@ class WorkflowRunner:
         :param machine: an idle one that follows the run.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        return await self._run(
-            request,
-            None,
-            read=lambda: self.registry.parse(text, format, request.name),
-            machine=machine,
-        )
+        read = partial(self.registry.parse, text, format, request.name)
+        return await self._run(request, None, read=read, machine=machine)
 
     async def resume_run(
         self,
@@ -153,6 +148,10 @@ class WorkflowRunner:
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
         return await self._resume(execution_id, None, takeover_after, changed, machine)
+
+    async def preview(self, request: RunRequest) -> PromptPreview:
+        """Return the first prompt of a run that is not begun; see `preview_prompt`."""
+        return await preview_prompt(request, self.registry, self._prepare)
 
     def cancel(self, execution_id: str | None = None) -> list[str]:
         """Cancel a run, or all of them; returns the ids.
