@@ -103,6 +103,10 @@ local function key_lines(keys)
   end, keys)
 end
 
+function parts.prompt_keys()
+  return key_lines(require('tideate.ui.prompt.keys').keys())
+end
+
 function parts.output_keys()
   return key_lines(require('tideate.ui.output').keys())
 end

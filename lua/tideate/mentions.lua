@@ -90,17 +90,4 @@ function M.complete(lead)
   end, names)
 end
 
---- Complete the last word of a whole prompt, as `input()` wants it.
----@param lead string
----@return string[]
-function M.complete_prompt(lead)
-  local before, word = lead:match('^(.*[%s(])(@%S*)$')
-  if not before then
-    before, word = '', lead:match('^@%S*$')
-  end
-  return vim.tbl_map(function(mention)
-    return before .. mention
-  end, word and M.complete(word) or {})
-end
-
 return M

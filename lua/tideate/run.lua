@@ -33,6 +33,7 @@ local M = {}
 ---@field resumed? boolean whether an earlier process began it
 ---@field began? boolean of a resumed one: whether it continues
 ---@field asking boolean whether the person is still asked for inputs or the prompt, so that nobody else knows of it
+---@field window? {close: fun()} where the prompt is asked for
 
 ---@type table<string, tideate.LiveRun>
 local live = {}
@@ -131,21 +132,25 @@ local function send(id, name, opts)
   end)
 end
 
+local gather
+
 --- Ask the person for a prompt, then start; without one, or if it was cancelled meanwhile, nothing happens.
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
   require('tideate.model_choice').load(name)
-  local completion = "customlist,v:lua.require'tideate.mentions'.complete_prompt"
-  vim.ui.input({ prompt = require('tideate.ui.text').name(name) .. ': ', completion = completion }, function(prompt)
+  local spec = { name = name, context = opts.context, adapter = opts.adapter, inputs = opts.inputs }
+  live[id].window = require('tideate.ui.prompt').open(spec, function(prompt, chosen)
     if not M.is_asking(id) then
       return
-    elseif blank(prompt) then
+    elseif not prompt then
       return finish(id, { ok = false, cancelled = true })
+    elseif chosen ~= name and not require('tideate.inputs').has_none(chosen) then
+      return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt }))
     end
     live[id].asking = false
-    send(id, name, vim.tbl_extend('force', opts, { prompt = prompt }))
+    send(id, chosen, vim.tbl_extend('force', opts, { prompt = prompt }))
   end)
 end
 
@@ -158,9 +163,12 @@ local function proceed(id, name, opts)
   live[id].asking = known ~= nil and known.needs_prompt == true and blank(opts.prompt)
   if not live[id].asking then
     return send(id, name, opts)
+  elseif vim.fn.getcmdwintype() == '' then
+    -- at once: keys that were typed ahead are for the window
+    return ask_then_send(id, name, opts)
   end
-  -- later: `vim.ui.input` may answer at once, and the caller does not have the id yet
-  vim.schedule(function()
+  -- the command-line window lets no other open
+  require('tideate.ui.typing').when_quiet(function()
     if M.is_asking(id) then
       ask_then_send(id, name, opts)
     end
@@ -171,7 +179,7 @@ end
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
-local function gather(id, name, opts)
+function gather(id, name, opts)
   live[id].asking = true
   require('tideate.model_choice').load(name)
   require('tideate.inputs').gather({
@@ -256,6 +264,9 @@ function M.cancel_asking(id)
     if M.is_asking(one) then
       cancelled = true
       live[one].asking = false
+      if live[one].window then
+        live[one].window.close()
+      end
       vim.schedule(function()
         finish(one, { ok = false, cancelled = true })
       end)

@@ -125,37 +125,38 @@ def test_a_plug_mapping_keeps_the_visual_selection(faked: Editor, fake_host: Fak
 
 @pytest.mark.parametrize("name", sorted(WORKFLOWS - {"summarize"}))
 def test_without_a_prompt_the_person_is_asked(faked: Editor, fake_host: FakeHost, name: str) -> None:
-    faked.lua("vim.ui.input = function(opts, answer) _G.asked = opts.prompt answer('because') end")
     faked.command(f"Workflow {name}")
+    title = faked.lua("return vim.api.nvim_win_get_config(0).title")
+    assert title[0][0] == f" {name} "
+    faked.feed("because<C-s>")
     params = sent(faked, fake_host)
-    assert faked.lua("return _G.asked") == f"{name}: "
     assert (params["name"], params["prompt"]) == (name, "because")
 
 
 def test_what_was_selected_before_the_question_counts(faked: Editor, fake_host: FakeHost) -> None:
     faked.set_lines(["1", "2", "3"])
-    faked.lua("vim.ui.input = function(_, answer) vim.cmd.enew({ bang = true }) answer('x') end")
     faked.command("2,3Workflow refactor")
+    faked.lua("vim.api.nvim_buf_set_lines(1, 0, -1, true, { 'other' })")
+    faked.feed("x<C-s>")
     context = sent(faked, fake_host)["context"]
     assert context["buffer"]["text"] == "1\n2\n3"
     assert context["selection"] == {"start": 2, "end": 3}
 
 
-@pytest.mark.parametrize("answer", ["nil", "''", "'   '"])
+@pytest.mark.parametrize("keys", ["<Esc><Esc>", "<C-s>", "   <C-s>", "  <CR><CR><Esc><CR>", "<Esc>q"])
 def test_a_question_that_is_not_answered_starts_nothing(
-    faked: Editor, fake_host: FakeHost, answer: str
+    faked: Editor, fake_host: FakeHost, keys: str
 ) -> None:
-    faked.lua(f"vim.ui.input = function(_, give) give({answer}) end")
     faked.lua("require('tideate').run('ask', {}, function(result) _G.result = result end)")
+    faked.feed(keys)
     faked.wait("_G.result")
     assert faked.lua("return _G.result.cancelled") is True
-    assert fake_host.heard() == []
+    assert fake_host.heard("run") == []
     assert faked.lua("return require('tideate').is_running()") is False
 
 
 ASK_OPENLY = """
 _G.ends = {}
-vim.ui.input = function(_, give) _G.give = give end
 _G.id = require('tideate').run('ask', {}, function(result) table.insert(_G.ends, result) end)
 """
 
@@ -165,11 +166,11 @@ def test_a_run_is_cancelled_while_its_prompt_is_asked_for(
     faked: Editor, fake_host: FakeHost, which: str
 ) -> None:
     faked.lua(ASK_OPENLY)
-    faked.wait("_G.give ~= nil")
+    faked.feed("too ")
     assert faked.lua("return require('tideate').is_running(_G.id)") is True
     assert faked.lua(f"return require('tideate').cancel({which})") is True
     faked.wait("_G.ends[1]")
-    faked.lua("_G.give('too late') vim.wait(20)")
+    faked.feed("late<C-s>")
     (end,) = faked.lua("return _G.ends")
     assert (end["ok"], end["cancelled"]) == (False, True)
     assert faked.lua("return require('tideate').is_running(_G.id)") is False

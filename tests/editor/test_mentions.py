@@ -18,6 +18,12 @@ pytestmark = pytest.mark.slow
 
 BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
+HEAR_RUN = """
+require('tideate.client').request = function(method, params)
+  _G.asked = method == 'run' and params or _G.asked
+  return 'q'
+end
+"""
 DIAGNOSE = """
 local ns = vim.api.nvim_create_namespace('lint')
 vim.diagnostic.set(ns, 0, {
@@ -131,33 +137,29 @@ def test_paths_are_completed_from_the_projects_root(editor: Editor) -> None:
 def test_the_prompt_window_completes_them_too(editor: Editor) -> None:
     project(editor, Guide="doc/guide.md")
     started(editor, "@Guide")
-    editor.lua("vim.o.wildcharm = 26")
-    editor.lua("require('tideate.client').request = function(m, p) _G.asked = { m, p } return 'q' end")
-    editor.lua("vim.schedule(function() require('tideate').run('ask', {}) end)")
-    editor.nvim.input("")
-    editor.wait_for(lambda: True, "the editor")
-    editor.nvim.input("what does @Gu<C-z> say<CR>")
+    editor.lua(HEAR_RUN)
+    editor.lua("require('tideate').run('ask', {})")
+    editor.feed("what does @Gu<Tab> say<C-s>")
     asked = editor.wait_for(lambda: editor.lua("return _G.asked"), "the run")
-    assert asked[1]["prompt"] == "what does @Guide say"
+    assert asked["prompt"] == "what does @Guide say"
 
 
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
-        ("@Gu", ["@Guide"]),
-        ("see @Gu", ["see @Guide"]),
-        ("(@Gu", ["(@Guide"]),
-        ("see Gu", []),
-        ("me@Gu", []),
-        ("@Guide and", []),
+        ("@Gu", "@Guide"),
+        ("see @Gu", "see @Guide"),
+        ("(@Gu", "(@Guide"),
+        ("me@Gu", "me@Gu"),
+        ("@Guide and @Gu", "@Guide and @Guide"),
     ],
 )
-def test_of_a_prompt_only_the_last_word_is_completed(
-    editor: Editor, typed: str, completed: list[str]
-) -> None:
+def test_of_a_prompt_only_the_last_word_is_completed(editor: Editor, typed: str, completed: str) -> None:
     result = {"root": str(editor.cwd), "mentions": [{"mention": "@Guide", "built_in": False}]}
+    editor.lua("require('tideate').run('ask', {})")
     editor.lua("require('tideate.mentions').set_host_mentions(...)", result)
-    assert editor.lua("return require('tideate.mentions').complete_prompt(...)", typed) == completed
+    editor.feed(f"{typed}<Tab>")
+    assert editor.lines() == [completed]
 
 
 # -- the list ---------------------------------------------------------------------------------------

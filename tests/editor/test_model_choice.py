@@ -86,7 +86,6 @@ def test_names_are_completed_without_asking_the_host(faked: Editor, fake_host: F
 def test_while_a_person_types_a_prompt_the_model_library_is_loaded(
     faked: Editor, fake_host: FakeHost
 ) -> None:
-    faked.lua("vim.ui.input = function() end")
     faked.lua("require('tideate').run('ask', {})")
     (request,) = faked.wait_for(lambda: fake_host.heard("load_model"), "the library is loaded")
     assert request["params"].get("adapter") is None

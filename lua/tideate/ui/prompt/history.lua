@@ -1,0 +1,126 @@
+--- Earlier prompts of a project: those of its stored runs, and those of this Neovim.
+local M = {}
+
+local MOST = 100 -- stored runs that are read
+
+---@class tideate.ui.PromptHistory
+---@field private folder string of the project
+---@field private stored string[] the newest first
+---@field private at integer entry that is shown, 0: the person's own text
+---@field private texts table<integer, string> what was made of entries, by their numbers
+---@field private failure? string why the stored ones are missing
+local History = {}
+History.__index = History
+
+---@type table<string, string[]> prompts of this Neovim by project, the newest first
+local typed = {}
+
+--- The project of a folder, else the folder.
+---@param folder string
+---@return string
+function M.project(folder)
+  local marker = vim.fs.find({ '.tideate', '.git' }, { path = folder, upward = true })[1]
+  return marker and vim.fs.dirname(marker) or folder
+end
+
+--- Keep a prompt that was sent.
+---@param folder string of the project
+---@param prompt string
+function M.add(folder, prompt)
+  typed[folder] = typed[folder] or {}
+  table.insert(typed[folder], 1, prompt)
+end
+
+--- The earlier prompts; those of stored runs come once the host has answered.
+---@param folder string of the project
+---@return tideate.ui.PromptHistory
+function M.open(folder)
+  local self = setmetatable({ folder = folder, stored = {}, at = 0, texts = {} }, History)
+  require('tideate.client').request('history', { folder = folder, limit = MOST }, function(result)
+    for _, run in ipairs(result.ok and result.runs or {}) do
+      table.insert(self.stored, type(run.prompt) == 'string' and run.prompt or nil)
+    end
+    self.failure = not result.ok and result.error or nil
+  end)
+  return self
+end
+
+--- All earlier prompts, each once, the newest first.
+---@return string[]
+function History:list()
+  local seen, list = {}, {}
+  for _, prompts in ipairs({ typed[self.folder] or {}, self.stored }) do
+    for _, prompt in ipairs(prompts) do
+      local text = vim.trim(prompt)
+      if text ~= '' and not seen[text] then
+        seen[text] = true
+        table.insert(list, text)
+      end
+    end
+  end
+  return list
+end
+
+--- Show another entry; what is shown is kept as it is.
+---@param index integer 0: the person's own text
+---@param text string that is shown
+---@return string? text nil: there is no such entry
+function History:go_to(index, text)
+  local list = self:list()
+  if index < 0 or index > #list then
+    return nil
+  end
+  self.texts[self.at] = text
+  self.at = index
+  return self.texts[index] or list[index] or ''
+end
+
+--- Show the entry before or behind the one that is shown.
+---@param step integer 1: an earlier one, -1: a later one
+---@param text string that is shown
+---@return string? text nil: there is none in this direction
+function History:move(step, text)
+  local found = self:go_to(self.at + step, text)
+  if not found and step > 0 and self.failure then
+    require('tideate.ui').notify('no earlier prompts: ' .. self.failure, vim.log.levels.WARN)
+  end
+  return found
+end
+
+---@param prompt string
+---@return string on one line
+local function line(prompt)
+  local text = require('tideate.ui.text')
+  return text.fit((prompt:gsub('%s*\n%s*', ' ')), vim.o.columns - 8)
+end
+
+--- Choose among the prompts that have some words in them.
+---@param on_choice fun(index: integer)
+function History:search(on_choice)
+  vim.ui.input({ prompt = 'Earlier prompts with: ' }, function(words)
+    if not words then
+      return
+    end
+    local list, found = self:list(), {} ---@type string[], integer[]
+    for index, prompt in ipairs(list) do
+      if prompt:lower():find(words:lower(), 1, true) then
+        table.insert(found, index)
+      end
+    end
+    if #found == 0 then
+      return require('tideate.ui').notify(("no earlier prompt has '%s'"):format(words), vim.log.levels.INFO)
+    elseif #found == 1 then
+      return on_choice(found[1])
+    end
+    local function item(index)
+      return line(list[index])
+    end
+    vim.ui.select(found, { prompt = 'Earlier prompts', kind = 'tideate.prompt', format_item = item }, function(index)
+      if index then
+        on_choice(index)
+      end
+    end)
+  end)
+end
+
+return M

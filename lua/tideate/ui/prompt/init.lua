@@ -1,0 +1,279 @@
+--- The prompt window: a text of several lines, with history, completion, and a preview of what is sent.
+local M = {}
+
+local LOWEST = 5 -- rows of text
+
+---@class tideate.ui.PromptSpec
+---@field name string of the workflow
+---@field context tideate.Context what the person looked at
+---@field adapter? string
+---@field inputs? table<string, any>
+
+---@class tideate.ui.PromptWindow
+---@field spec tideate.ui.PromptSpec
+---@field buf integer
+---@field win integer
+---@field back integer
+---@field folder string of the project
+---@field place? integer[] the person's cursor, if they were in insert mode
+---@field history tideate.ui.PromptHistory
+---@field preview tideate.ui.Preview
+---@field group integer
+---@field closed boolean
+---@field on_done fun(prompt: string?, name: string?)
+local Prompt = {}
+Prompt.__index = Prompt
+
+---@type table<string, string> texts that were not sent, by project and workflow
+local drafts = {}
+---@type tideate.ui.PromptWindow?
+local current
+
+---@return string
+function Prompt:text()
+  return table.concat(vim.api.nvim_buf_get_lines(self.buf, 0, -1, false), '\n')
+end
+
+---@return string
+function Prompt:key()
+  return self.folder .. '\0' .. self.spec.name
+end
+
+--- The workflow that runs, and its prompt: a known one that the text begins with as `/name`, else the window's.
+---@return string name, string prompt
+function Prompt:wanted()
+  local text = self:text()
+  local name, rest = text:match('^/([%a_][%w_.-]*)%s*(.*)$')
+  if name and require('tideate.registry').get(name) then
+    return name, vim.trim(rest)
+  end
+  return self.spec.name, vim.trim(text)
+end
+
+---@param text string
+function Prompt:set_text(text)
+  local lines = vim.split(text, '\n', { plain = true })
+  vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, lines)
+  if vim.api.nvim_win_is_valid(self.win) then
+    vim.api.nvim_win_set_cursor(self.win, { #lines, #lines[#lines] })
+  end
+end
+
+---@return table<string, any> of `nvim_open_win`
+function Prompt:shape()
+  local window, text, keys = require('tideate.ui.window'), require('tideate.ui.text'), require('tideate.ui.keys')
+  local columns, rows = window.room()
+  local width = math.min(100, columns - 4)
+  local wanted = LOWEST
+  if self.win and vim.api.nvim_win_is_valid(self.win) then
+    wanted = vim.api.nvim_win_text_height(self.win, {}).all
+  end
+  local height = math.min(math.max(wanted, LOWEST), math.max(LOWEST, math.floor(rows / 2))) + 1
+  return window.centered(width, height, {
+    relative = 'editor',
+    title = { { (' %s '):format(text.name(self.spec.name)), 'TideateTitle' } },
+    title_pos = 'left',
+    footer = text.keys(keys.words(require('tideate.ui.prompt.keys').keys()), width),
+    footer_pos = 'left',
+  })
+end
+
+--- Draw the line above the text, and let the window be as high as the text needs.
+function Prompt:draw()
+  if self.closed or not vim.api.nvim_win_is_valid(self.win) then
+    return
+  end
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
+  vim.api.nvim_win_set_config(self.win, self:shape())
+  local chunks = text.fit_chunks(self.preview:line(self:wanted()), vim.api.nvim_win_get_width(self.win))
+  window.options(self.win, { winbar = text.bar(chunks) })
+end
+
+function Prompt:changed()
+  vim.bo[self.buf].modified = false -- it keeps nobody from leaving: the text is kept as a draft
+  self:draw()
+  self.preview:changed(function()
+    return self:wanted()
+  end)
+end
+
+--- Close the window; the text is kept for the next time unless it was sent.
+---@param prompt? string that was sent
+---@param name? string of its workflow
+function Prompt:finish(prompt, name)
+  if self.closed then
+    return
+  end
+  self.closed = true
+  local text = self:text()
+  drafts[self:key()] = not prompt and text:find('%S') and text or nil
+  if current == self then
+    current = nil
+  end
+  vim.api.nvim_del_augroup_by_id(self.group)
+  self.preview:close()
+  self:leave()
+  self.on_done(prompt, name)
+end
+
+--- Bring the person back to their window, and to the mode that they were in.
+function Prompt:leave()
+  local window = require('tideate.ui.window')
+  local focused = vim.api.nvim_get_current_win() == self.win
+  local typing = focused and vim.api.nvim_get_mode().mode:find('^i') ~= nil
+  window.close(self.win)
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
+  if not focused or not window.visible(self.back) then
+    return
+  end
+  vim.api.nvim_set_current_win(self.back)
+  if self.place then
+    local line = vim.api.nvim_get_current_line()
+    pcall(vim.api.nvim_win_set_cursor, self.back, self.place)
+    vim.cmd.startinsert({ bang = self.place[2] >= #line })
+  elseif typing then
+    self:stop_typing()
+  end
+end
+
+--- End insert mode; the cursor of the person's window stays where it is.
+function Prompt:stop_typing()
+  local back, cursor = self.back, vim.api.nvim_win_get_cursor(self.back)
+  vim.api.nvim_create_autocmd('InsertLeave', {
+    once = true,
+    callback = function()
+      pcall(vim.api.nvim_win_set_cursor, back, cursor)
+    end,
+  })
+  vim.cmd.stopinsert()
+end
+
+--- Send what was written; nothing is started by an empty text.
+function M.send()
+  local self = current
+  if not self then
+    return
+  end
+  local name, prompt = self:wanted()
+  if prompt == '' then
+    return self:finish()
+  end
+  require('tideate.ui.prompt.history').add(self.folder, self:text())
+  self:finish(prompt, name)
+end
+
+--- Close the window; the text comes back the next time.
+function M.close()
+  if current then
+    current:finish()
+  end
+end
+
+--- Show what would be sent now. Nothing is sent, and nothing asked.
+function M.show_preview()
+  local self = assert(current)
+  local name, prompt = self:wanted()
+  self.preview:ask(name, prompt, function(preview, err)
+    if self.closed or vim.api.nvim_get_current_win() ~= self.win or vim.api.nvim_get_mode().mode ~= 'n' then
+      return
+    elseif preview then
+      local text = require('tideate.ui.prompt.preview').text(preview)
+      require('tideate.ui.preview').open('what is sent', text, 'markdown')
+    elseif err then
+      require('tideate.ui').notify(err, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- Show an earlier or a later prompt.
+---@param step integer
+function M.go_through_history(step)
+  local self = assert(current)
+  local text = self.history:move(step, self:text())
+  if text then
+    self:set_text(text)
+  end
+end
+
+--- Search the earlier prompts.
+function M.search()
+  local self = assert(current)
+  self.history:search(function(index)
+    local text = not self.closed and self.history:go_to(index, self:text())
+    if text then
+      self:set_text(text)
+    end
+  end)
+end
+
+---@param self tideate.ui.PromptWindow
+local function watch(self)
+  self.group = vim.api.nvim_create_augroup('tideate.prompt.' .. self.buf, {})
+  local function on(events, callback, options)
+    vim.api.nvim_create_autocmd(events, vim.tbl_extend('force', { group = self.group, callback = callback }, options or {}))
+  end
+  on({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, function()
+    self:changed()
+  end, { buffer = self.buf })
+  on('BufWriteCmd', function()
+    vim.bo[self.buf].modified = false
+    -- later: the command that writes still needs the buffer
+    vim.schedule(M.send)
+  end, { buffer = self.buf })
+  on('VimResized', function()
+    self:draw()
+  end)
+  on('WinClosed', function()
+    self:finish()
+  end, { pattern = tostring(self.win) })
+end
+
+---@return integer buf
+local function make_buffer()
+  local buf = require('tideate.ui.window').scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()))
+  vim.bo[buf].buftype = 'acwrite'
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].filetype = 'tideate_prompt'
+  vim.bo[buf].completefunc = "v:lua.require'tideate.ui.prompt.completion'.complete"
+  vim.bo[buf].omnifunc = vim.bo[buf].completefunc
+  pcall(vim.treesitter.start, buf, 'markdown') -- a Neovim without the grammar shows plain text
+  return buf
+end
+
+--- Open the window, in insert mode; returns at once. A window that is open is closed first.
+---@param spec tideate.ui.PromptSpec
+---@param on_done fun(prompt: string?, name: string?) called once; nil: nothing is to run
+---@return {close: fun()}
+function M.open(spec, on_done)
+  M.close()
+  local window, history = require('tideate.ui.window'), require('tideate.ui.prompt.history')
+  local mode, back = vim.api.nvim_get_mode().mode, vim.api.nvim_get_current_win()
+  local self = setmetatable({ spec = spec, on_done = on_done, closed = false, back = back }, Prompt)
+  self.place = mode:find('^i') and vim.api.nvim_win_get_cursor(back) or nil
+  self.folder = history.project(require('tideate.context').folder())
+  require('tideate.ui.prompt.completion').learn(require('tideate.context').current())
+  self.history = history.open(self.folder)
+  self.preview = require('tideate.ui.prompt.preview').new(spec, function()
+    self:draw()
+  end)
+  self.buf = make_buffer()
+  self.win = window.float(self.buf, true, vim.tbl_extend('force', self:shape(), { zindex = 95 }))
+  current = self
+  watch(self)
+  require('tideate.ui.prompt.keys').map(self.buf)
+  self:set_text(drafts[self:key()] or '')
+  self:draw()
+  self.preview:later(function()
+    return self:wanted()
+  end)
+  vim.cmd.startinsert({ bang = true })
+  return {
+    close = function()
+      self:finish()
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,97 @@
+--- Keys of the prompt window, in normal and in insert mode.
+local M = {}
+
+---@param key string
+local function type_key(key)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, true, true), 'in', false)
+end
+
+--- What a key does that walks the menu of completion where it is open, and the history else.
+---@param key string
+---@param step integer
+---@param leaves? fun(): boolean whether the key would leave the text; without it, always
+---@return fun()
+local function walk(key, step, leaves)
+  return function()
+    if vim.fn.pumvisible() == 1 or leaves and not leaves() then
+      return type_key(key)
+    end
+    require('tideate.ui.prompt').go_through_history(step)
+  end
+end
+
+local function complete()
+  if vim.fn.pumvisible() == 1 then
+    return type_key('<C-n>')
+  end
+  local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+  type_key(before:find('%S$') and '<C-x><C-u>' or '<Tab>')
+end
+
+---@return boolean
+local function on_first_line()
+  return vim.fn.line('.') == 1
+end
+
+---@return boolean
+local function on_last_line()
+  return vim.fn.line('.') == vim.fn.line('$')
+end
+
+---@param name string of a function of the window
+---@return fun()
+local function call(name)
+  return function()
+    require('tideate.ui.prompt')[name]()
+  end
+end
+
+---@return tideate.Key[] of normal mode; the help names those of insert mode, too
+function M.keys()
+  return {
+    { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, while typing too', word = 'send', run = call('send') },
+    { lhs = { '<CR>' }, desc = 'send', run = call('send') },
+    { lhs = { 'q', '<Esc>' }, desc = 'close; the text is kept as a draft', word = 'close', run = call('close') },
+    { lhs = { 'K' }, desc = 'show what will be sent', word = 'preview', run = call('show_preview') },
+    {
+      lhs = { '<C-p>' },
+      desc = 'an earlier prompt; while typing also <Up> on the first line',
+      word = 'earlier',
+      run = walk('<C-p>', 1),
+    },
+    {
+      lhs = { '<C-n>' },
+      desc = 'a later prompt; while typing also <Down> on the last line',
+      run = walk('<C-n>', -1),
+    },
+    { lhs = { 'gh' }, desc = 'search the earlier prompts', run = call('search') },
+    {
+      lhs = { '?', 'g?' },
+      desc = 'help; while typing <Tab> completes',
+      word = 'help',
+      run = function()
+        require('tideate.ui.keys').help('prompt', M.keys())
+      end,
+    },
+  }
+end
+
+--- Map the keys in the window's buffer.
+---@param buf integer
+function M.map(buf)
+  require('tideate.ui.keys').set(buf, M.keys())
+  local function map(lhs, rhs, desc)
+    vim.keymap.set('i', lhs, rhs, { buffer = buf, nowait = true, silent = true, desc = desc })
+  end
+  for _, lhs in ipairs({ '<C-s>', '<C-CR>' }) do
+    -- insert mode ends here, not in the window that is shown then
+    map(lhs, "<Esc><Cmd>lua require('tideate.ui.prompt').send()<CR>", 'send')
+  end
+  map('<C-p>', walk('<C-p>', 1), 'an earlier prompt')
+  map('<C-n>', walk('<C-n>', -1), 'a later prompt')
+  map('<Up>', walk('<Up>', 1, on_first_line), 'up, or an earlier prompt')
+  map('<Down>', walk('<Down>', -1, on_last_line), 'down, or a later prompt')
+  map('<Tab>', complete, 'complete')
+end
+
+return M

@@ -1,0 +1,207 @@
+--- Preview of what a prompt sends: asked of the host while the person types, and shown on a key.
+local M = {}
+
+local TOKEN = 4 -- characters
+local LARGEST = 400000 -- bytes of a buffer that goes to the host after each pause
+local PAUSE = 300 -- milliseconds without a change
+
+---@class tideate.PromptPreview
+---@field workflow string
+---@field step string
+---@field adapter string
+---@field context_tokens? integer
+---@field exact boolean
+---@field system string
+---@field user string
+---@field tools string[]
+---@field asks string[]
+---@field notices string[]
+---@field tasks table<string, string>
+---@field inputs table<string, any>
+---@field tokens integer
+
+---@class tideate.ui.Preview
+---@field private spec tideate.ui.PromptSpec
+---@field private draw fun()
+---@field private timer uv.uv_timer_t?
+---@field private newest integer number of the last request
+---@field private last? tideate.PromptPreview
+---@field private last_size integer bytes of the prompt that it was made of
+---@field private failure? string
+local Preview = {}
+Preview.__index = Preview
+
+---@param spec tideate.ui.PromptSpec
+---@param draw fun() called when there is something new to say
+---@return tideate.ui.Preview
+function M.new(spec, draw)
+  return setmetatable({ spec = spec, draw = draw, newest = 0, last_size = 0 }, Preview)
+end
+
+---@param result tideate.Result
+---@return tideate.PromptPreview?
+local function taken(result)
+  local preview = result.ok and result.preview
+  if type(preview) ~= 'table' then
+    return nil
+  end
+  preview.context_tokens = type(preview.context_tokens) == 'number' and preview.context_tokens or nil
+  return preview
+end
+
+--- Ask the host for the prompt as the run would send it.
+---@param name string of the workflow
+---@param prompt string
+---@param on_result? fun(preview: tideate.PromptPreview?, err: string?)
+function Preview:ask(name, prompt, on_result)
+  self.newest = self.newest + 1
+  local number, spec = self.newest, self.spec
+  local params = { name = name, prompt = prompt, context = spec.context, adapter = spec.adapter }
+  params.adapter = params.adapter or require('tideate.model_choice').adapter_for(name)
+  params.inputs = spec.inputs and next(spec.inputs) and spec.inputs or nil
+  require('tideate.client').request('preview', params, function(result)
+    local preview = taken(result)
+    if number == self.newest then
+      self.last, self.last_size = preview, #prompt
+      self.failure = not preview and not result.cancelled and result.error or nil
+      self.draw()
+    end
+    if on_result then
+      on_result(preview, result.error)
+    end
+  end)
+end
+
+--- Ask once the person pauses.
+---@param current fun(): string, string name and prompt
+function Preview:later(current)
+  self.timer = self.timer or assert(vim.uv.new_timer())
+  self.timer:start(PAUSE, 0, vim.schedule_wrap(function()
+    if self.timer then
+      self:ask(current())
+    end
+  end))
+end
+
+--- Ask again after a change, unless too much would go to the host each time.
+---@param current fun(): string, string
+function Preview:changed(current)
+  if #self.spec.context.buffer.text <= LARGEST then
+    self:later(current)
+  end
+end
+
+function Preview:close()
+  if self.timer then
+    self.timer:close()
+    self.timer = nil
+  end
+end
+
+---@param count integer
+---@return string
+local function short(count)
+  return count < 1000 and tostring(count) or ('%.1fk'):format(count / 1000):gsub('%.0k', 'k')
+end
+
+---@param context tideate.Context
+---@return string what of the editor goes with the prompt
+function M.about(context)
+  local path = context.buffer.path
+  local name = path ~= '' and vim.fs.basename(path) or 'the buffer'
+  local selection = context.selection
+  if not selection then
+    return ('%s, line %d'):format(name, context.cursor.line)
+  elseif selection.start == selection['end'] then
+    return ('line %d of %s'):format(selection.start, name)
+  end
+  return ('lines %d-%d of %s'):format(selection.start, selection['end'], name)
+end
+
+---@param name string
+---@return string
+function Preview:model(name)
+  local chosen = self.spec.adapter or require('tideate.model_choice').adapter_for(name)
+  return self.last and self.last.adapter or chosen or require('tideate.config').get('adapter') or 'local'
+end
+
+--- The line above the prompt: another workflow than the title's, the model, what goes with it, tokens.
+---@param name string
+---@param prompt string
+---@return tideate.Chunk[]
+function Preview:line(name, prompt)
+  local parts = { require('tideate.ui.text').name(self:model(name)), M.about(self.spec.context) }
+  local last = self.last
+  local function is_about_rules(notice)
+    return vim.startswith(notice, 'rules: ')
+  end
+  if last and vim.iter(last.notices):any(is_about_rules) then
+    table.insert(parts, 'rules')
+  end
+  local tokens = math.ceil(#prompt / TOKEN)
+  if last then
+    tokens = math.max(0, last.tokens + math.floor((#prompt - self.last_size) / TOKEN))
+  end
+  local of = last and last.context_tokens and (' of %s'):format(short(last.context_tokens)) or ''
+  table.insert(parts, ('~%s tokens%s'):format(short(tokens), of))
+  local chunks = name ~= self.spec.name and { { (' %s ·'):format(name), 'TideateTitle' } } or {}
+  if self.failure then
+    table.insert(chunks, { (' %s ·'):format(self.failure), 'TideateWarning' })
+  elseif last and #last.asks > 0 then
+    table.insert(chunks, { ' asks first ·', 'TideateWarning' })
+  end
+  table.insert(chunks, { ' ' .. table.concat(parts, ' · '), 'TideateHint' })
+  return chunks
+end
+
+---@param lines string[]
+---@param title string
+---@param items string[]
+local function section(lines, title, items)
+  if #items > 0 then
+    vim.list_extend(lines, { '', '## ' .. title, '' })
+    for _, item in ipairs(items) do
+      vim.list_extend(lines, vim.split(item, '\n', { plain = true }))
+    end
+  end
+end
+
+---@param list string[]
+---@return string[]
+local function dashed(list)
+  return vim.tbl_map(function(item)
+    return '- ' .. item
+  end, list)
+end
+
+---@param values table<string, any>
+---@return string[]
+local function named(values)
+  local names = vim.tbl_keys(values)
+  table.sort(names)
+  return vim.tbl_map(function(name)
+    local value = values[name]
+    return ('- %s: %s'):format(name, type(value) == 'string' and value or vim.json.encode(value))
+  end, names)
+end
+
+--- A preview as a text.
+---@param preview tideate.PromptPreview
+---@return string
+function M.text(preview)
+  local of = preview.context_tokens and (' of %d'):format(preview.context_tokens) or ''
+  local lines = { ('%s to %s, about %d tokens%s'):format(preview.workflow, preview.adapter, preview.tokens, of) }
+  if not preview.exact then
+    vim.list_extend(lines, { 'Its steps make their prompts as they run; this is what is known before.' })
+  end
+  section(lines, 'Asks first', dashed(preview.asks))
+  section(lines, 'Notices', dashed(preview.notices))
+  section(lines, 'Inputs', named(preview.inputs))
+  section(lines, 'Steps', named(preview.tasks))
+  section(lines, 'Tools', #preview.tools > 0 and { table.concat(preview.tools, ', ') } or {})
+  section(lines, 'Instructions', preview.system ~= '' and { preview.system } or {})
+  section(lines, preview.exact and 'Prompt' or 'Rules and mentions', preview.user ~= '' and { preview.user } or {})
+  return table.concat(lines, '\n')
+end
+
+return M

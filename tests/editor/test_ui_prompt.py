@@ -1,0 +1,352 @@
+"""The prompt window: written in, kept as a draft, completed, looked at before it is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
+
+from tests.support.model_server import ModelServer as Server
+
+FILE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
+SELECT = """
+vim.ui.select = function(items, opts, give)
+  _G.shown = vim.tbl_map(opts.format_item, items)
+  give(items[2])
+end
+"""
+REFUSE = """
+require('tideate.client').request = function(_, _, done)
+  done({ ok = false, error = 'no model' })
+end
+"""
+NAME = "return vim.api.nvim_buf_get_name(0)"
+
+
+@pytest.fixture
+def screen(start_editor: EditorFactory, fake_host: FakeHost) -> Editor:
+    """An editor of 80 columns and 24 rows whose host is the fake one."""
+    editor = start_editor(env=fake_host.environment(), ui=(80, 24))
+    editor.edit("main.py", FILE)
+    # the output takes the focus when a run begins
+    editor.lua("require('tideate.ui').on_event = function() end")
+    return editor
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with Server() as server:
+        server.answers("", "forty-two")
+        yield server
+
+
+@pytest.fixture
+def real(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor of 80 columns and 24 rows with a real host, in a project with a file."""
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".git").mkdir()
+    editor.edit("main.py", FILE)
+    configure(editor, server)
+    return editor
+
+
+def in_prompt(editor: Editor) -> bool:
+    return str(editor.lua(NAME)).startswith("tideate://prompt/")
+
+
+def sent(editor: Editor, fake_host: FakeHost) -> dict[str, Any]:
+    (request,) = editor.wait_for(lambda: fake_host.heard("run"), "the run")
+    params: dict[str, Any] = request["params"]
+    return params
+
+
+# -- open, write, send, close -------------------------------------------------------------------------
+
+
+def test_a_prompt_of_several_lines_is_written_and_sent(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":2,3Workflow refactor<CR>")
+    assert in_prompt(screen)
+    assert screen.mode() == "i"
+    screen.feed("make it<CR>short<C-s>")
+    params = sent(screen, fake_host)
+    assert (params["name"], params["prompt"]) == ("refactor", "make it\nshort")
+    assert params["context"]["selection"] == {"start": 2, "end": 3}
+    assert not in_prompt(screen)
+    assert screen.mode() == "n"
+    assert "\n".join(screen.lines()) == FILE.removesuffix("\n")
+
+
+def test_keys_that_are_typed_ahead_are_the_prompts(screen: Editor, fake_host: FakeHost) -> None:
+    screen.nvim.input(":Workflow ask<CR>dd why?<C-s>")
+    assert sent(screen, fake_host)["prompt"] == "dd why?"
+    assert "\n".join(screen.lines()) == FILE.removesuffix("\n")
+
+
+@pytest.mark.parametrize("keys", ["<Esc><CR>", "<Esc><C-s>", "<C-CR>", "<Esc>:w<CR>"])
+def test_every_key_that_sends_does(screen: Editor, fake_host: FakeHost, keys: str) -> None:
+    screen.feed(":Workflow ask<CR>why?")
+    screen.feed(keys)
+    assert sent(screen, fake_host)["prompt"] == "why?"
+    screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
+
+
+def test_the_menu_opens_the_window(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":Workflow<CR>")
+    screen.feed("/^ ask<CR><CR>")
+    screen.wait_for(lambda: in_prompt(screen), "the prompt")
+    screen.feed("why?<C-s>")
+    assert sent(screen, fake_host)["name"] == "ask"
+
+
+@pytest.mark.parametrize("keys", ["<Esc><Esc>", "<Esc>q", "<Esc>:q<CR>", "<Esc><C-w>c"])
+def test_a_draft_is_kept_and_nothing_is_started(screen: Editor, fake_host: FakeHost, keys: str) -> None:
+    screen.feed(":Workflow ask<CR>half a<CR>thought")
+    screen.feed(keys)
+    screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
+    assert screen.lua("return require('tideate').is_running()") is False
+    screen.feed(":Workflow generate<CR>")
+    assert screen.lines() == [""]
+    screen.feed("<Esc>q:Workflow ask<CR>")
+    assert screen.lines() == ["half a", "thought"]
+    screen.feed("!<C-s>")
+    assert sent(screen, fake_host)["prompt"] == "half a\nthought!"
+    screen.feed(":Workflow ask<CR>")
+    assert screen.lines() == [""]
+
+
+def test_a_draft_keeps_nobody_from_leaving(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>half a thought<Esc>")
+    assert screen.lua("return vim.bo.modified") is False
+    screen.feed("q")
+    assert screen.lua("return #vim.fn.getbufinfo({ bufmodified = 1 })") == 0
+
+
+def test_cancelling_the_run_closes_the_window_and_keeps_the_draft(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>half a thought")
+    screen.lua("require('tideate').cancel()")
+    screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
+    screen.wait("not require('tideate').is_running()")
+    assert screen.wait_for(lambda: screen.mode() == "n", "normal mode")
+    screen.feed(":Workflow ask<CR>")
+    assert screen.lines() == ["half a thought"]
+
+
+def test_the_cursor_of_the_file_stays(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed("5G7|")
+    screen.feed(":Workflow ask<CR>why?<C-s>")
+    sent(screen, fake_host)
+    assert screen.lua("return vim.api.nvim_win_get_cursor(0)") == [5, 6]
+    screen.lua("require('tideate').run('ask', {})")
+    screen.feed("x")
+    screen.lua("require('tideate').cancel()")
+    screen.wait_for(lambda: screen.mode() == "n", "normal mode")
+    assert screen.lua("return vim.api.nvim_win_get_cursor(0)") == [5, 6]
+
+
+def test_from_insert_mode_one_comes_back_to_it(screen: Editor, fake_host: FakeHost) -> None:
+    screen.lua("vim.keymap.set('i', '<F5>', '<Cmd>Workflow ask<CR>')")
+    screen.feed("A#<F5>")
+    screen.feed("why?<C-s>")
+    sent(screen, fake_host)
+    screen.feed("#")
+    assert screen.lines()[0] == "def first():##"
+
+
+def test_a_visual_selection_counts(screen: Editor, fake_host: FakeHost) -> None:
+    screen.lua("vim.keymap.set('x', '<F5>', function() require('tideate').run('refactor') end)")
+    screen.feed("jVj<F5>")
+    screen.feed("go<C-s>")
+    assert sent(screen, fake_host)["context"]["selection"] == {"start": 2, "end": 3}
+
+
+def test_another_workflow_is_named_at_the_start(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":2,3Workflow ask<CR>/refactor make it short<C-s>")
+    params = sent(screen, fake_host)
+    assert (params["name"], params["prompt"]) == ("refactor", "make it short")
+    assert params["context"]["selection"] == {"start": 2, "end": 3}
+
+
+def test_a_path_at_the_start_is_no_workflow(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":Workflow ask<CR>/etc/hosts, why?<C-s>")
+    params = sent(screen, fake_host)
+    assert (params["name"], params["prompt"]) == ("ask", "/etc/hosts, why?")
+
+
+# -- the screen ---------------------------------------------------------------------------------------
+
+
+def test_the_window_fits_a_small_screen(screen: Editor) -> None:
+    screen.feed(":2,3Workflow refactor<CR>short")
+    shown = screen.wait_screen("send")
+    text = "\n".join(shown)
+    assert " refactor " in text
+    assert "lines 2-3 of main.py" in text
+    assert "tokens" in text
+    assert "short" in text
+    screen.feed("<CR>line" * 30)
+    screen.wait_screen("line")
+    rows = screen.lua("local c = vim.api.nvim_win_get_config(0) return { c.row, c.height }")
+    assert rows[0] >= 0
+    assert sum(rows) + 2 <= 24 - 2
+
+
+def test_the_border_is_the_configured_one(screen: Editor) -> None:
+    screen.lua("require('tideate').setup({ ui = { border = 'double' } })")
+    screen.feed(":Workflow ask<CR>")
+    screen.wait_screen("╔")
+
+
+def test_the_help_names_the_keys(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>why<Esc>?")
+    screen.wait_screen("search the earlier prompts")
+    screen.feed("q")
+    assert in_prompt(screen)
+
+
+# -- history ------------------------------------------------------------------------------------------
+
+
+def test_earlier_prompts_come_back_and_what_is_written_is_kept(screen: Editor, fake_host: FakeHost) -> None:
+    for prompt in ("one", "two"):
+        screen.feed(f":Workflow ask<CR>{prompt}<C-s>")
+    screen.feed(":Workflow refactor<CR>mine<C-p>")
+    assert screen.lines() == ["two"]
+    screen.feed("<C-p>")
+    assert screen.lines() == ["one"]
+    screen.feed(" more<C-p>")
+    assert screen.lines() == ["one more"]
+    screen.feed("<Down>")
+    assert screen.lines() == ["two"]
+    screen.feed("<Up>")
+    assert screen.lines() == ["one more"]
+    screen.feed("<C-n><C-n>")
+    assert screen.lines() == ["mine"]
+
+
+def test_the_arrows_move_in_a_text_of_several_lines(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>old<C-s>")
+    screen.feed(":Workflow ask<CR>a<CR>b<Up>c")
+    assert screen.lines() == ["ac", "b"]
+    screen.feed("<Up>")
+    assert screen.lines() == ["old"]
+
+
+def test_earlier_prompts_are_searched(screen: Editor) -> None:
+    for prompt in ("rename the parser", "why is it slow", "rename the tests"):
+        screen.feed(f":Workflow ask<CR>{prompt}<C-s>")
+    screen.lua(SELECT)
+    screen.feed(":Workflow ask<CR>mine<Esc>gh")
+    screen.feed("RENAME<CR>")
+    screen.wait("_G.shown")
+    assert screen.lua("return _G.shown") == ["rename the tests", "rename the parser"]
+    assert screen.lines() == ["rename the parser"]
+    screen.feed("gh")
+    screen.feed("slow<CR>")
+    assert screen.lines() == ["why is it slow"]
+
+
+@pytest.mark.slow
+def test_the_prompts_of_stored_runs_are_in_the_history(real: Editor, server: ModelServer) -> None:
+    start(real, "ask", "why of before")
+    assert result(real)["ok"]
+    real.feed(":Workflow ask<CR>")
+    real.wait("not require('tideate.client').busy()")
+    real.feed("<C-p>")
+    assert real.lines() == ["why of before"]
+
+
+# -- completion ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("see @sel", "see @selection"),
+        ("see mai", "see main.py"),
+        ("what does sec", "what does second"),
+        ("/refa", "/refactor"),
+    ],
+)
+def test_tab_completes_mentions_files_symbols_and_workflows(screen: Editor, typed: str, word: str) -> None:
+    screen.feed(f":Workflow ask<CR>{typed}<Tab>")
+    assert screen.lines() == [word]
+
+
+def test_with_the_menu_open_the_keys_of_history_walk_it(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>old<C-s>")
+    screen.feed(":Workflow ask<CR>@s<Tab>")
+    assert screen.lines() == ["@selection"]
+    screen.feed("<C-n>")
+    assert screen.lines() == ["@symbols"]
+    screen.feed("<C-p>")
+    assert screen.lines() == ["@selection"]
+
+
+def test_completion_asks_nobody(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":Workflow ask<CR>")
+    screen.wait_for(lambda: fake_host.heard("preview"), "the first preview")
+    screen.lua("require('tideate.client').request = function(method) _G.asked = method end")
+    screen.lua("return require('tideate.ui.prompt.completion').candidates('@', true)")
+    screen.lua("return require('tideate.ui.prompt.completion').candidates('', true)")
+    assert screen.lua("return _G.asked == nil") is True
+
+
+# -- what will be sent --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_will_be_sent_is_shown_and_nothing_is_sent(real: Editor, server: ModelServer) -> None:
+    (real.cwd / "AGENTS.md").write_text("Write short lines.\n")
+    real.feed(":1,2Workflow refactor<CR>make it short<Esc>K")
+    shown = real.wait_screen("what is sent")
+    assert any("refactor to fake" in line for line in shown)
+    text = "\n".join(real.lines())
+    assert "make it short" in text
+    assert "def first():" in text
+    assert "def second():" in text
+    assert "Write short lines." in text
+    real.feed("q")
+    assert in_prompt(real)
+    real.wait_screen("rules")
+    assert server.requests == []
+    assert real.lua("return require('tideate').get_status() == nil")
+
+
+@pytest.mark.slow
+def test_a_secret_is_asked_about_first_and_not_shown(real: Editor, server: ModelServer) -> None:
+    (real.cwd / ".env").write_text("PASSWORD=hunter2\n")
+    real.feed(":Workflow ask<CR>see @file:.env<Esc>K")
+    real.wait_screen("Asks first")
+    text = "\n".join(real.lines())
+    assert "hunter2" not in text
+    assert "Give @file:.env to the model?" in text
+    assert real.lua("return #require('tideate.ui').pending()") == 0
+    real.feed("q")
+    real.wait_screen("asks first")
+
+
+@pytest.mark.slow
+def test_the_line_tells_model_and_tokens_as_the_host_counts_them(real: Editor) -> None:
+    real.feed(":1,2Workflow ask<CR>" + "why " * 10)
+    real.wait_screen("fake · lines 1-2 of main.py · ~")
+    real.wait("not require('tideate.client').busy()")
+    line = next(line for line in real.screen() if "tokens" in line)
+    counted = int(line.partition(" · ~")[2].split()[0])
+    assert counted > 30
+
+
+def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    editor.feed(":Workflow refactor<CR>go<Esc>")
+    editor.lua(REFUSE)
+    editor.feed("K")
+    editor.wait_screen("no model")
