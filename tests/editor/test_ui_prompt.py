@@ -29,6 +29,28 @@ require('tideate.client').request = function(_, _, done)
   done({ ok = false, error = 'no model' })
 end
 """
+SYMBOLS = """
+local range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
+local symbol = { name = 'Handler.take', kind = 6, range = range, selectionRange = range }
+local function server()
+  return {
+    request = function(method, _, done)
+      if method == 'initialize' then
+        done(nil, { capabilities = { documentSymbolProvider = true } })
+      elseif method == 'textDocument/documentSymbol' then
+        done(nil, { symbol })
+      else
+        done(nil, nil)
+      end
+      return true, 1
+    end,
+    notify = function() return true end,
+    is_closing = function() return false end,
+    terminate = function() end,
+  }
+end
+vim.lsp.start({ name = 'symbols', cmd = server, root_dir = vim.fn.getcwd() })
+"""
 NAME = "return vim.api.nvim_buf_get_name(0)"
 
 
@@ -179,6 +201,27 @@ def test_a_path_at_the_start_is_no_workflow(screen: Editor, fake_host: FakeHost)
     screen.feed(":Workflow ask<CR>/etc/hosts, why?<C-s>")
     params = sent(screen, fake_host)
     assert (params["name"], params["prompt"]) == ("ask", "/etc/hosts, why?")
+
+
+def test_another_prompt_takes_the_place_of_one_that_is_open(screen: Editor, fake_host: FakeHost) -> None:
+    screen.feed(":Workflow ask<CR>half a thought<Esc>:Workflow refactor<CR>")
+    assert screen.lines() == [""]
+    screen.feed("short<C-s>")
+    params = sent(screen, fake_host)
+    assert (params["name"], params["context"]["buffer"]["text"] + "\n") == ("refactor", FILE)
+    assert screen.lua("return #vim.api.nvim_list_wins()") == 1
+    screen.feed(":Workflow ask<CR>")
+    assert screen.lines() == ["half a thought"]
+
+
+@pytest.mark.parametrize("context", ["{}", "{ cwd = '/' }", "{ buffer = { text = 'x' } }"])
+def test_a_context_of_the_api_need_not_have_everything(
+    screen: Editor, fake_host: FakeHost, context: str
+) -> None:
+    screen.lua(f"require('tideate').run('ask', {{ context = {context} }})")
+    screen.wait_screen("tokens")
+    screen.feed("why?<C-s>")
+    assert sent(screen, fake_host)["prompt"] == "why?"
 
 
 # -- the screen ---------------------------------------------------------------------------------------
@@ -350,3 +393,11 @@ def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
     editor.lua(REFUSE)
     editor.feed("K")
     editor.wait_screen("no model")
+
+
+def test_the_symbols_of_a_language_server_are_completed(screen: Editor) -> None:
+    screen.lua(SYMBOLS)
+    screen.feed(":Workflow ask<CR>")
+    screen.wait("require('tideate.ui.prompt.completion').candidates('Ha', false)[1]")
+    screen.feed("why does Ha<Tab>")
+    assert screen.lines() == ["why does Handler.take"]

@@ -225,9 +225,10 @@ local function watch(self)
   on('VimResized', function()
     self:draw()
   end)
-  on('WinClosed', function()
+  -- later: the window is still there, and cannot be closed once more
+  on('WinClosed', vim.schedule_wrap(function()
     self:finish()
-  end, { pattern = tostring(self.win) })
+  end), { pattern = tostring(self.win) })
 end
 
 ---@return integer buf

@@ -56,7 +56,8 @@ end
 function Preview:ask(name, prompt, on_result)
   self.newest = self.newest + 1
   local number, spec = self.newest, self.spec
-  local params = { name = name, prompt = prompt, context = spec.context, adapter = spec.adapter }
+  local context = next(spec.context) and spec.context or nil -- an empty table would arrive as a list
+  local params = { name = name, prompt = prompt, context = context, adapter = spec.adapter }
   params.adapter = params.adapter or require('tideate.model_choice').adapter_for(name)
   params.inputs = spec.inputs and next(spec.inputs) and spec.inputs or nil
   require('tideate.client').request('preview', params, function(result)
@@ -86,7 +87,8 @@ end
 --- Ask again after a change, unless too much would go to the host each time.
 ---@param current fun(): string, string
 function Preview:changed(current)
-  if #self.spec.context.buffer.text <= LARGEST then
+  local buffer = self.spec.context.buffer
+  if not buffer or #(buffer.text or '') <= LARGEST then
     self:later(current)
   end
 end
@@ -104,14 +106,18 @@ local function short(count)
   return count < 1000 and tostring(count) or ('%.1fk'):format(count / 1000):gsub('%.0k', 'k')
 end
 
----@param context tideate.Context
----@return string what of the editor goes with the prompt
+--- What of the editor goes with the prompt.
+---@param context table<string, any> a `tideate.Context`, of which a caller of the API may leave out what it likes
+---@return string? words nil: nothing does
 function M.about(context)
-  local path = context.buffer.path
+  if not context.buffer then
+    return nil
+  end
+  local path = context.buffer.path or ''
   local name = path ~= '' and vim.fs.basename(path) or 'the buffer'
-  local selection = context.selection
+  local selection, cursor = context.selection, context.cursor
   if not selection then
-    return ('%s, line %d'):format(name, context.cursor.line)
+    return cursor and ('%s, line %d'):format(name, cursor.line) or name
   elseif selection.start == selection['end'] then
     return ('line %d of %s'):format(selection.start, name)
   end
@@ -130,7 +136,8 @@ end
 ---@param prompt string
 ---@return tideate.Chunk[]
 function Preview:line(name, prompt)
-  local parts = { require('tideate.ui.text').name(self:model(name)), M.about(self.spec.context) }
+  local parts = { require('tideate.ui.text').name(self:model(name)) }
+  table.insert(parts, M.about(self.spec.context))
   local last = self.last
   local function is_about_rules(notice)
     return vim.startswith(notice, 'rules: ')
