@@ -12,7 +12,7 @@ from tideate_core.workflows import EarlierRun, RunContext
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.run import RunRequest
@@ -32,18 +32,26 @@ ON_A_FILE: Final = frozenset({"text", "lines", "place"})
 
 
 async def continued_request(
-    request: RunRequest, registration: Registration, store: Store, workspace: Workspace
+    request: RunRequest,
+    registration: Registration,
+    open_store: Callable[[], Awaitable[Store]],
+    workspace: Callable[[RunRequest], Workspace],
 ) -> RunRequest:
     """Return a request with the id of the run that it continues, and with that run's file as it is now.
+
+    One that continues none is returned as it is.
 
     :raises RunNotFound: there is no such run.
     :raises InvalidInput: the workflow cannot go on with it; says why.
     """
+    if request.continues is None:
+        return request
+    store = await open_store()
     run, context = await asyncio.to_thread(_check, store.reader(), request, registration)
     change: dict[str, Any] = {"continues": run.id}
     needs = ON_A_FILE.intersection(registration.definition.needs)
     if needs and request.context.buffer is None and context.buffer is not None:
-        change["context"] = await _as_it_is_now(context, workspace)
+        change["context"] = await _as_it_is_now(context, workspace(request))
     return request.model_copy(update=change)
 
 

@@ -241,11 +241,10 @@ class WorkflowRunner:
     ) -> WorkflowResult:
         preparation = Preparation(request, machine=machine)
         try:
-            name, hide = request.name, request.obfuscate
-            registration = preparation.parse(read or partial(self.registry.get, name, obfuscate=hide))
-            if request.continues is not None:
-                workspace = self._dependencies.workspace(request)
-                request = await continued_request(request, registration, await self.store(), workspace)
+            read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
+            registration = preparation.parse(read)
+            place = self._dependencies.workspace
+            request = await continued_request(request, registration, self.store, place)
             live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
             tell, nested = self._front.emit, parent is not None

@@ -365,3 +365,19 @@ async def test_a_restored_run_goes_on_with_the_same_texts(tmp_path: Path) -> Non
     assert again.staged.changes() == project.staged.changes()
     await again.call("write_file", path="b.py", text="it was read before")
     await again.call("write_file", path="d.py", text="it was written before")
+
+
+async def test_a_piece_of_a_line_that_stands_there_exactly_is_told_as_exact(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "def f(x):\n    return x + 1\n"})
+    await project.call("read_file", path="a.py")
+    edits = [{"search": "return x + 1", "replace": "return x + 2"}]
+    told = await project.call("edit_file", path="a.py", edits=edits)
+    assert "ignoring" not in told
+    assert project.staged.text("a.py") == "def f(x):\n    return x + 2"
+
+
+async def test_lines_for_a_piece_of_a_line_are_indented_as_it_is(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "def f(x):\n    return x + 1\n"})
+    edits = [{"search": "return x + 1", "replace": "y = x\nreturn y"}]
+    await project.call("edit_file", path="a.py", edits=edits)
+    assert project.staged.text("a.py") == "def f(x):\n    y = x\n    return y"

@@ -51,14 +51,26 @@ def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
     if not starts:
         return part
     try:
-        apply_parts(before.split("\n"), [part], language=language)
+        done = apply_parts(before.split("\n"), [part], language=language)
     except UnusableAnswer as error:
         if len(starts) > 1:
             raise UnusableAnswer(_ambiguous(before, number, starts)) from error
-        first, last = _whole_lines(before, starts[0], starts[0] + len(search))
-        end = starts[0] + len(search)
-        return _lines_part(number, before[first:last], before[first : starts[0]] + replace + before[end:last])
+        return _exact_part(before, number, starts[0], (search, replace))
+    if len(starts) == 1 and "\n".join(done.lines) == _replaced(before, starts[0], search, replace):
+        return _exact_part(before, number, starts[0], (search, replace))  # no blank was ignored for it
     return part
+
+
+def _replaced(before: str, start: int, search: str, replace: str) -> str:
+    return before[:start] + replace + before[start + len(search) :]
+
+
+def _exact_part(before: str, number: int, start: int, edit: tuple[str, str]) -> Part:
+    """Return an edit in whole lines of a search that stands exactly there."""
+    search, replace = edit
+    end = start + len(search)
+    first, last = _whole_lines(before, start, end)
+    return _lines_part(number, before[first:last], before[first:start] + replace + before[end:last])
 
 
 def _lines_part(number: int, search: str, replace: str) -> Part:
