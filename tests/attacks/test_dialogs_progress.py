@@ -42,8 +42,9 @@ def test_an_error_says_what_is_in_it(name: str) -> None:
     ("event", "data"),
     [
         ("STEP_STARTED", {"step": FAKE, "index": 1, "total": 2}),
-        ("TOOL_CALLED", {"step": "s", "server": "x", "tool": FAKE}),
-        ("TOOL_CALLED", {"step": "s", "server": FAKE, "tool": "x"}),
+        ("TOOL_CALLED", {"step": "s", "call": 1, "server": "x", "tool": FAKE}),
+        ("TOOL_CALLED", {"step": "s", "call": 1, "server": FAKE, "tool": "x"}),
+        ("TOOL_CALLED", {"step": "s", "call": 1, "server": "", "tool": "x", "summary": FAKE}),
         ("MCP_CONNECTED", {"server": FAKE, "transport": "stdio", "protocol": FAKE}),
         ("CHECK_STARTED", {"step": "s", "check": FAKE, "command": FAKE}),
         ("STEP_SKIPPED", {"step": "s", "reason": FAKE}),
