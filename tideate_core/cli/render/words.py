@@ -213,7 +213,8 @@ def tool_text(data: Mapping[str, Any]) -> Text:
 
 
 def _name(data: Mapping[str, Any]) -> str:
-    return str(data.get("summary") or f"{data['server']}/{data['tool']}")
+    # a server chooses its names, a model its arguments
+    return " ".join(str(data.get("summary") or f"{data['server']}/{data['tool']}").split())
 
 
 def calls_words(calls: Sequence[Mapping[str, Any]]) -> str:
