@@ -243,8 +243,7 @@ class WorkflowRunner:
         try:
             read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
             registration = preparation.parse(read)
-            place = self._dependencies.workspace
-            request = await continued_request(request, registration, self.store, place)
+            request = await continued_request(request, registration, self.store, self._dependencies.workspace)
             live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
             tell, nested = self._front.emit, parent is not None
