@@ -57,7 +57,7 @@ end
 
 ---@param count integer
 ---@return string tokens in few characters
-local function short(count)
+local function short_count(count)
   for _, unit in ipairs({ { 1e6, 'M' }, { 1e3, 'k' } }) do
     if count >= unit[1] then
       return (('%.1f'):format(count / unit[1]):gsub('%.0$', '')) .. unit[2]
@@ -75,7 +75,7 @@ local function spent(usage)
   end
   local share = cached > 0 and read > 0 and (' (%.0f %% cached)'):format(100 * cached / read) or ''
   local cost = usage.cost and (usage.cost >= 0.01 and ', $%.2f' or ', $%.4f'):format(usage.cost) or ''
-  return ('%s tokens in%s, %s out%s'):format(short(read), share, short(written), cost)
+  return ('%s tokens in%s, %s out%s'):format(short_count(read), share, short_count(written), cost)
 end
 
 --- Rows of runs that were read once: those of long lists are not made again.
