@@ -49,7 +49,7 @@ M.schema = {
   { key = 'limits.tool_calls', type = 'number', default = 300, help = 'How many tools a model may call in one step.' },
   { key = 'limits.tokens', type = 'number', help = "How many tokens, read and written, a model's turns in one step may take; no limit by default." },
   { key = 'limits.max_replans', type = 'number', default = 2, help = 'How many plans of a task the audit may reject before the task fails.' },
-  { key = 'limits.cost_usd', type = 'number', help = 'How many US dollars a run may spend: the request that would pass it is not sent, and the run fails. Where the price of a model is not known, that is said and nothing is stopped.' },
+  { key = 'limits.cost_usd', type = 'number', help = 'How many US dollars a run may spend: the request that would pass it is not sent; edits that a model staged until then are offered, else the run fails. Where the price of a model is not known, that is said and nothing is stopped.' },
   { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
   { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
   { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },

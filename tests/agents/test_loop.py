@@ -12,7 +12,7 @@ from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
 from tideate_core.adapters import ModelTurn, Prompt, UserMessage
 from tideate_core.agents.loop import LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.errors import ContextTooLong
+from tideate_core.errors import ContextTooLong, CostLimitReached
 from tideate_core.workspace import FileChange
 
 
@@ -283,3 +283,48 @@ async def test_the_prompt_is_the_one_that_the_loop_began_with() -> None:
     await loop.run(Prompt("another text", system="be bad"))
     assert step.asked[-1].system == "be good"
     assert step.asked[-1].messages[0] == UserMessage("do it")
+
+
+async def test_a_text_in_place_of_a_submission_is_looked_at_as_one() -> None:
+    step = LoopStep([turn('{"number": 1}'), turn('{"number": 2}')])
+    done = await work(step, submission=accepting("too small"))
+    assert (done.value, done.refused) == (Answer(number=2), "")
+    assert any("not accepted: too small" in line for line in said(step.asked[-1]))
+
+
+async def test_nothing_is_called_once_the_work_is_handed_in() -> None:
+    made: list[str] = []
+
+    async def count(_arguments: dict[str, Any], key: str) -> str:
+        made.append(key)
+        return "ok"
+
+    step = LoopStep([turn("a", ("submit", {"number": 1}), ("count", {}))])
+    done = await work(step, tools=[tool("count", count)], submission=accepting())
+    assert (done.value, made) == (Answer(number=1), [])
+
+
+async def test_a_result_can_be_read_again_where_a_crash_forgot_that_it_was_left_out() -> None:
+    long = turn("a", ("echo", {"text": "x" * 5_000}))
+    again = turn("b", ("read_result", {"call": 1}))
+    memory: Memory = {}
+    with pytest.raises(Killed):
+        await work(LoopStep([long, ContextTooLong("too long"), again, turn("done")], memory, dies_at=5))
+    step = LoopStep([long, again, turn("done")], memory)
+    await work(step)
+    assert said(step.asked[-1])[-1].startswith("read_result: xxx")
+
+
+async def test_a_limit_of_costs_ends_with_what_is_staged() -> None:
+    staged = StagedFiles()
+
+    async def write(_arguments: dict[str, Any], _key: str) -> str:
+        staged.stage([FileChange("a.txt", "create", None, "a")])
+        return "written"
+
+    step = LoopStep([turn("a", ("write", {})), CostLimitReached("no more")])
+    done = await work(step, tools=[tool("write", write)], staged=staged, submission=accepting())
+    assert (done.exhausted, done.value) == ("limits.cost_usd", None)
+    assert "no more" in step.notices
+    with pytest.raises(CostLimitReached):
+        await work(LoopStep([CostLimitReached("no more")]), staged=StagedFiles())

@@ -221,3 +221,24 @@ async def test_without_skills_there_is_no_tool_for_them(bench: Bench) -> None:
     bench.server.answers("why", "because")
     await bench.run("ask", "why")
     assert "open_skill" not in offered(bench)
+
+
+async def test_a_file_that_is_moved_and_changed_is_shown_with_its_change(bench: Bench) -> None:
+    bench.write("shop/old.py", "def price():\n    return 1\n")
+    files = [{"action": "move", "path": "shop/old.py", "move_to": "shop/new.py", "why": "a better name"}]
+    bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
+    move = {"path": "shop/old.py", "to": "shop/new.py"}
+    bench.server.calls("Carry it out completely", "move_file", move, times=1)
+    edit(bench, "shop/new.py", "return 1", "return evil(")
+    hand_in(bench)
+    edit(bench, "shop/new.py", "return evil(", "return 2")
+    hand_in(bench)
+    result = await bench.run("multi_file", "rename it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert "not accepted: shop/new.py:" in json.dumps(bench.server.requests[-1]["messages"])
+    (review,) = [request for request in bench.front.requests if request.kind == "review"]
+    (shown,) = review.payload["files"]
+    assert (shown["action"], shown["move_to"]) == ("move", "shop/new.py")
+    assert [line for hunk in shown["hunks"] for line in hunk["new"]] == ["    return 2"]
+    assert "and change it (+1 -1 lines)" in review.message
+    assert bench.fingerprint() == {"shop/new.py": b"def price():\n    return 2\n"}

@@ -255,7 +255,7 @@ def from_readme(number: int) -> str:
 
 
 def test_the_readmes_step_that_calls_a_tool_runs(shell: Shell, answering: ModelServer) -> None:
-    shell.write(".tideate/workflows/judge.yaml", from_readme(1))
+    shell.write(".tideate/workflows/judge.yaml", from_readme(2))
     shell.write("a.txt", "before\n")
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.invalid")
     for words in (("init", "-q", "-b", "main"), ("add", "a.txt"), (*author, "commit", "-qm", "start")):

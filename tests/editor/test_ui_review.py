@@ -470,3 +470,19 @@ def test_the_summary_counts(editor: Editor) -> None:
       return model:summary()
     """)
     assert summary == "3 hunks: 2 accepted, 1 open"
+
+
+def test_a_file_that_is_moved_and_changed_shows_its_change(screen_editor: Editor) -> None:
+    editor = screen_editor
+    hunks = [
+        {"start": 0, "old": ["one"], "new": ["first"]},
+        {"start": 2, "old": ["three"], "new": ["third", "fourth"]},
+    ]
+    file = {"path": "from.txt", "action": "move", "move_to": "to.txt", "before": "one\ntwo\nthree"}
+    review(editor, {**file, "filetype": "", "hunks": hunks})
+    wait_focused(editor)
+    rows = "\n".join(editor.wait_screen("fourth"))
+    assert "from.txt → to.txt" in rows
+    assert all(row in rows for row in ("- one", "first", "- three", "third"))
+    editor.feed("a")
+    assert accepted(editor) == [[0]]

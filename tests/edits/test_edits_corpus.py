@@ -13,7 +13,8 @@ from benchmarks.edits_methods import METHODS, OURS
 
 pytestmark = pytest.mark.slow
 
-COUNT = 200
+COUNT = 400
+"""Which files are drawn depends on what is installed: of few, one refusal more is half a percent."""
 RIGHTLY, REFUSED, NEEDLESSLY, WRONGLY = OUTCOMES
 NEVER_REFUSED = ("as it is", "wrong order", "wrong line numbers", "no line numbers", "several files")
 
@@ -30,7 +31,7 @@ def test_nothing_is_applied_wrongly(cases: list[Case]) -> None:
     assert score.outcomes[NEEDLESSLY] <= COUNT * 0.03
     assert all(score.by_way[way][NEEDLESSLY] == 0 for way in NEVER_REFUSED)
     assert unnamed(score) == 0
-    assert astray(score) <= 10
+    assert astray(score) <= COUNT * 0.05
 
 
 def test_the_corpus_has_every_way_and_is_the_same_each_time(cases: list[Case]) -> None:

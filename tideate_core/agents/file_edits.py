@@ -204,8 +204,10 @@ def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
 
 def _problems(changes: list[FileChange]) -> list[FileProblem]:
     return [
-        FileProblem(change.path, problem)
+        FileProblem(change.move_to or change.path, problem)
         for change in changes
-        if change.after is not None and change.action != "move"
-        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+        if change.after is not None and change.after != change.before
+        for problem in new_errors(
+            language_of(change.move_to or change.path), change.before or "", change.after
+        )
     ]

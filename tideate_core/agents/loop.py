@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
@@ -112,6 +113,8 @@ class WorkLoop(Generic[T]):
         self._on_turn = on_turn
         self._budget = Budget(step.limits)
         self._compaction = Compaction(step.context_tokens)
+        self._reading = self._compaction.tool()
+        """Offered once something is left out; it can be called from then on, also after a crash."""
         self._submit_name = submission.name if submission else ""
         ends = [*other_phases, *([self._submit_tool(submission)] if submission else [])]
         offered = [*tools, *sorted(ends, key=lambda tool: tool.name)]
@@ -142,11 +145,12 @@ class WorkLoop(Generic[T]):
             except CostLimitReached as error:
                 if self._staged is None or not self._staged.changed_texts():
                     raise
-                return self._result(ModelTurn("", (), ""), str(error))  # what it did is offered
+                self._step.notice(str(error), level="warn")
+                return self._result(ModelTurn("", (), ""), "limits.cost_usd")  # what it did is offered
             self._messages.append(turn)
             await self._answer(turn)
             if not turn.calls:
-                self._take_as_submission(turn.text)
+                await self._take_as_submission(turn.text)
             if self._submitted is not None or exhausted or (not turn.calls and self._ends_with(turn, idle)):
                 return self._result(turn, "" if self._submitted is not None else exhausted)
             idle = 0 if turn.calls else idle + 1
@@ -166,11 +170,15 @@ class WorkLoop(Generic[T]):
             return idle >= NUDGES
         return self._submission is None or idle >= NUDGES
 
-    def _take_as_submission(self, text: str) -> None:
+    async def _take_as_submission(self, text: str) -> None:
         """Take a text that is what should be submitted, word for word, as some models answer."""
-        if self._submission is not None and text.lstrip().startswith("{"):
-            with contextlib.suppress(ValidationError):
-                self._submitted = self._submission.shape.model_validate_json(text)
+        if self._submission is None or not text.lstrip().startswith("{"):
+            return
+        with contextlib.suppress(ValueError):
+            arguments = json.loads(text)
+            told = await self._submit(self._submission, arguments)
+            if self._submitted is None:
+                self._tell(told)
 
     async def _begin(self, prompt: Prompt) -> tuple[str, str]:
         kept = self._step.recall(f"{self._key}:start")
@@ -219,7 +227,7 @@ class WorkLoop(Generic[T]):
         count = self._compaction.make_room(self._messages, refused=refused)
         if count:
             results = f"{count} old tool result{'' if count == 1 else 's'}"
-            self._tools[READ_RESULT] = self._compaction.tool()
+            self._tools[READ_RESULT] = self._reading
             self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
         return count
 
@@ -263,7 +271,9 @@ class WorkLoop(Generic[T]):
         return ToolResult(call, kept["text"])
 
     async def _make(self, call: RequestedCall, key: str) -> str:
-        tool = self._tools.get(call.name)
+        tool = self._reading if call.name == READ_RESULT else self._tools.get(call.name)
+        if self._submitted is not None:
+            return "error: the work is handed in; nothing was called"
         if tool is None:
             near = get_close_matches(call.name, self._tools, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""

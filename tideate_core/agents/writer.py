@@ -230,8 +230,10 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
 
 def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:
     return [
-        f"{change.path}:{problem.line}: new syntax error: {problem.message}"
+        f"{change.move_to or change.path}:{problem.line}: new syntax error: {problem.message}"
         for change in changes
-        if change.after is not None and change.action in {"create", "modify"}
-        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+        if change.after is not None and change.after != change.before
+        for problem in new_errors(
+            language_of(change.move_to or change.path), change.before or "", change.after
+        )
     ]

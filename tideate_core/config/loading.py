@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.config.schema import Config
+from tideate_core.config.schema import Config, LimitsConfig
 from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
 from tideate_core.project import CONFIG_NAME, Trust, config_dir, read_document
 
@@ -23,6 +23,8 @@ __all__ = ["LoadedConfig", "load_config"]
 
 GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "telemetry", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
+SPENT = ("cost_usd", "turns", "tool_calls", "tokens")
+"""Limits of what a run may spend: a project's file may only lower them."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
 REPLACED = frozenset({(0, "telemetry")})
@@ -168,15 +170,21 @@ def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tupl
         left_out.extend(f"workflows.{name}.{key}" for key in section if key in guarded)
     if workflows:
         kept["workflows"] = workflows
-    if _raises_limit(values, below):
-        kept["limits"] = {key: value for key, value in values["limits"].items() if key != "cost_usd"}
-        left_out.append("limits.cost_usd")
+    raised = [key for key in SPENT if _raises(key, values, below)]
+    if raised:
+        kept["limits"] = {key: value for key, value in values["limits"].items() if key not in raised}
+        left_out += [f"limits.{key}" for key in raised]
     return kept, left_out
 
 
-def _raises_limit(values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
-    """Tell whether a run could spend more than the person's own limit; less is anyone's to say."""
-    wanted, own = (source.get("limits", {}).get("cost_usd") for source in (values, below))
+def _raises(key: str, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
+    """Tell whether a run could spend more than the person lets it; less is anyone's to say.
+
+    Where the person says nothing the default is theirs.
+    """
+    wanted, own = (source.get("limits", {}).get(key) for source in (values, below))
+    if own is None:
+        own = LimitsConfig.model_fields[key].default
     return wanted is not None and own is not None and wanted > own
 
 

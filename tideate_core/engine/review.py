@@ -218,10 +218,11 @@ def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:
 
 
 def _new_errors(change: FileChange) -> list[str]:
-    if change.after is None or change.action in {"move", "delete"}:
+    if change.after is None or change.after == change.before:
         return []
-    language = language_of(change.path, change.filetype)
-    where = change.path or "the buffer"
+    name = change.move_to or change.path
+    language = language_of(name, change.filetype)
+    where = name or "the buffer"
     return [
         f"{where}:{problem.line}:{problem.column}: {problem.message}"
         for problem in new_errors(language, change.before or "", change.after)
@@ -233,11 +234,14 @@ def _question(changes: list[FileChange]) -> str:
         return f"Apply changes to {len(changes)} files?"
     change = changes[0]
     name = label(change.path) or "the buffer"
+    lines = (
+        f"+{sum(len(hunk.new) for hunk in change.hunks)} -{sum(len(hunk.old) for hunk in change.hunks)} lines"
+    )
+    if change.action == "move" and change.after != change.before:
+        return f"Move {name} to {label(change.move_to)}, and change it ({lines})?"
     if change.action != "modify":
         return f"{change.action.capitalize()} {name}?"
-    removed = sum(len(hunk.old) for hunk in change.hunks)
-    added = sum(len(hunk.new) for hunk in change.hunks)
-    return f"Apply the change to {name} (+{added} -{removed} lines)?"
+    return f"Apply the change to {name} ({lines})?"
 
 
 def _shown(change: FileChange) -> dict[str, Any]:
@@ -249,6 +253,6 @@ def _shown(change: FileChange) -> dict[str, Any]:
         shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
     else:
         shape["before"] = change.before or ""
-    whole = change.action in {"delete", "move"}
-    shape["hunks"] = [] if whole else [hunk.as_json() for hunk in change.hunks]
+    # of a move those that change the text on the way; there are none of one that is only moved
+    shape["hunks"] = [] if change.action == "delete" else [hunk.as_json() for hunk in change.hunks]
     return shape

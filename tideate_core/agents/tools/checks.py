@@ -281,18 +281,24 @@ class _Place:
 
 def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:
     lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in failures]
-    return "\n".join([*lines, *more, "it printed last:", _last(output, LONGEST_OUTPUT)])
+    return _shown("\n".join([*lines, *more, "it printed last:", _end(output, LONGEST_OUTPUT)]))
+
+
+def _end(output: str, longest: int) -> str:
+    kept = output.rstrip()[-longest:]
+    return kept if len(output.rstrip()) <= longest else f"[…]\n{kept.partition(chr(10))[2] or kept}"
 
 
 def _last(output: str, longest: int) -> str:
-    """Return the end of an output, without lines that seem to hold secrets."""
+    """Return the end of an output, as `_shown`."""
+    return _shown(_end(output, longest))
+
+
+def _shown(text: str) -> str:
+    """Return a text without the lines that seem to hold secrets."""
     from tideate_core.mentions import secret_lines
 
-    kept = output.rstrip()[-longest:]
-    if len(output.rstrip()) > longest:
-        kept = f"[…]\n{kept.partition(chr(10))[2] or kept}"
-    hidden = secret_lines(kept)
-    lines = kept.split("\n")
+    hidden, lines = secret_lines(text), text.split("\n")
     shown = (HIDDEN_LINE if number in hidden else line for number, line in enumerate(lines, 1))
     return bounded_text("\n".join(shown), "the output is longer")
 

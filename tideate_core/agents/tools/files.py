@@ -168,8 +168,9 @@ class FindFiles(Arguments):
 
 async def find_files(context: ToolContext, arguments: FindFiles) -> str:
     """Return the paths that fit a glob."""
-    fits = glob_filter(arguments.glob)
-    found = [path for path in await project_files(context) if fits(path)]
+    fits, files = glob_filter(arguments.glob), await project_files(context)
+    # in a thread: many braces over many paths take seconds
+    found = await asyncio.to_thread(lambda: [path for path in files if fits(path)])
     if not found:
         return f"no file fits {arguments.glob}; a glob with / is about the whole path from the root"
     return bounded_lines(found, lambda shown: f"{len(found) - shown} more files; use a narrower glob")

@@ -139,6 +139,9 @@ def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any]
             except (ToolError, WorkspaceError) as error:
                 report.failed = str(error)
                 return f"error: {error}"
+            except OSError as error:  # a path of a model may be one that no system takes
+                report.failed = error.strerror or str(error)
+                return f"error: {report.failed}; nothing was done"
             report.size, report.result = len(text), text
             return text
 

@@ -70,6 +70,8 @@ def _take_abandoned(private: Path, held: ExitStack) -> list[Path]:
     found: list[Path] = []
     with _locked(private):
         for place in sorted(private.iterdir()):
+            if not place.is_dir() or place.is_symlink():
+                continue  # no scratch copy: not ours to remove
             handle = os.open(place, _OPEN)
             held.callback(os.close, handle)
             with suppress(BlockingIOError):
