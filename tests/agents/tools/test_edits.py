@@ -381,3 +381,15 @@ async def test_lines_for_a_piece_of_a_line_are_indented_as_it_is(tmp_path: Path)
     edits = [{"search": "return x + 1", "replace": "y = x\nreturn y"}]
     await project.call("edit_file", path="a.py", edits=edits)
     assert project.staged.text("a.py") == "def f(x):\n    y = x\n    return y"
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+async def test_an_exact_place_counts_whatever_stands_elsewhere_with_other_blanks(
+    tmp_path: Path, end: str
+) -> None:
+    deeper = "class A:\n    def f(self):\n        a = 1\n        b = 2\n        return a\n\n\n"
+    text = f"{deeper}def g():\n    a = 1\n    b = 2\n    return a\n\n\ng()\n"
+    project = Project(tmp_path, {"a.py": text})
+    edits = [{"search": f"    a = 1\n    b = 2\n    return a{end}", "replace": f"    return 3{end}"}]
+    await project.call("edit_file", path="a.py", edits=edits)
+    assert project.staged.text("a.py") == f"{deeper}def g():\n    return 3\n\n\ng()"

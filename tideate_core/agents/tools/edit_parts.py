@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tideate_core.edits import Part, apply_parts
+from tideate_core.edits import Part, apply_parts, find_placeholder
 from tideate_core.errors import UnusableAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["SearchReplace", "parts_of"]
+__all__ = ["SearchReplace", "exactly_edited", "parts_of"]
 
 MOST_AROUND: Final = 200
 """Lines that may be needed around one of several like places to tell it from the others."""
@@ -38,6 +39,30 @@ def parts_of(before: str, edits: Sequence[SearchReplace], language: str) -> list
     :raises UnusableAnswer: a search stands at several places, and its line does not tell which is meant.
     """
     return [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
+
+
+def exactly_edited(before: str, edits: Sequence[SearchReplace], language: str) -> str | None:
+    """Return the text with edits whose searches each stand in it exactly once, None if one does not.
+
+    Then it does not matter what stands elsewhere with other blanks.
+    """
+    spans = []
+    for edit in edits:
+        search = edit.search.replace("\r\n", "\n")
+        starts = _starts(before, search)
+        if len(starts) != 1:
+            return None
+        spans.append((starts[0], starts[0] + len(search), edit.replace.replace("\r\n", "\n")))
+    spans.sort()
+    if any(second[0] < first[1] for first, second in pairwise(spans)):
+        return None
+    pieces, at, known = [], 0, before.split("\n")
+    for start, end, new in spans:
+        if find_placeholder(new.split("\n"), known, language) is not None:
+            return None
+        pieces += [before[at:start], new]
+        at = end
+    return "".join([*pieces, before[at:]])
 
 
 def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from tideate_core.agents.tools.edit_parts import SearchReplace, parts_of
+from tideate_core.agents.tools.edit_parts import SearchReplace, exactly_edited, parts_of
 from tideate_core.agents.tools.edit_report import check_changes, describe_changes
 from tideate_core.agents.tools.project_paths import (
     missing_file,
@@ -17,7 +17,7 @@ from tideate_core.agents.tools.project_paths import (
     read_text,
 )
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.edits import apply_parts, find_placeholder
+from tideate_core.edits import Replacement, apply_parts, find_placeholder
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
 from tideate_core.workspace import (
     Document,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.agents.tools.tool import ToolContext
-    from tideate_core.edits import Replacement
 
 __all__ = ["TOOLS"]
 
@@ -64,7 +63,13 @@ async def edit_file(context: ToolContext, arguments: EditFile) -> str:
 
 
 def _edited(before: str, edits: Sequence[SearchReplace], language: str) -> Replacement:
-    return apply_parts(before.split("\n"), parts_of(before, edits, language), language=language)
+    try:
+        return apply_parts(before.split("\n"), parts_of(before, edits, language), language=language)
+    except UnusableAnswer:
+        after = exactly_edited(before, edits, language)
+        if after is None:
+            raise
+        return Replacement(after.split("\n"), [])
 
 
 class WriteFile(Arguments):
