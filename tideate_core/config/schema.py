@@ -147,11 +147,11 @@ class LimitsConfig(_Section):
     max_visits: int = Field(default=10, ge=1, le=1000)
     """Times that a machine may come to the same state."""
     turns: int = Field(default=60, ge=1, le=1000)
-    """Turns of a model in one step; then what it has done so far is offered."""
+    """Turns of a model for one question or piece of work; then what it has done so far is offered."""
     tool_calls: int = Field(default=300, ge=1, le=10_000)
-    """Tool calls of a model in one step."""
+    """Tool calls of a model for it."""
     tokens: int | None = Field(default=None, ge=1000)
-    """Tokens, read and written, of a model's turns in one step; None: no limit."""
+    """Tokens, read and written, of a model's turns for it; None: no limit."""
     max_replans: int = Field(default=2, ge=1, le=10)
     """Plans of a task that the audit may reject before the task fails."""
     cost_usd: float | None = Field(default=None, gt=0)
