@@ -45,4 +45,4 @@ def test_a_run_uses_a_server_that_others_made(start_editor: EditorFactory) -> No
     done = result(editor, 60)
     assert done["ok"], done
     assert (editor.cwd / "b.txt").read_text() == "something and more"
-    editor.wait_screen("✓ `files/write_file`")
+    editor.wait_screen("✓ `files/write_file b.txt")
