@@ -120,7 +120,7 @@ function M.run(rest)
   end
   request('logins', {}, function(result)
     local opts = { prompt = 'Log in', kind = 'tideate.login', format_item = item_line }
-    vim.ui.select(result.providers, opts, function(state)
+    require('tideate.ui').select(result.providers, opts, function(state)
       if state then
         M.start(state.provider)
       end

@@ -102,7 +102,8 @@ local function select(result, workflow)
   end, models)
   table.insert(models, 1, { adapter = DEFAULT, model = result.default, source = 'configuration' })
   local prompt = workflow and ('Model of %s'):format(workflow) or 'Model'
-  vim.ui.select(models, { prompt = prompt, kind = 'tideate.model', format_item = item_line }, function(model)
+  local opts = { prompt = prompt, kind = 'tideate.model', format_item = item_line }
+  require('tideate.ui').select(models, opts, function(model)
     if model then
       M.choose(model.adapter, workflow)
     end

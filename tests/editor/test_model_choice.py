@@ -124,3 +124,10 @@ async def test_the_library_is_loaded_for_the_configured_adapter(tmp_path: Path) 
     assert await requests.load({}) == {"ok": True}
     with pytest.raises(AdapterError):
         await requests.check({"name": "nobody"})
+
+
+def test_an_interrupted_choice_is_none_and_tells_nothing(editor: Editor) -> None:
+    editor.lua("vim.ui.select = function() error('Keyboard interrupt') end _G.chosen = 'open'")
+    editor.lua("require('tideate.ui').select({ 'a' }, {}, function(item) _G.chosen = item or 'none' end)")
+    editor.wait("_G.chosen == 'none'")
+    assert "traceback" not in editor.messages()

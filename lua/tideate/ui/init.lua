@@ -26,6 +26,23 @@ local KINDS = {
 
 local show_next
 
+--- Have the person choose one of some items, by `vim.ui.select`. An interrupted prompt is no choice.
+---@generic T
+---@param items T[]
+---@param opts table
+---@param on_choice fun(item: T?)
+function M.select(items, opts, on_choice)
+  vim.schedule(function()
+    local ok, err = pcall(vim.ui.select, items, opts, on_choice)
+    if ok then
+      return
+    elseif not tostring(err):find('Keyboard interrupt', 1, true) then
+      error(err, 0)
+    end
+    on_choice(nil)
+  end)
+end
+
 ---@param waiting tideate.ui.Waiting
 ---@param result any
 local function answer(waiting, result)

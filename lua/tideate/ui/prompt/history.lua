@@ -115,7 +115,8 @@ function History:search(on_choice)
     local function item(index)
       return line(list[index])
     end
-    vim.ui.select(found, { prompt = 'Earlier prompts', kind = 'tideate.prompt', format_item = item }, function(index)
+    local opts = { prompt = 'Earlier prompts', kind = 'tideate.prompt', format_item = item }
+    require('tideate.ui').select(found, opts, function(index)
       if index then
         on_choice(index)
       end
