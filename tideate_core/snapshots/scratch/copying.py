@@ -38,6 +38,7 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
+    """Return the look of a file; of a directory only its kind and mode."""
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
         return Stamp(kind, status.st_mode & _BITS, 0, 0, 0)  # its times tell of what is in it
