@@ -35,6 +35,26 @@ def test_an_event_is_logged_and_told_with_its_sequence_number() -> None:
     assert front.events[1].as_json()["sequence"] == 2
 
 
+async def test_a_durable_event_is_told_once_it_and_all_before_it_are_written() -> None:
+    log = Logbook()
+    told: list[int] = []
+
+    class Front(Watcher):
+        def emit(self, event: Event) -> None:
+            told.append(log.durable)
+            super().emit(event)
+
+    front = Front()
+    written = recorder(log, front)
+    written.status(ExecutionState.PAUSED, "a")
+    await written.durable_event(EventName.WORKFLOW_PAUSED, {"step": "a"})
+    assert told == [2]
+    assert (front.events[0].sequence, front.events[0].data) == (1, {"step": "a"})
+    written.replaying = True
+    await written.durable_event(EventName.WORKFLOW_PAUSED, {"step": "b"})
+    assert (len(log.lines), len(front.events)) == (2, 1)
+
+
 def test_a_token_is_only_told() -> None:
     log, front = Logbook(), Watcher()
     recorder(log, front).event(EventName.TOKEN, {"text": "a"})

@@ -85,11 +85,25 @@ class Recorder:
         """Log an event with the next commit and tell it; what is transient is only told."""
         if self.replaying or (name is EventName.TRANSITION and data["move"] <= self._moves):
             return
+        self._notify(self._logged(name, data))
+
+    async def durable_event(self, name: EventName, data: dict[str, Any]) -> None:
+        """Log an event and tell it once it is durable, and all before it.
+
+        :raises StoreError: it could not be written, nor was it told.
+        """
+        if self.replaying:
+            return
+        event = self._logged(name, data)
+        await self._log.flush()
+        self._notify(event)
+
+    def _logged(self, name: EventName, data: dict[str, Any]) -> Event:
         at = now_ms()
         sequence = None
         if self._attached is not None and name not in TRANSIENT:
             sequence = self._attached.event(name.value, at, _kept(name, data))
-        self._notify(Event(name, self.execution_id, data, at, sequence))
+        return Event(name, self.execution_id, data, at, sequence)
 
     @contextmanager
     def silenced(self, silent: bool = True) -> Iterator[None]:

@@ -383,8 +383,7 @@ class Execution:
         still = all(self._waiting[step] >= max(1, self.places[step]) for step in under_way)
         if self._pause_wanted and under_way and still and not self.is_paused:
             self.move(ExecutionEvent.PAUSE_WORKFLOW)
-            recorder.event(EventName.WORKFLOW_PAUSED, {"step": under_way[0], "within": True})
-            await recorder.flush()
+            await recorder.durable_event(EventName.WORKFLOW_PAUSED, {"step": under_way[0], "within": True})
 
     @property
     def is_paused(self) -> bool:

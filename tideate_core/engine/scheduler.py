@@ -184,8 +184,7 @@ class Scheduler:
         if first is None or not self._execution.pause_wanted:
             return
         self._execution.move(ExecutionEvent.PAUSE_WORKFLOW)
-        self._recorder.event(EventName.WORKFLOW_PAUSED, {"step": first.step})
-        await self._recorder.flush()
+        await self._recorder.durable_event(EventName.WORKFLOW_PAUSED, {"step": first.step})
         await self._execution.resumed()
         self._execution.move(ExecutionEvent.RESUME_WORKFLOW)
         await self._recorder.flush()
