@@ -73,7 +73,7 @@ M.schema = {
   { key = 'telemetry.content', type = 'boolean', default = false, help = 'Whether spans have prompts, answers, arguments of tools and the words of errors, too.' },
   { key = 'verify.type_check', type = 'command', help = 'How types are checked: program and arguments, or `off` where the project has no such check; by default what is detected.' },
   { key = 'verify.lint', type = 'command', help = 'How the code is linted, in the same way.' },
-  { key = 'verify.tests', type = 'command', help = 'How the tests are run, in the same way.' },
+  { key = 'verify.tests', type = 'command', help = 'How the tests are run, in the same way. `{files}` and `{pattern}`, each an argument of its own, stand for the tests that a model wants to run.' },
   { key = 'verify.build', type = 'command', help = 'How the project is built, in the same way.' },
   { key = 'verify.documentation', type = 'command', help = 'How the documentation is built, in the same way.' },
   { key = 'verify.timeout', type = 'number', default = 600, help = 'Seconds for each of these commands.' },

@@ -12,7 +12,7 @@ from tideate_core.agents.asking import OPEN_SKILL, skills_of, with_skills
 from tideate_core.agents.loop import LoopResult, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import NamedTools, named_tools
-from tideate_core.agents.tools.tool import ToolContext, offer_tools
+from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class StepTools:
             words = f"{', '.join(left_out)} left out: nothing is edited here"
             self._step.notice(f"{self._step.step}: {words}", level="warn")
         context = ToolContext(self._step, self.staged)
-        return [*offer_tools(own, context), *await self.of_servers()]
+        return [*offer_tools(await fit_tools(own, context), context), *await self.of_servers()]
 
     async def work(
         self,

@@ -16,7 +16,7 @@ from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.agents.model_input import text_budget
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
-from tideate_core.agents.tools.tool import ToolContext, offer_tools
+from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
 from tideate_core.workspace import language_of
@@ -111,7 +111,7 @@ async def write_with_tools(
     """
     skills = await skills_of(step)
     words = "\n\n".join(filter(None, (_words(step), skills)))
-    tools = _tools(step, staged, bounds.may_change)
+    tools = await _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,
         key,
@@ -135,7 +135,7 @@ async def write_with_tools(
     )
 
 
-def planning_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel:
+async def planning_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel:
     """Return the run's model for a plan that it carries out afterwards, in the same conversation.
 
     It has the tools of `write_with_tools` already; those that edit refuse.
@@ -150,7 +150,7 @@ def planning_model(step: StepContext, key: str, *, earlier: Conversation | None 
     return LookingModel(
         step,
         key,
-        _tools(step, staged, not_yet),
+        await _tools(step, staged, not_yet),
         staged=staged,
         earlier=earlier,
         words=_words(step),
@@ -159,9 +159,10 @@ def planning_model(step: StepContext, key: str, *, earlier: Conversation | None 
     )
 
 
-def _tools(step: StepContext, staged: StagedFiles, may_change: MayChange | None) -> list[OfferedTool]:
+async def _tools(step: StepContext, staged: StagedFiles, may_change: MayChange | None) -> list[OfferedTool]:
     tools = tools_named(WRITING, editor=step.editor is not None)
-    return offer_tools(tools, ToolContext(step, staged, may_change))
+    context = ToolContext(step, staged, may_change)
+    return offer_tools(await fit_tools(tools, context), context)
 
 
 def _words(step: StepContext) -> str:

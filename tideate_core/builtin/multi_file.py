@@ -59,7 +59,8 @@ async def plan(step: StepContext) -> dict[str, Any]:
     about["text"] = clip(step, about["text"])
     before = earlier.conversation if earlier else None
     plans = may_look(step)
-    model = planning_model(step, "plan", earlier=before) if plans else model_of(step, "plan", earlier=before)
+    key = "plan"
+    model = await planning_model(step, key, earlier=before) if plans else model_of(step, key, earlier=before)
     prompt = step.render(
         "multi_file_plan",
         prompt=step.prompt,

@@ -187,6 +187,19 @@ def _command(value: Any) -> Any:
     raise ValueError('give a list of program and arguments, as ["make", "test"], or "off"')
 
 
+_SELECTIONS: Final = ("{files}", "{pattern}")
+"""Elements of `verify.tests` that the files of tests and the pattern of names take the place of."""
+
+
+def _tests_command(value: Any) -> Any:
+    command = _command(value)
+    for number, word in enumerate(command if isinstance(command, list) else ()):
+        inside = next((one for one in _SELECTIONS if one in word), None)
+        if inside and (word != inside or number == 0):
+            raise ValueError(f'{inside} has to be an argument of its own, as ["./test.sh", "{inside}"]')
+    return command
+
+
 CheckCommand: TypeAlias = Annotated[list[str] | Literal["off"] | None, BeforeValidator(_command)]
 """Program and arguments, no shell; "off": the project has no such check; None: what is detected."""
 
@@ -196,7 +209,8 @@ class VerifyConfig(_Section):
 
     type_check: CheckCommand = None
     lint: CheckCommand = None
-    tests: CheckCommand = None
+    tests: Annotated[list[str] | Literal["off"] | None, BeforeValidator(_tests_command)] = None
+    """In it `{files}` and `{pattern}`, each an argument of its own, stand for the tests that are wanted."""
     build: CheckCommand = None
     documentation: CheckCommand = None
     timeout: float = Field(default=600.0, gt=0)

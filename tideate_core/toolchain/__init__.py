@@ -32,11 +32,13 @@ if TYPE_CHECKING:
         write_report as write_report,
     )
     from tideate_core.toolchain.testing.runners import (
+        SelectableTests as SelectableTests,
         SelectedTests as SelectedTests,
         UnsupportedSelection as UnsupportedSelection,
         accepts_directories as accepts_directories,
         make_runner_command as make_runner_command,
         runner_name as runner_name,
+        selectable_tests as selectable_tests,
     )
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -53,7 +55,8 @@ else:
             "testing.listing": "find_test_files list_tests",
             "testing.results": "TEST_REPORT TestResults write_report",
             "testing.runners": (
-                "SelectedTests UnsupportedSelection accepts_directories make_runner_command runner_name"
+                "SelectableTests SelectedTests UnsupportedSelection accepts_directories "
+                "make_runner_command runner_name selectable_tests"
             ),
         },
     )

@@ -49,9 +49,18 @@ def select_tools(
         if configured == "off":
             selected[check] = None
         elif configured is not None:
-            reason = f"verify.{check} is configured"
-            selected[check] = Tool(check, tool_name(configured), tuple(configured), reason)
+            selected[check] = _configured(root, check, configured)
     return {check: selected[check] for check in Check if check in selected}
+
+
+def _configured(root: Path, check: Check, words: list[str]) -> Tool:
+    from tideate_core.toolchain.testing.runners import SelectedTests, fill_template
+
+    argv = fill_template(words, SelectedTests()) if check == Check.TESTS else tuple(words)
+    name, reason = tool_name(list(argv)), f"verify.{check} is configured"
+    template = () if argv == tuple(words) else tuple(words)
+    named = (word.partition("::")[0] for word in argv[1:] if word[:1] not in ("", "-") and word != name)
+    return Tool(check, name, argv, reason, "", template, any((root / word).exists() for word in named))
 
 
 def tool_name(argv: list[str]) -> str:
@@ -105,7 +114,7 @@ class ProjectTrust:
     def _is_declared(self, tool: Tool) -> bool:
         content, verify = _declared(self._root)
         declared = verify.get(tool.check.value)
-        return declared == list(tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
+        return declared == list(tool.template or tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
 
 
 def untrusted_message(tool: Tool) -> str:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
+from tideate_core.agents.tools.table import tools_named
+from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.config import VerifyConfig
 from tideate_core.errors import ToolError
+from tideate_core.project import CONFIG_NAME, Trust
 from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.adapters import OfferedTool
 
 TEST = """\
 import unittest
@@ -35,6 +42,11 @@ FILES = {
     "calc.py": "def add(a, b):\n    return a - b\n",
     "tests/__init__.py": "",
     "tests/test_calc.py": TEST,
+}
+PYTEST = {
+    "pyproject.toml": "",
+    "test_a.py": "def test_one():\n    pass\n\n\ndef test_two():\n    pass\n",
+    "test_b.py": "def test_three():\n    pass\n",
 }
 YES = Decision(True)
 
@@ -99,6 +111,73 @@ async def test_some_tests_are_run_by_file_or_name_also_new_ones(project: Project
 async def test_a_selection_is_no_option_and_stays_inside(
     project: Project, arguments: dict[str, Any], said: str
 ) -> None:
+    with pytest.raises(ToolError, match=said):
+        await project.call("run_check", check="tests", **arguments)
+
+
+def with_pytest(root: Path, *command: str) -> Project:
+    project = Project(root, PYTEST)
+    tests = json.dumps([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *command])
+    write_files(root, {".tideate/config.toml": f"[verify]\ntests = {tests}\n"})
+    Trust(root).trust(CONFIG_NAME, (root / ".tideate/config.toml").read_bytes())
+    return project
+
+
+async def offered(project: Project) -> OfferedTool:
+    context = ToolContext(project.step, project.staged)  # type: ignore[arg-type]
+    (tool,) = offer_tools(await fit_tools(tools_named(["run_check"], editor=False), context), context)
+    return tool
+
+
+@pytest.mark.slow
+async def test_a_configured_pytest_is_limited_to_files_and_names(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path)
+    tool = await offered(project)
+    assert set(tool.schema["properties"]) == {"check", "files", "pattern"}
+    assert "names joined by `and`" in tool.schema["properties"]["pattern"]["description"]
+    assert "Tests can be limited to files and names" in tool.description
+    assert "3 passed" in await project.call("run_check", check="tests")
+    assert "2 passed" in await project.call("run_check", check="tests", files=["test_a.py"])
+    assert "1 passed" in await project.call("run_check", check="tests", pattern="one")
+
+
+@pytest.mark.slow
+async def test_a_command_with_places_says_itself_how_it_is_limited(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path, "-k", "{pattern}", "--", "{files}")
+    tool = await offered(project)
+    assert set(tool.schema["properties"]) == {"check", "files", "pattern"}
+    assert "3 passed" in await project.call("run_check", check="tests")
+    assert "1 passed" in await project.call("run_check", check="tests", files=["test_b.py"])
+    assert "1 passed" in await project.call("run_check", check="tests", files=["test_a.py"], pattern="two")
+
+
+@pytest.mark.slow
+async def test_a_command_that_cannot_be_limited_has_no_such_arguments(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path, "test_a.py", "-k=one")
+    tool = await offered(project)
+    assert set(tool.schema["properties"]) == {"check"}
+    assert tool.description.endswith("Each of them runs as a whole.")
+    assert "1 passed" in await project.call("run_check", check="tests")
+    with pytest.raises(ToolError, match=r"verify\.tests is configured, and is run as it stands"):
+        await project.call("run_check", check="tests", files=["test_b.py"])
+    write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["pytest"]\n'})
+    assert set((await offered(project)).schema["properties"]) == {"check"}  # nobody trusts it
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"files": ["../x.py"]}, "outside the project"),
+        ({"files": ["-x.py"]}, "begins with `-`"),
+        ({"pattern": "--help"}, "does not begin with `-`"),
+    ],
+)
+async def test_what_takes_a_place_is_no_option_and_stays_inside(
+    tmp_path: Path, arguments: dict[str, Any], said: str
+) -> None:
+    project = with_pytest(tmp_path, "-k", "{pattern}", "{files}")
+    write_files(tmp_path, {"-x.py": ""})
     with pytest.raises(ToolError, match=said):
         await project.call("run_check", check="tests", **arguments)
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tideate_core.toolchain import Check, SelectedTests, Tool, UnsupportedSelection
+from tideate_core.config import VerifyConfig
+from tideate_core.toolchain import (
+    Check,
+    SelectedTests,
+    Tool,
+    UnsupportedSelection,
+    select_tools,
+    selectable_tests,
+)
 from tideate_core.toolchain.testing.runners import accepts_directories, make_runner_command, runner_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def tool(*argv: str, recipe: str = "") -> Tool:
@@ -73,8 +86,84 @@ def test_what_a_runner_cannot_select_is_refused(runner: Tool, wanted: SelectedTe
 def test_a_configured_command_is_run_as_it_stands() -> None:
     own = tool("pytest", "--mine")
     assert make_runner_command(own, SelectedTests(), configured=True).argv == own.argv
-    with pytest.raises(UnsupportedSelection, match="configured"):
-        make_runner_command(own, SelectedTests(("a.py",)), configured=True)
+    assert make_runner_command(own, SelectedTests(), configured=True).report == ""
+
+
+def configured(root: Path, command: str) -> Tool:
+    found = select_tools(root, VerifyConfig(tests=command.split(" ")))[Check.TESTS]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted", "argv"),
+    [
+        ("python -m pytest -q", SelectedTests(("t/a.py",), "a"), "python -m pytest -q -v -k=a ./t/a.py"),
+        ("uv run pytest -q t", SelectedTests(pattern="a"), "uv run pytest -q t -v -k=a"),
+        ("python -m unittest", SelectedTests(pattern="a"), "python -m unittest -v -k=a"),
+        ("go test -race ./...", SelectedTests(pattern="A"), "go test -json -run=A -race ./..."),
+        ("go test ./...", SelectedTests(("p/a_test.go",)), "go test -json ./p"),
+        ("cargo test -p x", SelectedTests(pattern="a"), "cargo test -p x --no-fail-fast -- a"),
+        ("npx vitest run", SelectedTests(("a.test.ts",)), "npx vitest run ./a.test.ts"),
+        ("ctest --test-dir b", SelectedTests(pattern="a"), "ctest --test-dir b -R a"),
+        ("./t.sh {pattern} {files}", SelectedTests(("a", "b")), "./t.sh  a b"),
+        ("./t.sh -k {pattern} {files} end", SelectedTests(pattern="^x"), "./t.sh -k ^x end"),
+        ("./t.sh -k {pattern} {files} end", SelectedTests(), "./t.sh -k  end"),
+    ],
+)
+def test_a_configured_command_of_a_known_runner_or_with_places_is_limited(
+    tmp_path: Path, command: str, wanted: SelectedTests, argv: str
+) -> None:
+    (tmp_path / "t").mkdir()
+    assert make_runner_command(configured(tmp_path, command), wanted, configured=True).argv == tuple(
+        argv.split(" ")
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "pattern"),
+    [
+        ("make test", False, False),
+        ("tox -e py", False, False),
+        ("go vet ./...", False, False),
+        ("cargo nextest run", False, False),
+        ("pytest -q -- t", False, False),
+        ("pytest -q t", False, True),
+        ("pytest -q t/a.py::test_b", False, True),
+        ("pytest -k fast", True, False),
+        ("go test -race ./...", False, True),
+        ("ctest -R quick", False, False),
+        ("./t.sh {files}", True, False),
+        ("./t.sh {pattern}", False, True),
+    ],
+)
+def test_what_a_configured_command_can_be_limited_to_is_known_before_it_runs(
+    tmp_path: Path, command: str, files: bool, pattern: bool
+) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/a.py").touch()
+    tool = configured(tmp_path, command)
+    can = selectable_tests(tool, configured=True)
+    assert (can.files, bool(can.pattern)) == (files, pattern)
+    for wanted, fits in ((SelectedTests(("x.py",)), files), (SelectedTests(pattern="x"), pattern)):
+        if not fits:
+            with pytest.raises(UnsupportedSelection, match=r"can(not)? be limited|knows no files"):
+                make_runner_command(tool, wanted, configured=True)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "wanted", [SelectedTests(("-x",)), SelectedTests(pattern="--help"), SelectedTests(pattern="a;b")]
+)
+def test_no_value_becomes_an_option_of_a_configured_command(tmp_path: Path, wanted: SelectedTests) -> None:
+    with pytest.raises(UnsupportedSelection, match=r"begins? with `-`"):
+        make_runner_command(configured(tmp_path, "./t.sh {pattern} {files}"), wanted, configured=True)
+
+
+def test_the_places_for_tests_are_a_part_of_what_is_trusted(tmp_path: Path) -> None:
+    with_places, without = configured(tmp_path, "./t.sh {files}"), configured(tmp_path, "./t.sh")
+    assert with_places.argv == without.argv
+    assert with_places.meaning != without.meaning
 
 
 def test_directories_are_taken_by_some() -> None:

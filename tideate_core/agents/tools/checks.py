@@ -21,6 +21,7 @@ from tideate_core.project import project_state
 from tideate_core.toolchain import (
     Check,
     ProjectTrust,
+    SelectableTests,
     SelectedTests,
     UnsupportedSelection,
     accepts_directories,
@@ -30,6 +31,7 @@ from tideate_core.toolchain import (
     run_tests,
     runner_name,
     select_tools,
+    selectable_tests,
     untrusted_message,
     verification_environment,
 )
@@ -67,10 +69,8 @@ class RunCheck(Arguments):
     check: Literal["type_check", "lint", "tests", "build", "documentation"] | None = Field(
         default=None, description="Without it you are told which checks there are."
     )
-    files: list[str] = Field(default=[], max_length=50, description="Only these files of tests.")
-    pattern: str = Field(
-        default="", max_length=500, description="Only tests of these names, as pytest's `-k` takes them."
-    )
+    files: list[str] = Field(default=[], max_length=50, description="Of tests: only these files.")
+    pattern: str = Field(default="", max_length=500, description="Of tests: only those of these names.")
 
 
 async def run_check(context: ToolContext, arguments: RunCheck) -> str:
@@ -303,14 +303,44 @@ def _shown(text: str) -> str:
     return bounded_text("\n".join(shown), "the output is longer")
 
 
+def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
+    """Return the tool with only those arguments that the command of the project's tests can take."""
+    can = _selectable(context)
+    ways = {"files": can.files, "names": bool(can.pattern)}
+    said = " and ".join(way for way, is_there in ways.items() if is_there)
+    limits = f"Tests can be limited to {said}: run few." if said else "Each of them runs as a whole."
+    left_out = {"files": can.files, "pattern": bool(can.pattern)}
+    return replace(
+        tool,
+        description=f"{tool.description} {limits}",
+        left_out=frozenset(name for name, is_there in left_out.items() if not is_there),
+        described={"pattern": f"Of tests: only those of these names, {can.pattern}."} if can.pattern else {},
+    )
+
+
+def _selectable(context: ToolContext) -> SelectableTests:
+    root = context.step.workspace.root
+    if root is None:
+        return SelectableTests()
+    try:
+        config = _config_of(root)
+        if config.tests is None and Check.TESTS.value in declared_checks(root):
+            return SelectableTests()  # what the project says of it counts, once it is trusted
+        tool = select_tools(root, config, verification_environment(root, config)).get(Check.TESTS)
+    except ConfigError:
+        return SelectableTests()  # told by the call
+    return selectable_tests(tool, configured=config.tests is not None) if tool else SelectableTests()
+
+
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "run_check",
-        "Run one of the project's checks, or some of its tests, with your staged edits on a scratch copy. "
-        "Returns failures with file and line, then the end of the output. It can take minutes: run few tests "
-        "where you can. Only checks that a person trusts run; work can be handed in without.",
+        "Run one of the project's checks with your staged edits on a scratch copy. Returns failures with "
+        "file and line, then the end of the output. It can take minutes. Only checks that a person trusts "
+        "run; work can be handed in without.",
         RunCheck,
         "runs",
         run_check,
+        fit=fit_run_check,
     ),
 )

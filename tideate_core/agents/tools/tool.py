@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
-__all__ = ["Arguments", "Effect", "MayChange", "ToolContext", "WorkTool", "offer_tools"]
+__all__ = ["Arguments", "Effect", "MayChange", "ToolContext", "WorkTool", "fit_tools", "offer_tools"]
 
 Effect: TypeAlias = Literal["reads", "stages", "runs"]
 """It only reads; it changes staged files in memory; it runs a program of the project."""
@@ -70,12 +71,22 @@ class WorkTool(Generic[A]):
     """Returns the result for the model; raises `ToolError` with what to do otherwise."""
     needs_editor: bool = False
     """It is offered only in a running Neovim."""
+    fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
+    """Returns it as the project can use it; blocking."""
+    left_out: frozenset[str] = frozenset()
+    """Arguments that are not offered; it says itself why, where they are given all the same."""
+    described: Mapping[str, str] = field(default_factory=dict)
+    """Descriptions of arguments in place of those that all projects have."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of its arguments, without what a model need not read."""
         schema = self.arguments.model_json_schema()
         parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+        for name in self.left_out:
+            del schema["properties"][name]
+        for name, words in self.described.items():
+            schema["properties"][name]["description"] = words
         return {**_lean(schema, parts), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
@@ -121,6 +132,11 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 _BOUNDS: Final = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _LEFT_OUT: Final = frozenset({"title", "properties", "$defs", *_BOUNDS})
+
+
+async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
+    """Return tools as the project can use them."""
+    return [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:

@@ -44,11 +44,15 @@ class Tool:
     """Why this one, for a person: ``pyproject.toml has [tool.mypy]; from .venv``."""
     recipe: str = ""
     """The project's own text that `argv` runs: a script of package.json, a Makefile."""
+    template: tuple[str, ...] = ()
+    """The configured command, where it says where the tests to run go; `argv` runs all of them."""
+    names_paths: bool = False
+    """The configured command says itself which of the project's files it is for."""
 
     @property
     def meaning(self) -> str:
         """The text that is trusted with this command: another text is another command."""
-        return json.dumps([list(self.argv), self.recipe], ensure_ascii=False)
+        return json.dumps([list(self.template or self.argv), self.recipe], ensure_ascii=False)
 
 
 class ProjectFiles:

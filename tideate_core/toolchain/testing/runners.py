@@ -14,18 +14,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tideate_core.toolchain.detection.tools import Tool
 
 __all__ = [
     "Report",
     "RunnerCommand",
+    "SelectableTests",
     "SelectedTests",
     "UnsupportedSelection",
     "accepts_directories",
+    "fill_template",
     "make_runner_command",
     "runner_name",
+    "selectable_tests",
 ]
 
 Report: TypeAlias = Literal["junit", "jest", "go", ""]
@@ -53,6 +56,15 @@ class SelectedTests:
 
     def __bool__(self) -> bool:
         return bool(self.files or self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectableTests:
+    """Ways in which a command can be told to run some of its tests."""
+
+    files: bool = False
+    pattern: str = ""
+    """What a pattern of names is; empty: it takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +97,91 @@ def runner_name(tool: Tool, *, configured: bool) -> str:
     return script["runner"] if script else tool.name
 
 
+def selectable_tests(tool: Tool, *, configured: bool) -> SelectableTests:
+    """Return what a command can be limited to, as far as that can be told without running it.
+
+    A configured one says it itself, with `{files}` and `{pattern}`, or is one of a runner that is known:
+    files are added only to one that names none, names only to one that is not limited to any.
+    """
+    if tool.template:
+        words = _PATTERNS[""][1] if "{pattern}" in tool.template else ""
+        return SelectableTests("{files}" in tool.template, words)
+    runner = runner_name(tool, configured=configured)
+    if runner not in _MAKERS:
+        return SelectableTests()
+    words = _PATTERNS[runner][1]
+    if not configured:
+        return SelectableTests(runner != "ctest", words)
+    options = tool.argv[1:]
+    if "--" in options or (runner in ("cargo", "go") and options[:1] != ("test",)):
+        return SelectableTests()
+    limited = any(word.startswith(_NAME_OPTIONS.get(runner, ())) for word in options)
+    return SelectableTests(_takes_files(tool, runner), "" if limited else words)
+
+
+def _takes_files(tool: Tool, runner: str) -> bool:
+    """Tell whether files can be added to a configured command."""
+    if runner == "go":  # its packages are replaced
+        return all(word.startswith(".") for word in tool.argv[2:])
+    return runner not in ("ctest", "unittest") and not tool.names_paths
+
+
 def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool = False) -> RunnerCommand:
     """Return the command that runs the wanted tests.
 
     :param tool: of the check `tests`.
-    :param configured: a person wrote its command: it is run as it stands, and its output is all that is read.
-    :raises NotNarrowed: this runner cannot run these alone.
+    :param configured: a person wrote its command: where all tests are wanted it is run as it stands, and its
+        output is all that is read.
+    :raises UnsupportedSelection: this command cannot run these alone.
     """
     runner = runner_name(tool, configured=configured)
-    make = None if configured else _MAKERS.get(runner)
-    if make is not None:
-        return make(tool, wanted)
     if wanted:
+        _refuse_unselectable(tool, wanted, configured=configured)
+    if wanted and tool.template:
+        return RunnerCommand(runner, fill_template(tool.template, wanted))
+    make = _MAKERS.get(runner) if wanted or not configured else None
+    return make(tool, wanted) if make else RunnerCommand(runner, tool.argv)
+
+
+def _refuse_unselectable(tool: Tool, wanted: SelectedTests, *, configured: bool) -> None:
+    can = selectable_tests(tool, configured=configured)
+    command = shlex.join(tool.template or tool.argv)
+    if not (can.files or can.pattern):
         why = "verify.tests is configured, and is" if configured else "it runs its tests its own way, and is"
         raise UnsupportedSelection(
-            f"`{shlex.join(tool.argv)}` cannot be limited to files or names: {why} run as it stands; "
+            f"`{command}` cannot be limited to files or names: {why} run as it stands; "
             "leave out `files` and `pattern`"
         )
-    return RunnerCommand(runner, tool.argv)
+    if runner_name(tool, configured=configured) == "ctest" and wanted.files:
+        raise UnsupportedSelection("ctest knows no files; give the name of a test as `pattern`")
+    if wanted.files and not can.files:
+        raise UnsupportedSelection(f"`{command}` can be limited to names, not to files; leave out `files`")
+    if wanted.pattern and not can.pattern:
+        raise UnsupportedSelection(f"`{command}` can be limited to files, not to names; leave out `pattern`")
+
+
+def fill_template(words: Sequence[str], wanted: SelectedTests) -> tuple[str, ...]:
+    """Return a configured command with the wanted tests in it, each value an argument of its own.
+
+    `{files}` becomes an argument for each file, none where all are wanted; `{pattern}` always becomes one.
+
+    :raises UnsupportedSelection: a value could be taken for an option, or is none.
+    """
+    for file in wanted.files:
+        if file.startswith("-"):
+            raise UnsupportedSelection(f"{file[:200]!r} begins with `-` and would be taken for an option")
+    pattern = _named(wanted, "", "")
+    argv: list[str] = []
+    for word in words:
+        if word == "{files}":
+            argv += wanted.files
+        else:
+            argv.append("".join(pattern) if word == "{pattern}" else word)
+    return tuple(argv)
 
 
 def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
-    argv = [*tool.argv, "-v", *_named(wanted, "-k=", _WORDS, "names joined by `and`, `or` and `not`")]
+    argv = [*tool.argv, "-v", *_named(wanted, "-k=", "pytest")]
     options = ("--junitxml={path}", "-o", "junit_family=xunit1")
     files = [f"./{file}" for file in wanted.files]
     for file in files:
@@ -116,7 +191,7 @@ def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
 
 
 def _unittest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
-    pattern = _named(wanted, "-k=", _GLOB, "a part of a test's name, or a name with `*`")
+    pattern = _named(wanted, "-k=", "unittest")
     if not wanted.files:
         return RunnerCommand("unittest", (*tool.argv, "-v", *pattern))
     options = list(tool.argv[tool.argv.index("discover") + 1 :])
@@ -162,12 +237,12 @@ def _program(tool: Tool) -> tuple[str, ...]:
 
 
 def _regex(wanted: SelectedTests) -> tuple[str, ...]:
-    return _named(wanted, "--testNamePattern=", _REGEX, "a regular expression")
+    return _named(wanted, "--testNamePattern=", "jest")
 
 
 def _go(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     packages = list(dict.fromkeys(_package(file) for file in wanted.files)) or list(tool.argv[2:])
-    named = _named(wanted, "-run=", _REGEX, "a regular expression")
+    named = _named(wanted, "-run=", "go")
     return RunnerCommand("go", (*tool.argv[:2], "-json", *named, *packages), "go")
 
 
@@ -189,22 +264,22 @@ def _cargo(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
             )
         targets.append(f"--test={match[1]}")
     # it takes the name behind `--` only as a word of its own, which no option is
-    name = _named(wanted, "", _WORDS, "a part of a test's path, as `parser::tests`")
-    return RunnerCommand("cargo", (*tool.argv, "--no-fail-fast", *targets, *(("--", *name) if name else ())))
+    name = _named(wanted, "", "cargo")
+    on = () if "--no-fail-fast" in tool.argv else ("--no-fail-fast",)
+    return RunnerCommand("cargo", (*tool.argv, *on, *targets, *(("--", *name) if name else ())))
 
 
 def _ctest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
-    if wanted.files:
-        raise UnsupportedSelection("ctest knows no files; give the name of a test as `pattern`")
-    name = _named(wanted, "", _REGEX, "a regular expression")
+    name = _named(wanted, "", "ctest")
     argv = (*tool.argv, *(("-R", *name) if name else ()))
     return RunnerCommand("ctest", argv, "junit", ("--output-junit", "{path}"))
 
 
-def _named(wanted: SelectedTests, option: str, allowed: re.Pattern[str], what: str) -> tuple[str, ...]:
+def _named(wanted: SelectedTests, option: str, runner: str) -> tuple[str, ...]:
     """Return the pattern as one argument, behind its option."""
     if not wanted.pattern:
         return ()
+    allowed, what = _PATTERNS[runner]
     if wanted.pattern.startswith("-") or not allowed.fullmatch(wanted.pattern):
         raise UnsupportedSelection(
             f"the pattern is not one that this runner takes: it is {what}, of at most 500 characters, that "
@@ -212,6 +287,28 @@ def _named(wanted: SelectedTests, option: str, allowed: re.Pattern[str], what: s
         )
     return (f"{option}{wanted.pattern}",)
 
+
+_PATTERNS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
+    "cargo": (_WORDS, "a part of a test's path, as `parser::tests`"),
+    "ctest": (_REGEX, "a regular expression"),
+    "go": (_REGEX, "a regular expression"),
+    "jest": (_REGEX, "a regular expression"),
+    "pytest": (_WORDS, "names joined by `and`, `or` and `not`"),
+    "unittest": (_GLOB, "a part of a test's name, or a name with `*`"),
+    "vitest": (_REGEX, "a regular expression"),
+    "": (_REGEX, "a name, or what else the command takes"),
+}
+"""Patterns by runner, the empty one for a configured command that has a place for them; in words, too."""
+
+_NAME_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ctest": ("-R", "--tests-regex"),
+    "go": ("-run", "--run"),
+    "jest": ("-t", "--testNamePattern"),
+    "pytest": ("-k",),
+    "unittest": ("-k",),
+    "vitest": ("-t", "--testNamePattern"),
+}
+"""Options that limit a runner to names; a second one would lift the first."""
 
 _MAKERS: Final[Mapping[str, Callable[[Tool, SelectedTests], RunnerCommand]]] = {
     "cargo": _cargo,

@@ -217,9 +217,10 @@ def test_a_configured_command_is_run_as_it_stands_whatever_its_program() -> None
     tool = Tool(Check.TESTS, "pytest", ("python", "-m", "pytest", "-x"), "")
     command = make_runner_command(tool, SelectedTests(), configured=True)
     assert (command.argv, command.report) == (tool.argv, "")
+    script = Tool(Check.TESTS, "test.sh", ("./test.sh", "-x"), "")
     for wanted in (SelectedTests(("a.py",)), SelectedTests(pattern="a")):
         with pytest.raises(UnsupportedSelection, match=r"verify\.tests is configured"):
-            make_runner_command(tool, wanted, configured=True)
+            make_runner_command(script, wanted, configured=True)
 
 
 async def test_tests_are_listed_by_reading_alone(small: Project) -> None:
