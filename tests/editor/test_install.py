@@ -100,6 +100,31 @@ def test_it_makes_the_environment_where_the_host_looks_for_it(
     assert editor.lua("return (require('tideate.paths').python())") == f"{venv}/bin/python"
 
 
+ECHOED = """
+_G.echoed = {}
+local echo = vim.api.nvim_echo
+vim.api.nvim_echo = function(chunks, history, opts)
+  local percent = (opts or {}).percent or tonumber(chunks[1][1]:match('%((%d+) %%%)'))
+  if percent then
+    table.insert(_G.echoed, percent)
+  end
+  return echo(chunks, history, opts)
+end"""
+
+
+def test_at_80_columns_no_message_waits_for_a_key(start_editor: EditorFactory, pythons: Pythons) -> None:
+    line = "Collecting a-package-with-a-long-name>=1.2 (from -r " + "requirements/" * 20 + ")"
+    pythons.add("python3", "3.12", pip=f"for each in 1 2 3 4 5; do echo '{line}'; sleep 0.05; done")
+    editor = start_editor(ui=(80, 24))
+    editor.lua(ECHOED)
+    install_in(editor, pythons)
+    assert not editor.nvim.api.get_mode()["blocking"]
+    echoed = editor.lua("return _G.echoed")
+    assert len(echoed) > 8
+    assert echoed == sorted(echoed)
+    assert "installed." in editor.messages()
+
+
 def test_an_old_python_is_passed_over(start_editor: EditorFactory, pythons: Pythons) -> None:
     pythons.add("python3", "3.9")
     pythons.add("python3.11", "3.11")

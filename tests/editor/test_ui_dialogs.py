@@ -93,6 +93,18 @@ def test_the_dialog_gets_the_focus_after_insert_mode(editor: Editor) -> None:
     wait_focused(editor)
 
 
+def test_the_q_that_ends_a_macro_answers_nothing(editor: Editor) -> None:
+    editor.set_lines(["one two"])
+    editor.feed("qax")
+    gate(editor)
+    quiet(editor)
+    assert not focused(editor)
+    editor.feed("q")
+    wait_focused(editor)
+    assert answers(editor) == []
+    assert editor.lua("return vim.fn.getreg('a')") == "x"
+
+
 def test_half_a_command_is_not_interrupted(editor: Editor) -> None:
     editor.set_lines(["one two"])
     editor.feed("d")

@@ -50,7 +50,7 @@ function M.expect()
     stop = stop,
     when_free = function(callback)
       stop()
-      if typed or vim.fn.getcmdwintype() ~= '' then
+      if typed or vim.fn.getcmdwintype() ~= '' or vim.fn.reg_recording() ~= '' then
         M.when_quiet(callback)
       else
         vim.schedule(callback)
@@ -59,7 +59,7 @@ function M.expect()
   }
 end
 
---- Plain normal mode, with no command begun, no key waiting and no macro running.
+--- Plain normal mode, with no command begun, no key waiting, and no macro running or being recorded.
 ---@return boolean
 function M.plain_normal()
   local mode = vim.api.nvim_get_mode()
@@ -68,6 +68,7 @@ function M.plain_normal()
     and vim.fn.state('moa') == ''
     and vim.fn.getcmdwintype() == ''
     and vim.fn.reg_executing() == ''
+    and vim.fn.reg_recording() == '' -- the `q` that ends it would answer
     and vim.fn.getchar(1) == 0
 end
 
