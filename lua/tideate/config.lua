@@ -37,7 +37,7 @@ M.schema = {
   { key = 'workflows.*.tools', type = 'list', help = "Tools that a machine's model may call in every state: tideate's own, groups of them, `SERVER/TOOL`, `SERVER/*`." },
   { key = 'workflows.*.states.*.tools', type = 'list', help = 'The same in one state, in place of those; an empty list: none.' },
   { key = 'ui.output', type = 'string', default = 'float', values = { 'float', 'split', 'vsplit', 'tab' }, help = 'Where answers are shown.' },
-  { key = 'ui.border', type = 'string', default = 'rounded', help = 'Border of floating windows, as in `nvim_open_win()`.' },
+  { key = 'ui.border', type = 'string', help = "Border of floating windows, as in `nvim_open_win()`; without this that of 'winborder', else `rounded`." },
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
   { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
   { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },

@@ -36,7 +36,7 @@ def test_setup_sets(editor: Editor) -> None:
     assert editor.lua(SETUP, {"ui": {"output": "tab"}, "workflows": {"ask": {"adapter": "mine"}}}) is True
     assert editor.lua(GET, "ui.output") == "tab"
     assert editor.lua(GET, "workflows.ask.adapter") == "mine"
-    assert editor.lua(GET, "ui.border") == "rounded"
+    assert editor.lua(GET, "ui.notify") is True
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_the_host_merged_holds(faked: Editor) -> None:
     faked.wait("_G.result")
     assert faked.lua(GET, "ui.output") == "split"
     assert faked.lua(GET, "adapter") == "fake"
-    assert faked.lua(GET, "ui.border") == "rounded"
+    assert faked.lua(GET, "ui.notify") is True
     assert "a notice" in faked.messages()
 
 

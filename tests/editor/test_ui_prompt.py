@@ -248,6 +248,18 @@ def test_the_border_is_the_configured_one(screen: Editor) -> None:
     screen.wait_screen("╔")
 
 
+def test_the_border_is_that_of_winborder_unless_one_is_configured(screen: Editor) -> None:
+    known = screen.lua("return vim.fn.exists('&winborder') == 1")
+    if known:
+        screen.command("set winborder=double")
+    screen.feed(":Workflow ask<CR>")
+    screen.wait_screen("╔" if known else "╭")
+    screen.feed("<Esc>q")
+    screen.lua("require('tideate').setup({ ui = { border = 'single' } })")
+    screen.feed(":Workflow ask<CR>")
+    screen.wait_screen("┌")
+
+
 def test_the_help_names_the_keys(screen: Editor) -> None:
     screen.feed(":Workflow ask<CR>why<Esc>?")
     screen.wait_screen("search the earlier prompts")
@@ -381,10 +393,12 @@ def test_a_secret_is_asked_about_first_and_not_shown(real: Editor, server: Model
 def test_the_line_tells_model_and_tokens_as_the_host_counts_them(real: Editor) -> None:
     real.feed(":1,2Workflow ask<CR>" + "why " * 10)
     real.wait_screen("fake · lines 1-2 of main.py · ~")
-    real.wait("not require('tideate.client').busy()")
-    line = next(line for line in real.screen() if "tokens" in line)
-    counted = int(line.partition(" · ~")[2].split()[0])
-    assert counted > 30
+
+    def counted() -> int:
+        line = next(line for line in real.screen() if "tokens" in line)
+        return int(line.partition(" · ~")[2].split()[0])
+
+    real.wait_for(lambda: counted() > 30, "the host's count, which has the file")
 
 
 def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:

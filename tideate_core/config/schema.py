@@ -127,7 +127,7 @@ class UiConfig(_Section):
     """`[ui]`."""
 
     output: Literal["float", "split", "vsplit", "tab"] = "float"
-    border: str = "rounded"
+    border: str | None = None
     notify: bool = True
 
 

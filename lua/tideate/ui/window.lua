@@ -26,11 +26,21 @@ function M.scratch(name)
   return buf
 end
 
----@return string
+--- The person's own border for all floats, which Neovim 0.10 has not.
+---@return string|string[]?
+local function winborder()
+  local value = vim.fn.exists('&winborder') == 1 and vim.o.winborder or ''
+  if value:find(',', 1, true) then
+    return vim.split(value, ',', { plain = true })
+  end
+  return value ~= '' and value or nil
+end
+
+---@return string|string[]
 local function border()
-  local chosen = require('tideate.config').get('ui.border')
+  local chosen = require('tideate.config').get('ui.border') or winborder() or 'rounded'
   -- a title and a footer need a border to stand in
-  return (chosen == nil or chosen == '' or chosen == 'none') and 'solid' or chosen
+  return (chosen == '' or chosen == 'none') and 'solid' or chosen
 end
 
 --- A float's place in the middle of the screen.
