@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters.base import (
         Adapter as Adapter,
         OfferedTool as OfferedTool,
+        Origin as Origin,
         Prompt as Prompt,
         Reply as Reply,
         Turn as Turn,
@@ -56,7 +57,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "Adapter OfferedTool Prompt Reply Turn Usage tool_name",
+            "base": "Adapter OfferedTool Origin Prompt Reply Turn Usage tool_name",
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
+__all__ = ["Adapter", "OfferedTool", "Origin", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
 
 LONGEST_TOOL_NAME: Final = 64
 
@@ -25,6 +25,16 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The place in a run that asks; a recording tells conversations apart by it, and no model is told."""
+
+    conversation: str = ""
+    """Step, and loop of it; the same in each run of a workflow."""
+    run: str = ""
+    """Id of the execution, the outermost of those that run within each other."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """A prompt to a model."""
 
@@ -33,6 +43,7 @@ class Prompt:
     max_tokens: int | None = None
     """Longest answer in tokens; None = the adapter's own limit."""
     history: tuple[Turn, ...] = ()
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     truncated: bool = False
     """The model stopped at its length limit."""
+    notice: str = ""
+    """What the person should know of the answer; told once in a run."""
 
 
 @dataclass(frozen=True, slots=True)

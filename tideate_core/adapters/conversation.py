@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from tideate_core.adapters.base import Turn, Usage
+from tideate_core.adapters.base import Origin, Turn, Usage
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class ModelTurn:
     """The turn as the model's library writes it: given back as it was to the model that made it, no other."""
     made_by: str = ""
     """The provider, model and address that `raw` is for."""
+    notice: str = ""
+    """What the person should know of the turn; told once in a run."""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "calls": [asdict(call) for call in self.calls]}
@@ -85,6 +87,7 @@ class Conversation:
 
     system: str
     messages: Sequence[Message] = ()
+    origin: Origin = field(default=Origin(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
         return {"system": self.system, "messages": [_shape(message) for message in self.messages]}

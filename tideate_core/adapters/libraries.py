@@ -90,7 +90,7 @@ async def import_aside(work: Callable[[], T]) -> T:
 
 
 def _import_for(config: Config, adapter: str) -> None:
-    if adapter.startswith("replay:"):
+    if adapter.startswith(("replay:", "replay-exact:")):
         return None
     configured = config.adapters.get(adapter)
     provider = (configured.model if configured else adapter).partition(":")[0]

@@ -21,7 +21,8 @@ RECORD_VARIABLE = "TIDEATE_RECORD"
 class AdapterPool:
     """Makes adapters by name and keeps them until it is closed.
 
-    Names are `local` (the bundled model), `replay:FILE`, a name of `[adapters]`, and `PROVIDER:MODEL`.
+    Names are `local` (the bundled model), `replay:FILE`, `replay-exact:FILE`, a name of `[adapters]`, and
+    `PROVIDER:MODEL`.
 
     :param record: a file that every exchange is appended to, for `replay:FILE`; `$TIDEATE_RECORD` if None.
     """
@@ -48,14 +49,14 @@ class AdapterPool:
 
     def _make(self, name: str) -> Adapter:
         prefix, colon, rest = name.partition(":")
-        if prefix == "replay" and rest:
+        if prefix in ("replay", "replay-exact") and rest:
             from tideate_core.adapters.replay import ReplayAdapter
 
-            return ReplayAdapter(name, Path(rest).expanduser())
+            return ReplayAdapter(name, Path(rest).expanduser(), exact=prefix == "replay-exact")
         adapter = self._make_model(name, prefix if colon and rest else None)
         if self._record is None:
             return adapter
-        from tideate_core.adapters.replay import RecordingAdapter
+        from tideate_core.adapters.recording import RecordingAdapter
 
         return RecordingAdapter(adapter, self._record)
 

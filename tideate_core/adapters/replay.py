@@ -1,203 +1,51 @@
-"""Record real exchanges and replay them, so that runs are reproducible without a model."""
+"""Replay of a recording, so that runs are reproducible without a model."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tideate_core.adapters.base import Reply, Usage
-from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
-from tideate_core.adapters.prices import PricedAdapter
+from tideate_core.adapters.conversation import ModelTurn
+from tideate_core.adapters.recording import HOW_TO_RECORD, Recording, prompt_keys, turn_keys
 from tideate_core.errors import AdapterUnavailable, InvalidReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tideate_core.adapters.base import Adapter, OfferedTool, Prompt
+    from tideate_core.adapters.base import OfferedTool, Origin, Prompt
     from tideate_core.adapters.conversation import Conversation
+    from tideate_core.adapters.recording import Exchange, Keys
 
-__all__ = ["Exchange", "RecordingAdapter", "ReplayAdapter"]
+__all__ = ["ReplayAdapter"]
 
-HOW_TO_RECORD = "run the workflow once with TIDEATE_RECORD={path} and a real adapter to record it"
-
-
-class Exchange(BaseModel):
-    """One line of a recording."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    key: str
-    """`key_of` the prompt."""
-    system: str
-    user: str
-    answer_schema: str | None
-    pieces: list[str]
-    """The text as it streamed."""
-    text: str
-    parsed: dict[str, Any] | None = None
-    model: str
-    demonstration: bool = False
-    context_tokens: int | None = None
-    """Both of the adapter that answered: prompts depend on them."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
-    truncated: bool = False
-    turn: dict[str, Any] | None = None
-    """A turn of a work loop; None of an answer."""
-
-
-def turn_key(conversation: Conversation) -> str:
-    """Return what a recorded turn is found by: a hash of the conversation before it.
-
-    Ids of calls, and what only the provider reads, differ in each run and do not count.
-    """
-    told: list[Any] = [conversation.system]
-    for message in conversation.messages:
-        match message:
-            case UserMessage(text):
-                told.append(["user", text])
-            case ToolResult(call, text):
-                told.append([call.name, text])
-            case ModelTurn(text=text, calls=calls):
-                told.append(["model", text, [[call.name, call.arguments] for call in calls]])
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
-
-
-def key_of(prompt: Prompt, schema: type[BaseModel] | None) -> str:
-    """Return what a recorded exchange is found by: a hash of everything the model is told."""
-    history = [[turn.user, turn.assistant] for turn in prompt.history]
-    told = [prompt.system, prompt.user, history, schema.__name__ if schema else None]
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
-
-
-class RecordingAdapter:
-    """Passes prompts on to another adapter and appends every answered one to a file."""
-
-    def __init__(self, inner: Adapter, path: Path) -> None:
-        self.name = inner.name
-        self.demonstration = inner.demonstration
-        self.context_tokens = inner.context_tokens
-        self._inner = inner
-        self._path = path
-
-    @property
-    def max_tokens(self) -> int | None:
-        return self._inner.max_tokens if isinstance(self._inner, PricedAdapter) else None
-
-    def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
-        inner = self._inner
-        return inner.price_of(input_tokens, output_tokens) if isinstance(inner, PricedAdapter) else None
-
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
-        pieces: list[str] = []
-
-        def collect(text: str) -> None:
-            pieces.append(text)
-            if on_token:
-                on_token(text)
-
-        reply = await self._inner.ask(prompt, on_token=collect, schema=schema)
-        exchange = Exchange(
-            key=key_of(prompt, schema),
-            system=prompt.system,
-            user=prompt.user,
-            answer_schema=schema.__name__ if schema else None,
-            pieces=pieces,
-            text=reply.text,
-            parsed=reply.parsed.model_dump(mode="json") if reply.parsed else None,
-            model=reply.model,
-            demonstration=self.demonstration,
-            context_tokens=self.context_tokens,
-            input_tokens=reply.usage.input_tokens,
-            output_tokens=reply.usage.output_tokens,
-            cached_tokens=reply.usage.cached_tokens,
-            cost=reply.usage.cost,
-            truncated=reply.truncated,
-        )
-        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
-        return reply
-
-    @property
-    def tools(self) -> bool:
-        """Its model can call tools."""
-        return isinstance(self._inner, TurnAdapter) and self._inner.tools
-
-    async def take_turn(
-        self,
-        conversation: Conversation,
-        tools: Sequence[OfferedTool],
-        *,
-        on_token: Callable[[str], None] | None = None,
-        on_reasoning: Callable[[str], None] | None = None,
-    ) -> ModelTurn:
-        assert isinstance(self._inner, TurnAdapter)  # noqa: S101 see `tools`
-        pieces: list[str] = []
-
-        def collect(text: str) -> None:
-            pieces.append(text)
-            if on_token:
-                on_token(text)
-
-        turn = await self._inner.take_turn(conversation, tools, on_token=collect, on_reasoning=on_reasoning)
-        last = conversation.messages[-1] if conversation.messages else None
-        exchange = Exchange(
-            key=turn_key(conversation),
-            system=conversation.system,
-            user=last.text if last is not None else "",
-            answer_schema=None,
-            pieces=pieces,
-            text=turn.text,
-            model=turn.model,
-            demonstration=self.demonstration,
-            context_tokens=self.context_tokens,
-            turn=turn.as_json(),
-        )
-        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
-        return turn
-
-    async def check(self) -> str:
-        return f"{await self._inner.check()}; recording to {self._path}"
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
-    demonstration: bool = False
-    """Some of its answers are a demonstration model's."""
-    context_tokens: int | None = None
-    """The smallest limit of the models that answered."""
-    tools: bool = False
-    """Some of its exchanges are turns with tools."""
+DIFFERENT = (
+    "{path}: the prompts differ from the recorded ones, so answers are found by what the model said before; "
+    "they may not fit"
+)
+REDUCED = "{path} holds no prompts: its answers are found by what the model said before, and may not fit"
 
 
 class ReplayAdapter:
     """Answers with a recording, and has the limits of the model that was recorded.
 
-    A prompt that was recorded several times gets its answers in order, then the last one again.
+    An exchange is found by all that the model is told, as it was recorded; several recorded for one prompt
+    are given in order, then the last one again. Where there is none, the prompts have changed since: then it
+    is found by what the model itself had said before in that conversation, each one given once in a run, and
+    the answer says so. Of several the one is meant whose conversation has the same `Origin`, then the first.
+
+    :param exact: the prompts have to be the recorded ones.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, exact: bool = False) -> None:
         self.name = name
         self._path = path
-        self._loaded: _Recording | None = None
+        self._exact = exact
+        self._loaded: _Index | None = None
 
     @property
     def demonstration(self) -> bool:
@@ -214,18 +62,15 @@ class ReplayAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        found = (await self._recording()).exchanges.get(key_of(prompt, schema))
-        exchange = self._next(found, prompt.user)
-        for piece in exchange.pieces:
-            if on_token:
-                on_token(piece)
-            await asyncio.sleep(0)  # between tokens a real answer can be cancelled, so this one can
+        exchange, notice = await self._find(prompt_keys(prompt, schema), prompt.origin, prompt.user)
+        await _stream(exchange, on_token)
         return Reply(
             text=exchange.text,
             model=exchange.model,
             parsed=self._parse(exchange, schema),
             usage=Usage(exchange.input_tokens, exchange.output_tokens, exchange.cost, exchange.cached_tokens),
             truncated=exchange.truncated,
+            notice=notice,
         )
 
     @property
@@ -241,31 +86,38 @@ class ReplayAdapter:
         on_token: Callable[[str], None] | None = None,
         on_reasoning: Callable[[str], None] | None = None,
     ) -> ModelTurn:
-        found = (await self._recording()).exchanges.get(turn_key(conversation))
-        exchange = self._next(found, conversation.messages[-1].text)
-        turn = ModelTurn.of_json(exchange.turn or {})
+        asked = conversation.messages[-1].text
+        exchange, notice = await self._find(turn_keys(conversation), conversation.origin, asked)
+        turn = ModelTurn.of_json({**(exchange.turn or {}), "notice": notice})
         if on_reasoning and turn.reasoning:
             on_reasoning(turn.reasoning)
-        for piece in exchange.pieces:
-            if on_token:
-                on_token(piece)
-            await asyncio.sleep(0)
+        await _stream(exchange, on_token)
         return turn
 
     async def check(self) -> str:
-        count = sum(len(found) for found in (await self._recording()).exchanges.values())
-        return f"{self._path}: {count} recorded exchanges"
+        recording = (await self._index()).recording
+        return f"{self._path}: {len(recording.exchanges)} recorded exchanges"
 
     async def aclose(self) -> None:
         self._loaded = None
 
-    def _next(self, found: list[Exchange] | None, asked: str) -> Exchange:
-        if not found:
-            raise InvalidReply(
-                f"{self._path} has no answer to this prompt ({asked[:60]!r}…): "
-                + HOW_TO_RECORD.format(path=self._path)
-            )
-        return found.pop(0) if len(found) > 1 else found[0]
+    async def _find(self, keys: Keys, origin: Origin, asked: str) -> tuple[Exchange, str]:
+        """Return an exchange, and what the person should know of it.
+
+        :raises InvalidReply: there is none.
+        """
+        index = await self._index()
+        if (exchange := index.exact(keys.key, origin)) is not None:
+            return exchange, ""
+        reduced = index.is_reduced
+        if self._exact and reduced:
+            raise InvalidReply(f"{self._path} holds no prompts: use replay:{self._path}")
+        if not self._exact and (exchange := index.alike(keys.said, origin)) is not None:
+            return exchange, (REDUCED if reduced else DIFFERENT).format(path=self._path)
+        raise InvalidReply(
+            f"{self._path} has no answer to this prompt ({asked[:60]!r}…): "
+            + HOW_TO_RECORD.format(path=self._path)
+        )
 
     def _parse(self, exchange: Exchange, schema: type[BaseModel] | None) -> BaseModel | None:
         if schema is None:
@@ -278,51 +130,68 @@ class ReplayAdapter:
                 f"record it again: {error}"
             ) from error
 
-    async def _recording(self) -> _Recording:
+    async def _index(self) -> _Index:
         if self._loaded is None:
-            self._loaded = await asyncio.to_thread(_load, self._path)
+            recording = await asyncio.to_thread(Recording.load, self._path)
+            self._loaded = self._loaded or _Index(recording)  # another prompt may have been faster
         return self._loaded
 
-    def _limits(self) -> _Recording:
+    def _limits(self) -> Recording:
         """Return the recording, an empty one if it cannot be read: the first prompt says why."""
         if self._loaded is None:
             try:
-                self._loaded = _load(self._path)
+                self._loaded = _Index(Recording.load(self._path))
             except AdapterUnavailable:
-                return _Recording()
-        return self._loaded
+                return Recording()
+        return self._loaded.recording
 
 
-def _load(path: Path) -> _Recording:
-    try:
-        # not splitlines(): JSON may hold other line separators as they are
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except OSError as error:
-        raise AdapterUnavailable(
-            f"the recording {path} cannot be read ({error.strerror}): {HOW_TO_RECORD.format(path=path)}"
-        ) from error
-    exchanges: dict[str, list[Exchange]] = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            exchange = Exchange.model_validate_json(line)
-        except ValidationError as error:
-            raise AdapterUnavailable(f"{path}:{number}: not a recorded exchange: {error}") from error
-        exchanges.setdefault(exchange.key, []).append(exchange)
-    every = [exchange for found in exchanges.values() for exchange in found]
-    return _Recording(
-        exchanges,
-        any(exchange.demonstration for exchange in every),
-        min((exchange.context_tokens for exchange in every if exchange.context_tokens), default=None),
-        any(exchange.turn is not None for exchange in every),
-    )
+class _Index:
+    """A recording's exchanges by what they are found by, and which of them were given."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._by_key: dict[str, list[Exchange]] = defaultdict(list)
+        self._by_said: dict[str, list[Exchange]] = defaultdict(list)
+        for exchange in recording.exchanges:
+            if exchange.key:
+                self._by_key[exchange.key].append(exchange)
+            if exchange.said:
+                self._by_said[exchange.said].append(exchange)
+        self._given: dict[str, set[int]] = defaultdict(set)
+        """Of each run, by identity."""
+        self._recorded_as: dict[Origin, str] = {}
+        """The recorded conversation that one of a run is taken for."""
+
+    @property
+    def is_reduced(self) -> bool:
+        return not self._by_key
+
+    def exact(self, key: str, origin: Origin) -> Exchange | None:
+        """Return the next exchange of a prompt, else its last one; None if it was not recorded."""
+        found = self._by_key.get(key)
+        return self._give(next(iter(self._left(found, origin)), found[-1]), origin) if found else None
+
+    def alike(self, said: str, origin: Origin) -> Exchange | None:
+        """Return an exchange that was not given yet, with the same words of the model before it."""
+        left = self._left(self._by_said.get(said, ()), origin)
+        conversation = self._recorded_as.get(origin, origin.conversation)
+        same = (exchange for exchange in left if exchange.conversation == conversation)
+        exchange = next(same, left[0] if left else None)
+        return self._give(exchange, origin) if exchange else None
+
+    def _left(self, found: Sequence[Exchange], origin: Origin) -> list[Exchange]:
+        given = self._given[origin.run]
+        return [exchange for exchange in found if id(exchange) not in given]
+
+    def _give(self, exchange: Exchange, origin: Origin) -> Exchange:
+        self._given[origin.run].add(id(exchange))
+        self._recorded_as[origin] = exchange.conversation
+        return exchange
 
 
-def _append(path: Path, line: str) -> None:
-    """Append in one write, so that exchanges recorded at the same time do not mix."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # prompts hold code: only the person may read them
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+async def _stream(exchange: Exchange, on_token: Callable[[str], None] | None) -> None:
+    for piece in exchange.pieces:
+        if on_token:
+            on_token(piece)
+        await asyncio.sleep(0)  # between tokens a real answer can be cancelled, so this one can

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, ToolResult, UserMessage
+from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Origin, ToolResult, UserMessage
 from tideate_core.agents.budget import Budget
 from tideate_core.agents.compaction import READ_RESULT, Compaction
 from tideate_core.errors import ContextTooLong, CostLimitReached
@@ -218,7 +218,9 @@ class WorkLoop(Generic[T]):
 
     async def _ask(self, system: str, tools: Sequence[OfferedTool]) -> ModelTurn:
         key = f"{self._key}:{self._budget.turns}"
-        conversation = Conversation(system, self._compaction.sent(self._messages))
+        conversation = Conversation(
+            system, self._compaction.sent(self._messages), Origin(f"{self._step.step}:{self._key}")
+        )
         return await self._step.take_turn(
             conversation, tools, key=key, quiet=self._quiet, adapter=self._adapter
         )

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tideate_core.adapters import ModelTurn, Reply, TurnAdapter, Usage
+from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage
 from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
@@ -109,11 +109,13 @@ class StepModel:
         """
         asked = self._named(adapter)
         shape = schema.model_json_schema() if schema else None
-        digest = digest_of(asdict(prompt), shape, *([] if adapter is None else [adapter]))
+        told = {name: value for name, value in asdict(prompt).items() if name != "origin"}
+        digest = digest_of(told, shape, *([] if adapter is None else [adapter]))
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
+        prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
         with self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens):
             begun = time.monotonic()
             reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
@@ -161,6 +163,8 @@ class StepModel:
         if kept is not MISSING:
             return ModelTurn.of_json(kept["turn"])
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
+        origin = replace(conversation.origin, run=self._execution.outermost.id)
+        conversation = replace(conversation, origin=origin)
         with self._within_cost_limit(asked, conversation_tokens(conversation, tools)):
             begun = time.monotonic()
             turn = await taker.take_turn(
@@ -206,6 +210,10 @@ class StepModel:
             usage=usage_json(answer.usage),
             duration_ms=round((time.monotonic() - begun) * 1000),
         )
+        warned = self._execution.outermost.warned
+        if answer.notice and answer.notice not in warned:
+            warned.add(answer.notice)
+            self._emit(EventName.NOTICE, message=answer.notice, level="warn")
 
     def _within_cost_limit(
         self, adapter: Adapter, input_tokens: int, output_tokens: int | None = None

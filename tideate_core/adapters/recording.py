@@ -1,0 +1,297 @@
+"""Recording of real exchanges in a file, whole or reduced to what the model said."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
+from tideate_core.adapters.prices import PricedAdapter
+from tideate_core.errors import AdapterUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tideate_core.adapters.base import Adapter, OfferedTool, Prompt, Reply
+    from tideate_core.adapters.conversation import Conversation
+
+__all__ = [
+    "HOW_TO_RECORD",
+    "Exchange",
+    "Keys",
+    "Recording",
+    "RecordingAdapter",
+    "prompt_keys",
+    "reduce_recording",
+    "turn_keys",
+]
+
+HOW_TO_RECORD = "run the workflow once with TIDEATE_RECORD={path} and a real adapter to record it"
+
+
+class Exchange(BaseModel):
+    """One line of a recording."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    """Hash of all that the model was told; empty in a reduced recording."""
+    said: str = ""
+    """Hash of what the model itself had said before; empty in recordings of earlier versions."""
+    conversation: str = ""
+    """`Origin.conversation` of what asked."""
+    begun: int = 0
+    """Nanoseconds since the epoch when it was asked; the place in a reduced recording."""
+    system: str = ""
+    user: str = ""
+    """Prompt, or last message; both are empty in a reduced recording."""
+    answer_schema: str | None
+    pieces: list[str]
+    """The text as it streamed."""
+    text: str
+    parsed: dict[str, Any] | None = None
+    model: str
+    demonstration: bool = False
+    context_tokens: int | None = None
+    """Both of the adapter that answered: prompts depend on them."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    truncated: bool = False
+    turn: dict[str, Any] | None = None
+    """A turn of a work loop; None of an answer."""
+
+
+class Keys(NamedTuple):
+    """What an exchange is found by: see `Exchange`."""
+
+    key: str
+    said: str
+
+
+def turn_keys(conversation: Conversation) -> Keys:
+    """Return what a recorded turn is found by.
+
+    Ids of calls, and what only the provider reads, differ in each run and do not count.
+    """
+    told: list[Any] = [conversation.system]
+    said: list[Any] = []
+    for message in conversation.messages:
+        match message:
+            case UserMessage(text):
+                told.append(["user", text])
+            case ToolResult(call, text):
+                told.append([call.name, text])
+            case ModelTurn(text=text, calls=calls):
+                turn = ["model", text, [[call.name, call.arguments] for call in calls]]
+                told.append(turn)
+                said.append(turn)
+    return Keys(_hash(told), _hash(["turn", said]))
+
+
+def prompt_keys(prompt: Prompt, schema: type[BaseModel] | None) -> Keys:
+    """Return what a recorded answer is found by."""
+    name = schema.__name__ if schema else None
+    history = [[turn.user, turn.assistant] for turn in prompt.history]
+    said = [turn.assistant for turn in prompt.history]
+    return Keys(_hash([prompt.system, prompt.user, history, name]), _hash(["answer", name, said]))
+
+
+def _hash(told: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
+class RecordingAdapter:
+    """Passes prompts on to another adapter and appends every answered one to a file."""
+
+    def __init__(self, inner: Adapter, path: Path) -> None:
+        self.name = inner.name
+        self.demonstration = inner.demonstration
+        self.context_tokens = inner.context_tokens
+        self._inner = inner
+        self._path = path
+
+    @property
+    def max_tokens(self) -> int | None:
+        return self._inner.max_tokens if isinstance(self._inner, PricedAdapter) else None
+
+    def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
+        inner = self._inner
+        return inner.price_of(input_tokens, output_tokens) if isinstance(inner, PricedAdapter) else None
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        pieces: list[str] = []
+
+        def collect(text: str) -> None:
+            pieces.append(text)
+            if on_token:
+                on_token(text)
+
+        keys, begun = prompt_keys(prompt, schema), time.time_ns()
+        reply = await self._inner.ask(prompt, on_token=collect, schema=schema)
+        exchange = Exchange(
+            key=keys.key,
+            said=keys.said,
+            conversation=prompt.origin.conversation,
+            begun=begun,
+            system=prompt.system,
+            user=prompt.user,
+            answer_schema=schema.__name__ if schema else None,
+            pieces=pieces,
+            text=reply.text,
+            parsed=reply.parsed.model_dump(mode="json") if reply.parsed else None,
+            model=reply.model,
+            demonstration=self.demonstration,
+            context_tokens=self.context_tokens,
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cached_tokens,
+            cost=reply.usage.cost,
+            truncated=reply.truncated,
+        )
+        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
+        return reply
+
+    @property
+    def tools(self) -> bool:
+        """Its model can call tools."""
+        return isinstance(self._inner, TurnAdapter) and self._inner.tools
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        on_reasoning: Callable[[str], None] | None = None,
+    ) -> ModelTurn:
+        assert isinstance(self._inner, TurnAdapter)  # noqa: S101 see `tools`
+        pieces: list[str] = []
+
+        def collect(text: str) -> None:
+            pieces.append(text)
+            if on_token:
+                on_token(text)
+
+        keys, begun = turn_keys(conversation), time.time_ns()
+        turn = await self._inner.take_turn(conversation, tools, on_token=collect, on_reasoning=on_reasoning)
+        last = conversation.messages[-1] if conversation.messages else None
+        exchange = Exchange(
+            key=keys.key,
+            said=keys.said,
+            conversation=conversation.origin.conversation,
+            begun=begun,
+            system=conversation.system,
+            user=last.text if last is not None else "",
+            answer_schema=None,
+            pieces=pieces,
+            text=turn.text,
+            model=turn.model,
+            demonstration=self.demonstration,
+            context_tokens=self.context_tokens,
+            turn=turn.as_json(),
+        )
+        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
+        return turn
+
+    async def check(self) -> str:
+        return f"{await self._inner.check()}; recording to {self._path}"
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The exchanges of a file, in the order in which they were asked."""
+
+    exchanges: tuple[Exchange, ...] = ()
+
+    @property
+    def demonstration(self) -> bool:
+        """Some of its answers are a demonstration model's."""
+        return any(exchange.demonstration for exchange in self.exchanges)
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The smallest limit of the models that answered."""
+        limits = (exchange.context_tokens for exchange in self.exchanges)
+        return min((limit for limit in limits if limit), default=None)
+
+    @property
+    def tools(self) -> bool:
+        """Some of its exchanges are turns with tools."""
+        return any(exchange.turn is not None for exchange in self.exchanges)
+
+    @classmethod
+    def load(cls, path: Path) -> Recording:
+        """Read a file; blocking.
+
+        :raises AdapterUnavailable: it cannot be read, or a line of it is no exchange.
+        """
+        try:
+            # not splitlines(): JSON may hold other line separators as they are
+            lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        except OSError as error:
+            raise AdapterUnavailable(
+                f"the recording {path} cannot be read ({error.strerror}): {HOW_TO_RECORD.format(path=path)}"
+            ) from error
+        exchanges: list[Exchange] = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                exchanges.append(Exchange.model_validate_json(line))
+            except ValidationError as error:
+                raise AdapterUnavailable(f"{path}:{number}: not a recorded exchange: {error}") from error
+        # a line is written when its answer has come: side by side, that order is chance
+        return cls(tuple(sorted(exchanges, key=lambda exchange: exchange.begun)))
+
+
+def reduce_recording(path: Path, reduced: Path) -> int:
+    """Write a recording without prompts, tool results and reasoning; return its number of exchanges.
+
+    What the model itself wrote stays: texts and calls with arguments, code among them.
+
+    :raises AdapterUnavailable: it cannot be read, or was made by a version that did not keep `said`.
+    :raises OSError: the reduced one cannot be written.
+    """
+    exchanges = Recording.load(path).exchanges
+    lines: list[str] = []
+    for place, exchange in enumerate(exchanges):
+        if not exchange.said:
+            raise AdapterUnavailable(
+                f"{path} is of an earlier version and cannot be reduced: {HOW_TO_RECORD.format(path=path)}"
+            )
+        turn = exchange.turn and {**exchange.turn, "raw": "", "made_by": "", "reasoning": ""}
+        kept = {"key": "", "begun": place, "system": "", "user": "", "turn": turn}
+        pieces = [exchange.text] if exchange.text else []
+        lines.append(
+            exchange.model_copy(update={**kept, "pieces": pieces}).model_dump_json(exclude_defaults=True)
+        )
+    reduced.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return len(lines)
+
+
+def _append(path: Path, line: str) -> None:
+    """Append in one write, so that exchanges recorded at the same time do not mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # prompts hold code: only the person may read them
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
