@@ -1,0 +1,61 @@
+"""A workflow that is run by its recording in a real project, as a process."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.adapters.recording import Recording
+from tideate_core.engine import EventName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell
+    from tests.live.tasks import LiveTask
+
+__all__ = ["configure", "replay", "run"]
+
+CHECKS = """
+[verify]
+tests = {tests}
+type_check = "off"
+lint = "off"
+build = "off"
+documentation = "off"
+"""
+
+
+def configure(shell: Shell, task: LiveTask, adapter: str) -> None:
+    """Lay the task's tree as the shell's project, configure the person's adapter, trust the project."""
+    (shell.project / "pyproject.toml").unlink()
+    task.lay(shell.project)
+    tests = json.dumps([task.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"])
+    shell.configure(adapter + CHECKS.format(tests=tests))
+    trusted = shell.run("trust", "--yes")
+    assert trusted.returncode == 0, trusted.stderr
+
+
+def run(shell: Shell, task: LiveTask, workflow: str) -> dict[str, Any]:
+    """Run a workflow to its end, and return what `tideate show --events --json` tells of it."""
+    done = shell.start("run", workflow, "--yes", "--json", "--", task.request)
+    printed, said = done.communicate(timeout=600)
+    assert done.returncode == 0, said
+    shown = shell.run("show", json.loads(printed)["execution_id"], "--events", "--json")
+    found: dict[str, Any] = json.loads(shown.stdout)
+    return found
+
+
+def replay(shell: Shell, task: LiveTask, recording: Path) -> dict[str, Any]:
+    """Run the workflow of a recording by it; all of its turns have to be used, the hidden tests to pass.
+
+    :param recording: a reduced one, of which each turn is given once.
+    """
+    configure(shell, task, f'adapter = "replay:{recording}"\n')
+    shown = run(shell, task, recording.stem)
+    used = sum(event["name"] == EventName.MODEL_ANSWERED for event in shown["events"])
+    recorded = len(Recording.load(recording).exchanges)
+    assert used == recorded, f"{used} of {recorded} recorded turns were used"
+    failures = task.failures(shell.project)
+    assert not failures, f"{len(failures)} hidden tests fail: {failures[:10]}"
+    return shown
