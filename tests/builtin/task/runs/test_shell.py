@@ -14,6 +14,7 @@ from tests.cli.conftest import Shell, shell
 from tests.cli.interrupted import object_of, only_run
 from tests.support.tally import DONE, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
+from tideate_core.adapters.recording import reduce_recording
 
 if TYPE_CHECKING:
     import subprocess
@@ -56,8 +57,9 @@ def house(shell: Shell, server: ModelServer) -> House:
     return house
 
 
+@pytest.mark.parametrize("reduced", [False, True])
 def test_a_recorded_task_is_played_back_without_a_model(
-    tmp_path_factory: pytest.TempPathFactory, shell: Shell, server: ModelServer
+    tmp_path_factory: pytest.TempPathFactory, shell: Shell, server: ModelServer, reduced: bool
 ) -> None:
     first, recording = House(shell, server, real=True), shell.home / "task.jsonl"
     first.trust()
@@ -66,6 +68,9 @@ def test_a_recorded_task_is_played_back_without_a_model(
     assert (done.returncode, object_of(done)["ok"]) == (0, True), done.stderr
     answers = [json.loads(line) for line in recording.read_text().splitlines()]
     assert len(answers) == 5
+    if reduced:
+        whole, recording = recording, shell.home / "reduced.jsonl"
+        assert reduce_recording(whole, recording) == 5
     asked = len(server.requests)
     again = Shell(tmp_path_factory.mktemp("again"))
     second = House(again, server, real=True)
