@@ -123,9 +123,13 @@ class LoopStep:
         self._numbered[key] += 1
         return key if self._numbered[key] == 1 else f"{key}#{self._numbered[key]}"
 
-    def take_messages(self) -> list[str]:
-        taken, self.messages = self.messages, []
-        return taken
+    async def read_messages(self, key: str) -> list[str]:
+        kept = self.recall(key)
+        if kept is MISSING:
+            kept, self.messages = self.messages, []
+            if kept:
+                await self.remember(key, kept)
+        return list(kept)
 
     async def wait_if_paused(self) -> None:
         """Nobody pauses."""

@@ -10,8 +10,10 @@ from tideate_core.store.delivery import Delivery
 from tideate_core.store.records import CheckpointRow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tideate_core.engine import ConfirmationRequest, Event
-    from tideate_core.store.records import Ending, StepOutcome, StepStart
+    from tideate_core.store.records import Ending, Message, StepOutcome, StepStart
     from tideate_core.workflows import Decision
 
 RUN = "0" * 31 + "1"
@@ -53,6 +55,9 @@ class Logbook:
     async def remember(self, step: str, key: str, value: Any) -> None:
         self.note(step, key, value)
         await self.flush()
+
+    async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
+        await self.remember(step, key, [message.text for message in messages])
 
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]]) -> int:
         number = self.event(*last)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +95,43 @@ async def main():
             os.kill(os.getpid(), signal.SIGKILL)
 
     bench.front.emit = pause_then_die
+    await bench.run("ask", "what is in b?", execution_id=RUN)
+
+asyncio.run(main())
+"""
+WITH_A_MESSAGE = """
+import asyncio, os, pathlib, signal, sys
+from types import SimpleNamespace
+from tests.engine.conftest import Bench
+from tests.engine.logbook import RUN
+from tideate_core.engine import EventName
+
+root, url, where = sys.argv[1:]
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=True)
+    emit, tasks = bench.front.emit, []
+
+    async def say():
+        for words in ("keep the name", "and be short"):
+            await bench.runner.say(None, words)
+        if where == "said":
+            die()
+        bench.runner.resume(RUN)
+
+    def emit_and_say(event):
+        emit(event)
+        if event.name is EventName.TOOL_COMPLETED:
+            bench.runner.pause(RUN)
+        elif event.name is EventName.WORKFLOW_PAUSED:
+            tasks.append(asyncio.create_task(say()))
+        elif event.name is EventName.NOTICE and event.data["message"].startswith("the model reads"):
+            die()
+
+    bench.front.emit = emit_and_say
     await bench.run("ask", "what is in b?", execution_id=RUN)
 
 asyncio.run(main())
@@ -192,3 +231,24 @@ async def test_a_run_that_was_killed_while_it_was_paused_in_a_loop_goes_on_there
     assert result.response == "It is 41.", result.error
     assert len(bench.server.requests) == 2
     assert "TOOL_CALLED" not in bench.front.names(), "its call was recorded"
+
+
+@pytest.mark.parametrize("tools", [True])
+@pytest.mark.parametrize("where", ["said", "read"])
+async def test_messages_to_a_run_that_was_killed_are_read_once(bench: Bench, where: str) -> None:
+    bench.write("b.py", "VALUE_OF_B = 41\n")
+    bench.server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    bench.server.calls("and be short", "read_file", {"path": "b.py"}, times=1)
+    bench.server.answers("VALUE_OF_B", "It is 41.")
+    await asyncio.to_thread(killed, WITH_A_MESSAGE, bench, where)
+    assert len(bench.server.requests) == 1, "no turn came after the messages"
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    assert result.response == "It is 41.", result.error
+    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    words = ["keep the name", "and be short"]
+    read = [f"the model reads what you said: {one}" for one in words]
+    assert told == ([f"you: {one}" for one in words] + read if where == "said" else [])
+    last = bench.server.requests[-1]["messages"]
+    assert [one["content"] for one in last if one["role"] == "user"][1:] == words
+    with closing(sqlite3.connect(bench.private / "tideate.db")) as store:
+        assert store.execute("SELECT count(*) FROM workflow_wishes").fetchone() == (0,)

@@ -154,7 +154,7 @@ async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> 
     task = asyncio.create_task(bench.run("g"))
     await until_paused(bench)
     (run,) = bench.runner.running
-    assert bench.runner.say(None, "keep the name, please") == run.id
+    assert await bench.runner.say(None, "keep the name, please") == run.id
     bench.runner.resume(run.id)
     await asyncio.wait_for(task, LIMIT)
     last = bench.server.requests[-1]["messages"][-1]
@@ -182,7 +182,7 @@ async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> 
     graph(bench, {"a": Looking(bench)}, step("a"))
     task = asyncio.create_task(bench.run("g"))
     await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
-    bench.runner.say(None, "too late")
+    await bench.runner.say(None, "too late")
     gate.release()
     assert (await asyncio.wait_for(task, LIMIT)).ok
     last = bench.front.data(EventName.NOTICE)[-1]
@@ -191,13 +191,13 @@ async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> 
 
 async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
     with pytest.raises(RunNotFound):
-        bench.runner.say(None, "hello")
+        await bench.runner.say(None, "hello")
     called(bench, "a")
     graph(bench, {"a": Looking(bench, 1)}, step("a"))
     task = asyncio.create_task(bench.run("g"))
     await until_paused(bench)
     with pytest.raises(InvalidInput, match="nothing to say"):
-        bench.runner.say(None, " ")
+        await bench.runner.say(None, " ")
     bench.runner.cancel()
     await task
 
@@ -209,7 +209,7 @@ async def test_a_run_whose_model_takes_no_turns_refuses_a_message(bench: Bench) 
     await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
     (run,) = bench.runner.running
     with pytest.raises(InvalidInput, match="does not work with tools"):
-        bench.runner.say(run.id, "hello")
+        await bench.runner.say(run.id, "hello")
     other = await bench.make_runner(bench.config).store()
     await other.send_control_request(run.id, Message("hello"))
     await bench.front.until(lambda: "was not passed on" in str(bench.front.data(EventName.NOTICE)))

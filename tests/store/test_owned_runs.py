@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.conftest import line
-from tests.store.making import DAY, new_run, outcome, query, until
+from tests.store.making import DAY, ending, new_run, outcome, query, until
 from tideate_core.errors import (
     RunLost,
     RunNotActive,
@@ -57,6 +57,38 @@ async def test_another_process_is_asked_and_hears(private: Path, child: Child, s
         await store.send_control_request(RUN, "cancel")
     with pytest.raises(RunNotActive, match="so none can pass this on; `tideate resume"):
         await store.send_control_request(RUN, Message("too late"))
+
+
+async def test_a_message_outlives_its_reader_until_a_model_reads_it(
+    private: Path, child: Child, open_store: Callable[[], Store]
+) -> None:
+    process = child("hold", RUN)
+    assert line(process) == "begun"
+    sender = open_store()
+    await sender.send_control_request(RUN, Message("keep the name"))
+    await sender.send_control_request(RUN, "pause")
+    assert await asyncio.wait_for(asyncio.to_thread(line, process), 5) == "say keep the name"
+    process.kill()
+    process.wait()
+    log = await sender.adopt(RUN)
+    assert [message.text for message in log.unread] == ["keep the name"]
+    await log.release()  # left to another one, unread
+    log = await open_store().adopt(RUN)
+    assert [message.text for message in log.unread] == ["keep the name"]
+    await log.read("a", "said", log.unread)
+    assert query(private, "SELECT value FROM workflow_memos") == [('["keep the name"]',)]
+    assert query(private, "SELECT count(*) FROM workflow_wishes") == [(0,)]
+
+
+async def test_an_end_leaves_no_message(private: Path, store: Store) -> None:
+    log = await store.begin(new_run(RUN))
+    heard: list[object] = []
+    log.on_control_request = heard.append
+    await store.send_control_request(RUN, Message("to itself"))
+    assert [str(request) for request in heard] == ["say"], "it hears of it before the sender goes on"
+    assert query(private, "SELECT text FROM workflow_wishes") == [("to itself",)]
+    await log.ended(ending(steps=0))
+    assert query(private, "SELECT count(*) FROM workflow_wishes") == [(0,)]
 
 
 async def test_a_run_that_was_taken_is_lost_with_its_next_commit(

@@ -189,14 +189,7 @@ class WorkLoop(Generic[T]):
 
     async def _hear(self) -> None:
         """Add what the person said meanwhile."""
-        key = f"{self._key}:{self._budget.turns}:said"
-        said = self._step.recall(key)
-        if said is MISSING:
-            said = self._step.take_messages()
-            if not said:
-                return
-            await self._step.remember(key, said)
-        for text in said:
+        for text in await self._step.read_messages(f"{self._key}:{self._budget.turns}:said"):
             self._tell(text)
 
     async def _take_turn(self, system: str, *, last: bool) -> ModelTurn:

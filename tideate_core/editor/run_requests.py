@@ -117,7 +117,7 @@ class StoredRuns:
         """
         execution_id, text = str(params["execution_id"]), str(params["text"])
         try:
-            self._projects.runner_of(execution_id).say(execution_id, text)
+            await self._projects.runner_of(execution_id).say(execution_id, text)
         except RunNotFound:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(execution_id, Message(text))

@@ -122,6 +122,7 @@ class LiveRun:
         self._recorded = recorded
         self._store: Store | None = None
         self._log: RunLog | None = None
+        self._ends = False  # its end is being written
 
     @property
     def was_resumed(self) -> bool:
@@ -184,6 +185,8 @@ class LiveRun:
         """Record in this log from now on, and follow the control requests of other processes."""
         self._store = store
         self._log = log
+        for message in log.unread:
+            self.execution.say(message)
         self.memory.attach(log)
         self.recorder.attach(log)
         self.execution.on_state = self._record_state
@@ -201,6 +204,8 @@ class LiveRun:
             start_execution(execution, recorder, self.adapter, self.parent)
         else:
             restore_execution(execution, recorder, self.adapter, self.parent, recorded)
+            for message in self._log.unread if self._log else ():
+                self._notice(f"you: {message.text}")
             if recorded.pending_end is not None:
                 end_as_recorded(execution, recorded)
         executor = TaskExecutor(recorder, self.memory, self.task_group, gated=self._gated)
@@ -215,8 +220,6 @@ class LiveRun:
 
         :param task: that drove it, done.
         """
-        for text in self.execution.take_own_messages():
-            self._notice(f"no model read what you said: {text}", level="warn")
         event, result = conclude_execution(self.execution, task)
         front = self._dependencies.front
         if self._log is None or self._store is None:
@@ -232,6 +235,9 @@ class LiveRun:
                 event, result = await self._roll_back_unless_complete(event, result)
             ending = ending_of(self.execution, result)
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
+            for message in self.execution.take_own_messages():
+                self._notice(f"no model read what you said: {message.text}", level="warn")
+            self._ends = True
             await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
         except StoreError as failure:
             words = error_fields(failure)
@@ -295,32 +301,46 @@ class LiveRun:
         words = f"pauses before {' or '.join(places)}" if places else "no step is left to pause before"
         self._notice(words)
 
-    def say(self, text: str) -> None:
-        """Have the model told something before its next turn.
+    async def say(self, text: str) -> None:
+        """Have the model told something before its next turn, also if another process has the run then.
 
         :raises InvalidInput: there is nothing to tell, or no model that would read it.
+        :raises StoreError: the message cannot be kept.
         """
+        self._refuse_unreadable(text)
+        assert self._store is not None  # noqa: S101 what runs is in the store
+        await self._store.send_control_request(self.execution.id, Message(text))
+
+    def _refuse_unreadable(self, text: str) -> None:
         if not text.strip():
             raise InvalidInput("there is nothing to say; add the message")
+        if self._ends:
+            raise InvalidInput("the run has come to its end; no model reads it any more")
         if not self.takes_turns:
             name = self.adapter.name
             raise InvalidInput(
                 f"the run reads no messages: the model of the adapter {name!r} does not work with tools, "
                 "so it takes no turns between which it could be told something"
             )
-        self.execution.say(text)
-        self._notice(f"you: {text}")
 
-    def _say_or_warn(self, text: str) -> None:
-        """Take a message of another process, whose person reads what becomes of it among the events."""
+    def _take_message(self, message: Message) -> None:
+        """Take a message that is in the store; its person reads what becomes of it among the events."""
         try:
-            self.say(text)
+            self._refuse_unreadable(message.text)
         except InvalidInput as error:
+            if self._log is not None and not self._ends:
+                self._log.drop(message)
             self._notice(f"a message was not passed on: {error}", level="warn")
+        else:
+            if self.execution.say(message):
+                self._notice(f"you: {message.text}")
 
     def _notice(self, message: str, *, level: str = "info") -> None:
         data = {"step": self.execution.step, "message": message, "level": level}
-        self.recorder.event(EventName.NOTICE, data)
+        if self._ends:  # nothing is recorded behind it
+            self._dependencies.front.emit(Event(EventName.NOTICE, self.execution.id, data))
+        else:
+            self.recorder.event(EventName.NOTICE, data)
 
     def leave(self) -> None:
         """Stop it without an end: another process can resume it."""
@@ -338,7 +358,7 @@ class LiveRun:
         elif request == "pause":
             self.pause()
         elif isinstance(request, Message):
-            self._say_or_warn(request.text)
+            self._take_message(request)
         else:
             self.execution.resume()
 

@@ -12,9 +12,9 @@ from tideate_core.adapters import Usage
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from tideate_core.store import RunLog
+    from tideate_core.store import Message, RunLog
 
 __all__ = [
     "CONTEXT",
@@ -114,6 +114,11 @@ class Memory:
         if keep:
             self._known.setdefault(step, {})[key] = value
         await self._log.remember(step, key, value)
+
+    async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
+        """Remember the texts that a step's model reads; durable then; no other model gets them."""
+        self._known.setdefault(step, {})[key] = [message.text for message in messages]
+        await self._log.read(step, key, messages)
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a step of the run chose before for the same question, else choose and remember it.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver import Driver, Settled
     from tideate_core.engine.recording import Recorder
     from tideate_core.errors import TideateError
+    from tideate_core.store import Message
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 __all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest", "WorkflowResult"]
@@ -211,7 +212,8 @@ class Execution:
         self._within: set[Execution] = set()
         self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
-        self._messages: list[str] = []
+        self._messages: list[Message] = []
+        self._said: set[int] = set()  # numbers of all messages: several may find one in the store
         self.places: Counter[str] = Counter()
         """Items of a list that are worked on side by side, by their step."""
         self._waiting: Counter[str] = Counter()
@@ -336,16 +338,19 @@ class Execution:
             task.cancel()
         await asyncio.gather(*self._children, return_exceptions=True)
 
-    def say(self, text: str) -> None:
-        """Give the model that works next, in this run or one within it, a message from the person."""
-        self._messages.append(text)
+    def say(self, message: Message) -> bool:
+        """Give the next model that works, here or in a run within, a message; tells whether it is new."""
+        if message.id in self._said:
+            return False
+        self._said.add(message.id)
+        self._messages.append(message)
+        return True
 
-    def take_messages(self) -> list[str]:
+    def take_messages(self) -> list[Message]:
         """Return what the person said since the last call, to this run or to those around it."""
-        said = self._around.take_messages() if self._around is not None else []
-        return said + self.take_own_messages()
+        return (self._around.take_messages() if self._around else []) + self.take_own_messages()
 
-    def take_own_messages(self) -> list[str]:
+    def take_own_messages(self) -> list[Message]:
         """Return what the person said to this run, and nobody took."""
         said, self._messages = self._messages, []
         return said

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.engine.step_model import OfferTools
-    from tideate_core.store import Store
+    from tideate_core.store import Message, Store
     from tideate_core.workflows import (
         CallReport,
         Decision,
@@ -80,6 +80,10 @@ class StepMemory:
     async def remember(self, key: str, value: Any) -> None:
         """Keep a value over a crash; the step's writes are rolled back all the same before it goes on."""
         await self._memory.remember(self._step, f"own:{self._prefix}{key}", value)
+
+    async def read(self, key: str, messages: Sequence[Message]) -> None:
+        """Keep the texts that the step's model reads now; no other one gets them."""
+        await self._memory.read(self._step, f"own:{self._prefix}{key}", messages)
 
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         key = f"choice:{self._prefix}{key}"
@@ -244,11 +248,17 @@ class StepRun:
     ) -> AbstractContextManager[CallReport]:
         return report_call(self.person.emit, tool, arguments, server=server)
 
-    def take_messages(self) -> list[str]:
+    async def read_messages(self, key: str) -> list[str]:
+        kept = self.memory.recall(key)
+        if kept is not MISSING:
+            return list(kept)
         said = self.run.execution.take_messages()
-        for text in said:
+        if said:
+            await self.memory.read(key, said)
+        texts = [message.text for message in said]
+        for text in texts:
             self.notice(f"the model reads what you said: {text}")
-        return said
+        return texts
 
     async def wait_if_paused(self) -> None:
         with persons_time():

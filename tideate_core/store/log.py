@@ -11,18 +11,22 @@ from tideate_core.errors import InvalidInput, RunLost, StoreError
 from tideate_core.store.delivery import Delivery
 from tideate_core.store.group_commit import RunBuffer
 from tideate_core.store.log_statements import (
+    delete_messages,
     write_ending,
     write_memo,
     write_outcome,
+    write_read_messages,
     write_release,
 )
 from tideate_core.store.objects import DEEPEST, is_deeper, is_storable, pack
 from tideate_core.store.records import TERMINAL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tideate_core.store.group_commit import Write
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import Ending, Status, StepOutcome, StepStart
+    from tideate_core.store.records import Ending, Message, Status, StepOutcome, StepStart
     from tideate_core.store.transaction import Tally, Transaction
     from tideate_core.store.writer import Writer
 
@@ -50,6 +54,8 @@ class RunLog(RunBuffer):
 
     def __init__(self, run_id: str, writer: Writer) -> None:
         super().__init__(run_id)
+        self.unread: tuple[Message, ...] = ()
+        """Messages to a run that was taken up that no model had read then."""
         self._writer = writer
         self._given_up = False
 
@@ -116,6 +122,24 @@ class RunLog(RunBuffer):
         """
         _require_memo(step, key, value)
         await self._durable(partial(write_memo, step=step, key=key, value=pack(value)))
+
+    async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
+        """Write a memo of a step, the texts that its model reads; durable when this returns.
+
+        With it the messages are deleted: no other model reads them, whatever happens then.
+
+        :param messages: to this run, or to one around it.
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        value = pack([message.text for message in messages])
+        await self._durable(
+            partial(write_read_messages, step=step, key=key, value=value, read=tuple(messages))
+        )
+
+    def drop(self, message: Message) -> None:
+        """Delete a message that no model of the run can read."""
+        self._buffer(partial(delete_messages, messages=(message,)))
 
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
         """Write that the run ended, and release it; durable when this returns. Nothing more can be written.

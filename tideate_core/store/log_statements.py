@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import Ending, StepOutcome, StepStart
+    from tideate_core.store.records import Ending, Message, StepOutcome, StepStart
     from tideate_core.store.transaction import Tally, Transaction
 
     EventValues = tuple[str, int, str, int, str | Packed]
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     """A step's start, and its dependencies as a column holds them."""
 
 __all__ = [
+    "delete_messages",
     "write_counts",
     "write_ending",
     "write_events",
     "write_memo",
     "write_outcome",
+    "write_read_messages",
     "write_release",
     "write_start",
 ]
@@ -124,6 +126,20 @@ def write_memo(transaction: Transaction, tally: Tally, step: str, key: str, valu
     )
 
 
+def write_read_messages(
+    transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed, read: Sequence[Message]
+) -> None:
+    """Write the memo of a step whose model reads these messages, and delete them, of any run."""
+    write_memo(transaction, tally, step, key, value)
+    delete_messages(transaction, tally, read)
+
+
+def delete_messages(transaction: Transaction, _tally: Tally, messages: Sequence[Message]) -> None:
+    """Delete messages that no model is to read any more."""
+    numbers = [(message.id,) for message in messages]
+    transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", numbers)
+
+
 def write_counts(transaction: Transaction, tally: Tally) -> None:
     """Bring the run's own row up to date."""
     if tally.status is not None:
@@ -189,13 +205,14 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
     # what the row has now is what `ending` says, not one more
     tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = tally.cached_tokens = 0
     tally.cost = None
+    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
     write_release(transaction, tally)
 
 
 def write_release(transaction: Transaction, tally: Tally) -> None:
-    """Delete the run's lease, and the control requests to its owner."""
+    """Delete the run's lease, and the control requests to its owner; messages are for the next one, too."""
     transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
-    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
+    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ? AND wish <> 'say'", (tally.run,))
 
 
 def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:

@@ -134,12 +134,16 @@ class LeaseMonitor:
             # nobody waits for this: the next look tries again, and the next commit says what is wrong
             return None
         self._data_version = version
-        for number, *_ in requests:
+        for number, _, word, _ in requests:
             self._last_seen = number
-            self._seen.append((number,))
+            if word != "say":  # a message is there until a model reads it
+                self._seen.append((number,))
         return _Found(
             frozenset(run for (run,) in owned),
-            tuple((run, Message(text) if word == "say" else word) for _, run, word, text in requests),
+            tuple(
+                (run, Message(text, number) if word == "say" else word)
+                for number, run, word, text in requests
+            ),
         )
 
     def look_again(self) -> None:
@@ -147,7 +151,7 @@ class LeaseMonitor:
         self._data_version = -1
 
     def delete_seen(self, transaction: Transaction) -> None:
-        """Delete the control requests that were seen, with a commit that is made anyway."""
+        """Delete the control requests that were seen, but for messages, with a commit that is made anyway."""
         if self._seen:
             transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", self._seen)
             transaction.after.append(self._seen.clear)

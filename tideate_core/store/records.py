@@ -67,6 +67,8 @@ class Message:
     """A person's message to the model that works in a run."""
 
     text: str
+    id: int = 0
+    """Its number in the store, where it is kept until a model reads it or its run ends; 0 before."""
 
     def __str__(self) -> str:
         return "say"

@@ -93,8 +93,13 @@ def change_definition(transaction: Transaction, run: NewRun) -> None:
         )
 
 
-def take_over(transaction: Transaction, run: str, takeover_after: float) -> tuple[int, int]:
-    """Make a run this process's; return the number of its last event and of its last step that ended.
+def take_over(
+    transaction: Transaction, run: str, takeover_after: float
+) -> tuple[int, int, tuple[Message, ...]]:
+    """Make a run this process's.
+
+    :returns: the number of its last event and of its last step that ended, and the messages that no model
+        has read.
 
     :param takeover_after: seconds without a sign of life.
     :raises RunNotFound: no run has this id.
@@ -113,18 +118,25 @@ def take_over(transaction: Transaction, run: str, takeover_after: float) -> tupl
             "pause or cancel it there, or end that process"
         )
     # what was asked of the one before is not asked of this one
-    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (run,))
+    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ? AND wish <> 'say'", (run,))
     _write_lease(transaction, run)
     sequence, ordinal = transaction.execute(
         "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"
         " (SELECT COALESCE(MAX(ordinal), 0) FROM workflow_steps WHERE execution_id = ?1)",
         (run,),
     ).fetchone()
-    return int(sequence), int(ordinal)
+    unread = transaction.execute(
+        "SELECT text, id FROM workflow_wishes WHERE execution_id = ? ORDER BY id", (run,)
+    ).fetchall()
+    return int(sequence), int(ordinal), tuple(Message(text, number) for text, number in unread)
 
 
-def add_control_request(transaction: Transaction, run: str, request: ControlRequest) -> str:
-    """Ask a run's owner for something; return the owner.
+def add_control_request(
+    transaction: Transaction, run: str, request: ControlRequest
+) -> tuple[str, ControlRequest]:
+    """Ask a run's owner for something; a message is kept, also from this process, until a model reads it.
+
+    :returns: the owner, and the request as it is kept.
 
     :raises RunNotFound: no run has this id.
     :raises RunNotActive: no living process has it.
@@ -136,18 +148,21 @@ def add_control_request(transaction: Transaction, run: str, request: ControlRequ
         left = "no model that could read it" if isinstance(request, Message) else f"nothing left to {request}"
         raise RunNotActive(f"run {run} is {status}; there is {left}")
     lease = _lease(transaction, run, TAKEOVER_AFTER)
-    if lease is None or not lease.alive:
+    own = transaction.owner.id
+    if lease is None or not (lease.alive or lease.owner == own):
         what = "pass this on" if isinstance(request, Message) else f"{request} it"
         raise RunNotActive(
             f"no process has run {run}, so none can {what}; `tideate resume {run}` continues it"
         )
-    if lease.owner != transaction.owner.id:
+    if lease.owner != own or isinstance(request, Message):
         text = plain(request.text) if isinstance(request, Message) else ""
-        transaction.execute(
+        added = transaction.execute(
             "INSERT INTO workflow_wishes (execution_id, wish, at, text) VALUES (?, ?, ?, ?)",
             (run, str(request), transaction.now, text),
         )
-    return lease.owner
+        if isinstance(request, Message):
+            request = Message(text, int(added.lastrowid or 0))
+    return lease.owner, request
 
 
 def run_status(transaction: Transaction, run: str) -> str | None:

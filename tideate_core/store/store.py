@@ -122,7 +122,7 @@ class Store:
         log = RunLog(run_id, self._writer)
 
         def job(transaction: Transaction) -> RunLog:
-            sequence, cursor = take_over(transaction, run_id, takeover_after)
+            sequence, cursor, log.unread = take_over(transaction, run_id, takeover_after)
             log.count_from(sequence, cursor)
             transaction.after.append(partial(self._writer.attach, log))
             return log
@@ -151,7 +151,9 @@ class Store:
         await self._writer.do(lambda transaction: fork(transaction, checkpoint_id, new_id, at, again))
 
     async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
-        """Ask the process that has a run for something; it knows within 50 ms.
+        """Ask the process that has a run for something; it knows within 50 ms, this process at once.
+
+        A message outlives that process: whoever resumes the run has it until a model has read it.
 
         :raises RunNotFound: no run has this id.
         :raises RunNotActive: no living process has it.
@@ -159,8 +161,9 @@ class Store:
         """
 
         def job(transaction: Transaction) -> None:
-            if add_control_request(transaction, run_id, request) == transaction.owner.id:
-                transaction.after.append(partial(self._writer.owned_runs.pass_on, run_id, request))
+            owner, kept = add_control_request(transaction, run_id, request)
+            if owner == transaction.owner.id:
+                transaction.after.append(partial(self._writer.owned_runs.pass_on, run_id, kept))
 
         await self._writer.do(job)
 

@@ -195,8 +195,11 @@ class ModelAccess(Protocol):
         """
         ...
 
-    def take_messages(self) -> list[str]:
-        """Return what the person said to the model since the last call."""
+    async def read_messages(self, key: str) -> list[str]:
+        """Return what the person said to the model since the last call; none is lost or comes twice.
+
+        :param key: of these messages: with the same one, after a crash, it is the same ones.
+        """
         ...
 
     async def wait_if_paused(self) -> None:
