@@ -67,6 +67,12 @@ class Terminal:
         """Everything that came, as text; redrawn lines stand there again and again."""
         return ESCAPES.sub("", self.raw)
 
+    @property
+    def is_cooked(self) -> bool:
+        """It edits lines and shows what is typed, as a shell leaves it to commands."""
+        flags = termios.ICANON | termios.ECHO | termios.ISIG
+        return bool(termios.tcgetattr(self._own)[3] & flags == flags)
+
     def wait_for(self, words: str, within: float = LIMIT) -> None:
         """Wait until the words appear after what was waited for before."""
         with self._changed:

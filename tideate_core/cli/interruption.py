@@ -94,10 +94,14 @@ class Interruption:
 
 
 class RunCancellation:
-    """Cancellation of one run by signals."""
+    """Cancellation of one run by signals.
 
-    def __init__(self, console: Console) -> None:
+    :param restore: gives the terminal the settings that it had.
+    """
+
+    def __init__(self, console: Console, restore: Callable[[], None]) -> None:
         self._console = console
+        self._restore = restore
         self._runner: WorkflowRunner | None = None
         self._task: asyncio.Task[WorkflowResult] | None = None
         self._stopped = False
@@ -146,6 +150,7 @@ class RunCancellation:
         known = [short_id(run.id) for run in runs[-1:]]
         ways = [f"`tideate cancel {it}` ends it, `tideate resume {it}` resumes it" for it in known]
         words = "; ".join(["quit before the run was stopped", *ways])
+        self._restore()
         visible_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
         with contextlib.suppress(OSError):  # the terminal may be gone
             os.write(sys.stderr.fileno(), f"{visible_cursor}\n{words}\n".encode())

@@ -82,7 +82,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "resume": Command(
         "run:resume",
         "Resume a run that was interrupted or paused.\n\n"
-        "Completed steps are not run again; answers already given are not asked for again.",
+        "Completed steps are not run again; answers already given are not asked for again. At a terminal, a "
+        "line that you type is a message to the model, before its next turn.",
     ),
     "rollback": Command(
         "rollback:rollback",

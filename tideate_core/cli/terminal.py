@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -25,11 +26,13 @@ from tideate_core.cli.render.output import (
 )
 from tideate_core.cli.render.progress import Progress
 from tideate_core.cli.render.words import TASK
+from tideate_core.cli.typed_lines import TypedLines
 from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
+from tideate_core.errors import RunNotFound, TideateError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
     from typing import Any
 
     from rich.console import Console
@@ -79,9 +82,9 @@ async def run_to_end(
     with TerminalFrontEnd(
         console, None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
     ) as front:
-        cancellation = RunCancellation(console)
+        cancellation = RunCancellation(console, front.restore_terminal)
         with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
-            async with open_runner(project, catalog, front) as runner:
+            async with open_runner(project, catalog, front) as runner, front.passing_on(runner.say):
                 result = await cancellation.wait_for(runner, start(runner))
     if result is None:
         return INTERRUPTED
@@ -110,6 +113,10 @@ class TerminalFrontEnd:
         """The runs that are of machines."""
         self._asking = asyncio.Lock()
         """One question at a time, though steps run side by side."""
+        self._lines: TypedLines | None = None
+        """What the person types while it is shown; None: nothing is read."""
+        self._run = ""
+        """The id of the run that it is for."""
         self._last_text: tuple[str, str] | None = None
         """A machine's last step and its text, until a question has shown them."""
 
@@ -126,9 +133,57 @@ class TerminalFrontEnd:
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Show the subject of a question, whoever answers: the log of an unattended run has it, too."""
-        async with self._asking:
+        async with self._asking, AsyncExitStack() as question:
+            if self._lines is not None and not self._is_answered(request):
+                await question.enter_async_context(self._lines.paused())
             with self._progress.paused():
                 return await self._confirm(request)
+
+    @asynccontextmanager
+    async def passing_on(self, say: Callable[[str, str], Awaitable[object]]) -> AsyncIterator[None]:
+        """Pass each line that a person types at the terminal, once a run has started, on to its model.
+
+        :param say: called with the run's id and the line.
+        """
+        if not has_person():
+            yield
+            return
+        typed: asyncio.Queue[str] = asyncio.Queue()
+        self._lines = TypedLines(
+            typed.put_nowait, self._progress.typed, self._progress.paused, draws=self._live
+        )
+        passing = asyncio.create_task(self._pass_on(typed, say))
+        try:
+            yield
+        finally:
+            self._lines.close()
+            passing.cancel()
+            with suppress(asyncio.CancelledError):
+                await passing
+            left = [typed.get_nowait() for _ in range(typed.qsize())]
+            for text in filter(str.strip, [*left, self._lines.unfinished]):
+                self._progress.warn(f"not sent, as the run has ended: {text}")
+
+    async def _pass_on(self, typed: asyncio.Queue[str], say: Callable[[str, str], Awaitable[object]]) -> None:
+        while True:
+            text = (await typed.get()).strip()
+            if not text:
+                continue
+            try:
+                await say(self._run, text)
+            except RunNotFound:
+                self._progress.warn(f"not sent, as the run has ended: {text}")
+            except TideateError as error:
+                self._progress.warn(f"your message was not passed on: {error}")
+
+    def restore_terminal(self) -> None:
+        """Give the terminal the settings that it had."""
+        if self._lines is not None:
+            self._lines.restore()
+
+    def _is_answered(self, request: ConfirmationRequest) -> bool:
+        """Tell whether nobody is asked."""
+        return self._policy is not None or declined_unasked(request) is not None
 
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
         last = self._pop_last_text()
@@ -140,7 +195,11 @@ class TerminalFrontEnd:
         return decision
 
     def emit(self, event: Event) -> None:
+        began = self.began
         self._progress.emit(event)
+        if self._lines is not None and self.began and not began:
+            self._run = event.execution_id
+            self._lines.begin()
         if event.name in STARTS and event.data["kind"] == "machine":
             self._machines.add(event.execution_id)
         elif event.name is EventName.STEP_COMPLETED and self._is_of_machine(event):

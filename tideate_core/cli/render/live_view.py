@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Group
 from rich.text import Text
 
@@ -127,6 +128,10 @@ class RunView:
         """By name; of runs within the run with the names of the steps that they are."""
         self.move = ""
         """A machine's move whose target has not begun."""
+        self.typed: str | None = None
+        """The line that the person types; None where none is read."""
+        self.takes_turns = False
+        """A model was seen that reads messages between its turns."""
         self._stream = ""
         self._streams: str | None = None
         """Of the steps that are answered at once, the one whose text is shown."""
@@ -166,6 +171,7 @@ class RunView:
     def turned(self, label: str) -> None:
         """A turn of a step's model has ended: what it says next is not glued to what it said."""
         self.reasoned(label)
+        self.takes_turns = True
         if self._streams == label and self._stream.strip():
             self._stream = f"{self._stream.rstrip()}\n\n"
 
@@ -222,7 +228,17 @@ class RunView:
         return row
 
     def _tail(self) -> list[Text]:
-        return [*self._answer_rows(), *self._reasoning_rows()]
+        return [*self._answer_rows(), *self._reasoning_rows(), *self._typed_rows()]
+
+    def _typed_rows(self) -> list[Text]:
+        """Return the line that is typed; of a long one its end."""
+        if not self.typed:
+            hint = Text("\u203a type a message to the model, Enter sends it", style="dim")
+            return [self._fitted(hint)] if self.typed is not None and self.takes_turns else []
+        text, room = visible(self.typed), max(10, self._console.width - 4)
+        if cell_len(text) > room:
+            text = f"…{set_cell_size(text[::-1], room - 1)[::-1]}"
+        return [Text.assemble(("\u203a ", "cyan"), text, (" ", "reverse"))]
 
     def _reasoning_rows(self) -> list[Text]:
         """Return the last line of what a model is thinking."""

@@ -83,6 +83,22 @@ class Progress:
             if drawing:
                 self._start_drawing()
 
+    def typed(self, text: str | None) -> None:
+        """Show the line that the person types, at once.
+
+        :param text: None where none is read.
+        """
+        self._view.typed = text
+        if self._live and not self._gone:
+            try:
+                self._live.refresh()
+            except OSError:
+                self._gone = True
+
+    def warn(self, words: str) -> None:
+        """Tell something that is no event of a run."""
+        self._print(words, "yellow")
+
     def close(self) -> None:
         """Give the terminal back."""
         self._stop_drawing()

@@ -1,0 +1,171 @@
+"""A person types to a run at its terminal: messages, questions, stopping, the terminal's settings."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import COMMAND
+from tests.support.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import Gate, ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def working(shell: Shell, server: ModelServer) -> ModelServer:
+    """A server whose model works with tools."""
+    shell.configure(
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+    )
+    return server
+
+
+@pytest.fixture
+def job(shell: Shell) -> Iterator[Callable[[str], Terminal]]:
+    """Start a command line in a shell that has jobs, and leaves a terminal as its commands left it."""
+    opened: list[Terminal] = []
+
+    def start(line: str) -> Terminal:
+        terminal = Terminal(["/bin/dash", "-i"], env={**shell.env, "PS1": "$ "}, cwd=shell.project)
+        opened.append(terminal)
+        terminal.wait_for("$ ")
+        terminal.type(line + "\n")
+        return terminal
+
+    yield start
+    for terminal in opened:
+        terminal.type("\x03")
+        terminal.close()
+
+
+def held_turn(server: ModelServer) -> Gate:
+    gate = server.holds("what is in b", text="Let me look.", before_first=True, times=1)
+    server.answers("be short", "41")
+    return gate
+
+
+def test_a_typed_line_is_read_by_the_next_turn(shell: Shell, working: ModelServer) -> None:
+    gate = held_turn(working)
+    terminal = shell.open("run", "multi_file", "what is in b?")
+    gate.wait_started()
+    terminal.type("be shorr\x7ft")
+    terminal.wait_for("\u203a be short")
+    assert not terminal.is_cooked, "the terminal would show the keys where the view is drawn"
+    terminal.type("\n")
+    terminal.wait_for("you: be short")
+    gate.release()
+    working.wait_for_requests(2)
+    assert working.requests[1]["messages"][-1]["content"] == "be short"
+    terminal.wait_for("the model reads what you said: be short")
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 130
+    assert terminal.is_cooked
+
+
+def test_a_line_for_a_model_that_reads_none_is_answered(shell: Shell, answering: ModelServer) -> None:
+    gate = answering.holds("why", text="because")
+    terminal = shell.open("run", "ask", "why", columns=250)
+    gate.wait_started()
+    terminal.type("hello\n")
+    terminal.wait_for("not passed on: the run reads no messages")
+    terminal.wait_for("does not work with tools")
+    gate.release()
+    assert terminal.wait_exit() == 0
+    assert terminal.is_cooked
+
+
+@pytest.mark.parametrize("dumb", [False, True])
+def test_a_question_is_not_answered_by_what_was_typed_before_it(
+    shell: Shell, answering: ModelServer, *, dumb: bool
+) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    if dumb:
+        shell.env["TERM"] = "dumb"
+    gate = answering.holds("what does the code do", text="- assigns", before_first=True)
+    terminal = shell.open("run", "refactor", "rename", "--file", "a.py")
+    gate.wait_started()
+    terminal.type("hello\ny")
+    terminal.wait_for("not passed on")
+    gate.release()
+    terminal.wait_for("[y/N]")
+    assert terminal.is_cooked, "a question leaves the terminal to the person"
+    terminal.type("\n")
+    terminal.wait_for("not sent, as the run has ended: y")
+    assert terminal.wait_exit() == 3
+    assert file.read_text() == "x = 1\n"
+    assert len(answering.requests) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_leaves_the_terminal_as_it_was(
+    shell: Shell, working: ModelServer, number: signal.Signals
+) -> None:
+    gate = held_turn(working)
+    terminal = shell.open("run", "multi_file", "what is in b?")
+    gate.wait_started()
+    terminal.type("half")
+    terminal.wait_for("\u203a half")
+    terminal.process.send_signal(number)
+    assert terminal.wait_exit() == (130 if number != signal.SIGQUIT else -number)
+    assert terminal.is_cooked
+    assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor stays hidden"
+
+
+def test_a_stopped_run_leaves_the_terminal_and_goes_on_with_the_line(
+    job: Callable[[str], Terminal], working: ModelServer
+) -> None:
+    gate = held_turn(working)
+    terminal = job(shlex.join([*COMMAND, "run", "multi_file", "what is in b?"]))
+    gate.wait_started()
+    terminal.type("be ")
+    terminal.wait_for("\u203a be ")
+    terminal.type("\x1a")
+    terminal.wait_for("Stopped")
+    assert terminal.is_cooked
+    terminal.type("fg\n")
+    terminal.wait_for("\u203a be ")
+    terminal.type("short\n")
+    terminal.wait_for("you: be short")
+    gate.release()
+    working.wait_for_requests(2)
+    assert working.requests[1]["messages"][-1]["content"] == "be short"
+
+
+def test_a_job_in_the_background_reads_nothing_until_it_is_in_the_foreground(
+    job: Callable[[str], Terminal], working: ModelServer
+) -> None:
+    gate = held_turn(working)
+    terminal = job(shlex.join([*COMMAND, "run", "multi_file", "what is in b?"]) + " &")
+    gate.wait_started()
+    terminal.type("echo $((40 + 2)) there\n")
+    terminal.wait_for("42 there")
+    assert terminal.is_cooked
+    terminal.type("jobs\n")
+    terminal.wait_for("Running")
+    terminal.type("fg\n")
+    terminal.wait_for("fg")
+    terminal.type("be short\n")
+    terminal.wait_for("you: be short")
+    gate.release()
+    working.wait_for_requests(2)
+    assert working.requests[1]["messages"][-1]["content"] == "be short"
+
+
+def test_stdin_that_is_no_terminal_is_not_read(job: Callable[[str], Terminal], working: ModelServer) -> None:
+    gate = working.holds("what is in b", text="41", before_first=True)
+    terminal = job(
+        f"echo piped | {shlex.join([*COMMAND, 'run', 'ask', 'what is in b?'])}; echo ended $?"
+    )
+    gate.wait_started()
+    gate.release()
+    terminal.wait_for("ended 0")
+    assert "you: piped" not in terminal.text
