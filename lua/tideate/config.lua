@@ -68,6 +68,7 @@ M.schema = {
   { key = 'snapshots.max_file_mib', type = 'number', default = 100, help = 'Larger files are left out of a snapshot, which says so; in MiB.' },
   { key = 'snapshots.max_total_mib', type = 'number', default = 4096, help = 'What does not fit into a snapshot is left out, which it says; in MiB.' },
   { key = 'snapshots.ignored_directories', type = 'boolean', default = false, help = 'Whether a snapshot takes in what is in directories that git ignores.' },
+  { key = 'login.store', type = 'string', default = 'file', values = { 'file', 'keyring' }, help = "Where `tideate login` keeps credentials: in a file that only you can read, or in your system's keyring (needs the extra `keyring`). Only in your own `config.toml`, as the shell reads it, too. `tideate login --move` moves those that are stored already." },
   { key = 'state.directory', type = 'string', help = 'Where everything private is kept, in place of `$XDG_STATE_HOME/tideate`: runs, snapshots, what can be rolled back, trust. Not for a project to say. `$TIDEATE_STATE` comes before it.' },
   { key = 'telemetry.otlp', type = 'string', help = 'Address of a receiver of OpenTelemetry (OTLP over HTTP), as `http://127.0.0.1:4318`, that runs, steps, turns of models and tool calls are sent to as spans; nothing is sent without it. Needs the extra `telemetry`.' },
   { key = 'telemetry.content', type = 'boolean', default = false, help = 'Whether spans have prompts, answers, arguments of tools and the words of errors, too.' },

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from queue import Queue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +17,7 @@ from tideate_core.adapters.login_store import LoginStore
 from tideate_core.errors import StateError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
 WRITE_MANY = """
@@ -90,6 +95,95 @@ def test_what_two_processes_write_at_once_is_all_kept() -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITE_MANY, name]) for name in "ab"]
     assert [one.wait(60) for one in writers] == [0, 0]
     assert len(LoginStore().all()) == 60
+
+
+HOLD = """
+import fcntl, os, sys
+os.makedirs(os.path.dirname(sys.argv[1]), mode=0o700, exist_ok=True)
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_elsewhere(name: str) -> Iterator[None]:
+    """Have another process hold a lock of the store, as long as this lasts."""
+    command = [sys.executable, "-c", HOLD, str(LoginStore().path.with_name(name))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield
+        process.communicate()
+
+
+def is_free(name: str) -> bool:
+    with LoginStore().path.with_name(name).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+async def refresh(entered: asyncio.Event) -> None:
+    async with LoginStore().refreshing("openai"):
+        entered.set()
+        await asyncio.Event().wait()
+
+
+async def put(entered: asyncio.Event) -> None:
+    store = LoginStore()
+    await store.in_thread(store.put, "openai", {"kind": "key", "key": "sk-mine"})
+    entered.set()
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> Queue[threading.Thread]:
+    """The threads that tried to take a lock."""
+    found: Queue[threading.Thread] = Queue()
+    real = fcntl.flock
+
+    def flock(lock: int, how: int) -> None:
+        found.put(threading.current_thread())
+        real(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    return found
+
+
+@pytest.mark.parametrize(("work", "name"), [(refresh, "login-openai.lock"), (put, "logins.json.lock")])
+async def test_a_lock_is_waited_for_beside_the_loop_and_not_held_after_a_cancellation(
+    work: Callable[[asyncio.Event], Coroutine[None, None, None]],
+    name: str,
+    attempts: Queue[threading.Thread],
+) -> None:
+    entered = asyncio.Event()
+    with held_elsewhere(name):
+        task = asyncio.create_task(work(entered))
+        for _ in range(2):  # it tries again
+            thread = await asyncio.to_thread(attempts.get, timeout=20)
+            assert thread is not threading.main_thread(), "the event loop stands still meanwhile"
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 20)
+        assert not entered.is_set()
+        while not attempts.empty():
+            attempts.get()
+    assert is_free(name), "the cancelled one took it all the same"
+    assert LoginStore().all() == {}
+
+
+async def test_who_is_cancelled_while_it_has_the_lock_releases_it() -> None:
+    entered = asyncio.Event()
+    task = asyncio.create_task(refresh(entered))
+    await asyncio.wait_for(entered.wait(), 20)
+    assert not is_free("login-openai.lock")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert is_free("login-openai.lock")
 
 
 async def test_one_refreshes_while_the_other_waits() -> None:

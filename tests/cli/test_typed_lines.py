@@ -162,9 +162,7 @@ def test_a_job_in_the_background_reads_nothing_until_it_is_in_the_foreground(
 
 def test_stdin_that_is_no_terminal_is_not_read(job: Callable[[str], Terminal], working: ModelServer) -> None:
     gate = working.holds("what is in b", text="41", before_first=True)
-    terminal = job(
-        f"echo piped | {shlex.join([*COMMAND, 'run', 'ask', 'what is in b?'])}; echo ended $?"
-    )
+    terminal = job(f"echo piped | {shlex.join([*COMMAND, 'run', 'ask', 'what is in b?'])}; echo ended $?")
     gate.wait_started()
     gate.release()
     terminal.wait_for("ended 0")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from tideate_core.adapters.known_providers import known_providers, provider_named
 from tideate_core.adapters.login_requests import plain_errors, token_client
-from tideate_core.adapters.login_store import LoginStore
+from tideate_core.adapters.login_store import IN_KEYRING, LoginStore
 from tideate_core.adapters.stored_logins import COPILOT, SUBSCRIPTIONS, copilot_login
 from tideate_core.errors import AuthenticationFailed, ConfigError, UnknownAdapter, did_you_mean
 
@@ -76,6 +76,8 @@ class LoginState:
     """`login`, a variable as `$OPENAI_API_KEY`, or empty."""
     expires_at: float | None = None
     """Seconds since the epoch; of a token that is refreshed by then."""
+    store: Literal["file", "keyring", ""] = ""
+    """Where a login is kept; empty where there is none."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -155,7 +157,9 @@ def login_states() -> list[LoginState]:
         elif login is not None:
             kind: Literal["account", "key"] = "key" if login.get("kind") == "key" else "account"
             ends = login.get("expires_at")
-            states.append(LoginState(name, kind, "login", ends if isinstance(ends, int | float) else None))
+            expires_at = ends if isinstance(ends, int | float) else None
+            store: Literal["file", "keyring"] = "keyring" if login.get(IN_KEYRING) else "file"
+            states.append(LoginState(name, kind, "login", expires_at, store))
         elif name in SUBSCRIPTIONS:
             states.append(LoginState(name, "none", ""))
     return states
@@ -189,7 +193,8 @@ class _DeviceLogin:
                 found = await self._flow.wait_for_authorization()
         finally:
             await self._client.aclose()
-        LoginStore().put(COPILOT, copilot_login(found, self._client_id))
+        store = LoginStore()
+        await store.in_thread(store.put, COPILOT, copilot_login(found, self._client_id))
 
 
 class _BrowserLogin:
@@ -207,7 +212,8 @@ class _BrowserLogin:
         else:
             from pydantic_ai.providers.openai_chatgpt import OpenAIChatGPTOAuthFlow
 
-            earlier = LoginStore().get(self._provider) or {}
+            store = LoginStore()
+            earlier = await store.in_thread(store.get, self._provider) or {}
             self._flow = OpenAIChatGPTOAuthFlow(
                 app_name="tideate",
                 client_id=earlier.get("client_id"),
@@ -229,7 +235,8 @@ class _BrowserLogin:
                 "another login under way?"
             ) from None
         login = {"kind": "oauth", **asdict(found)}
-        LoginStore().put(self._provider, login)
+        store = LoginStore()
+        await store.in_thread(store.put, self._provider, login)
         if not getattr(found, "plan_usage_granted", True):
             raise AuthenticationFailed(
                 f"{self._provider}: you did not allow the use of your plan; log in again and allow it"

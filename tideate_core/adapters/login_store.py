@@ -1,4 +1,7 @@
-"""Store of logins: credentials and keys of providers, in a file that only the person can read."""
+"""Store of logins: credentials and keys of providers, in a file that only the person can read, or a keyring.
+
+The file knows all logins; of one in the keyring it has what is no secret.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,26 @@ import json
 import os
 import re
 import stat
+import threading
 import time
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from tideate_core.adapters import login_keyring
+from tideate_core.config import load_config
 from tideate_core.errors import StateError
 from tideate_core.project import make_project_state, project_state
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.regular_files import read_bounded
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
 __all__ = ["Login", "LoginStore"]
 
+T = TypeVar("T")
 Login = dict[str, Any]
 """What is kept of one provider: `kind` is `key` or `oauth`, the rest belongs to the kind."""
 
@@ -30,46 +38,111 @@ FILE: Final = "logins.json"
 LARGEST: Final = 1024 * 1024
 OTHERS: Final = 0o077
 LOCK_LIMIT: Final = 60.0
-"""Seconds that a process waits for another one's refresh, which has time limits of its own."""
+"""Seconds that a process waits for another one's refresh, which has limits of its own, or its writing."""
 LOCK_EVERY: Final = 0.05
+IN_KEYRING: Final = "in_keyring"
+"""The key, in the file, of the name that a login has in the keyring."""
+PLAIN: Final = ("kind", "changed_at", "expires_at")
+"""What the file has of a login in the keyring."""
 
 
 class LoginStore:
-    """The logins of a person; every call reads the file anew, as other processes change it."""
+    """The logins of a person; every call reads the file anew, as other processes change it.
+
+    Methods without `await` block: on an event loop `in_thread` calls them.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        """Set where nobody waits for the lock any more."""
 
     @property
     def path(self) -> Path:
         return project_state(None) / FILE
 
+    @property
+    def uses_keyring(self) -> bool:
+        """New logins go to the person's keyring, as `[login] store` of their configuration says.
+
+        :raises ConfigError: that cannot be read.
+        """
+        return load_config(None).config.login.store == "keyring"
+
+    @property
+    def place(self) -> str:
+        """Where new logins go, for the person.
+
+        :raises ConfigError: the configuration cannot be read.
+        :raises StateError: there is no keyring that can be used.
+        """
+        return login_keyring.name() if self.uses_keyring else f"{self.path}, readable by you only"
+
+    async def in_thread(self, call: Callable[..., T], *values: Any) -> T:
+        """Call a method that blocks; where the caller is cancelled, it ends first and holds no lock."""
+        work = asyncio.ensure_future(asyncio.to_thread(call, *values))
+        if await wait_uncancelled(work, self._stop.set):
+            raise asyncio.CancelledError from work.exception()
+        return work.result()
+
     def get(self, provider: str) -> Login | None:
         """Return the login of a provider.
 
-        :raises StateError: the file cannot be used.
+        :raises StateError: the file or the keyring cannot be used.
         """
-        return self._load().get(provider)
+        login = self._load().get(provider)
+        return self._whole(provider, login) if login is not None else None
 
     def all(self) -> dict[str, Login]:
-        """Return the logins by provider.
+        """Return the logins by provider; of those in the keyring what is no secret.
 
         :raises StateError: the file cannot be used.
         """
         return self._load()
 
     def put(self, provider: str, login: Login) -> None:
-        """Keep a login, in place of an earlier one.
+        """Keep a login, in place of an earlier one, where the configuration says.
 
+        :raises ConfigError: the configuration cannot be read.
         :raises StateError: it cannot be written.
         """
+        keyring = self.uses_keyring
         with self._changing() as logins:
-            logins[provider] = {**login, "changed_at": time.time_ns() // 1_000_000}
+            earlier = logins.get(provider, {}).get(IN_KEYRING)
+            login = {**login, "changed_at": time.time_ns() // 1_000_000}
+            logins[provider] = self._in_keyring(provider, login) if keyring else login
+        if earlier and not keyring:
+            login_keyring.delete(earlier)
+
+    def move(self) -> list[str]:
+        """Bring all logins where the configuration says; return the providers whose were elsewhere.
+
+        :raises ConfigError: the configuration cannot be read.
+        :raises StateError: the file or the keyring cannot be used; what was not moved is where it was.
+        """
+        keyring = self.uses_keyring
+        with self._changing() as logins:
+            elsewhere = {
+                provider: login
+                for provider, login in logins.items()
+                if bool(login.get(IN_KEYRING)) is not keyring
+            }
+            for provider, login in elsewhere.items():
+                whole = self._whole(provider, login)
+                logins[provider] = self._in_keyring(provider, whole) if keyring else whole
+        if not keyring:
+            for login in elsewhere.values():
+                login_keyring.delete(login[IN_KEYRING])
+        return sorted(elsewhere)
 
     def remove(self, provider: str) -> bool:
-        """Delete a login; tells whether there was one.
+        """Delete a login, wherever it is; tells whether there was one.
 
-        :raises StateError: it cannot be written.
+        :raises StateError: it cannot be written, or not be deleted from the keyring.
         """
-        if provider not in self._load():
+        if (login := self._load().get(provider)) is None:
             return False
+        if name := login.get(IN_KEYRING):
+            login_keyring.delete(str(name))
         with self._changing() as logins:
             return logins.pop(provider, None) is not None
 
@@ -80,25 +153,46 @@ class LoginStore:
         :raises StateError: another process does so for too long.
         """
         name = re.sub(r"[^A-Za-z0-9-]+", "-", provider)
-        lock = self._open_lock(f"login-{name}.lock")
+        stop = threading.Event()
+        late = f"another process has refreshed the login of {provider} for a minute"
+        taking = asyncio.ensure_future(asyncio.to_thread(self._take_lock, f"login-{name}.lock", late, stop))
+        cancelled = await wait_uncancelled(taking, stop.set)
+        if cancelled and taking.exception() is not None:
+            raise asyncio.CancelledError
+        lock = taking.result()
         try:
-            await _take(lock, provider)
+            if cancelled:
+                raise asyncio.CancelledError
             yield
         finally:
             os.close(lock)
 
-    def _open_lock(self, name: str) -> int:
+    def _take_lock(self, name: str, late: str, stop: threading.Event) -> int:
+        """Take the lock of a file; closing what is returned releases it.
+
+        :param late: what to say where it cannot be taken in time.
+        :param stop: set where it is not wanted any more.
+        """
         path = make_project_state(None) / name
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StateError(f"{path} cannot be used: {error.strerror}") from error
+        end = time.monotonic() + LOCK_LIMIT
+        try:
+            while not _is_taken(lock, path):
+                if stop.wait(LOCK_EVERY) or time.monotonic() >= end:
+                    raise StateError(late)
+        except BaseException:
+            os.close(lock)
+            raise
+        return lock
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Login]]:
-        lock = self._open_lock(f"{FILE}.lock")
+        late = f"another process has been writing {self.path} for a minute"
+        lock = self._take_lock(f"{FILE}.lock", late, self._stop)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             logins = self._load()
             yield logins
             content = json.dumps({"version": 1, "logins": logins}, indent=1, sort_keys=True)
@@ -128,19 +222,36 @@ class LoginStore:
             raise StateError(f"{path} is not a file of logins; remove it and log in again")
         return logins
 
+    def _in_keyring(self, provider: str, login: Login) -> Login:
+        """Keep a login in the keyring; return what the file has of it."""
+        name = f"{provider} ({self.path})"
+        login_keyring.write(name, json.dumps(login, sort_keys=True))
+        return {key: login[key] for key in PLAIN if key in login} | {IN_KEYRING: name}
 
-async def _take(lock: int, provider: str) -> None:
-    try:
-        async with asyncio.timeout(LOCK_LIMIT):
-            while not _is_taken(lock):  # noqa: ASYNC110 another process has it
-                await asyncio.sleep(LOCK_EVERY)
-    except TimeoutError as error:
-        raise StateError(f"another process has refreshed the login of {provider} for a minute") from error
+    def _whole(self, provider: str, login: Login) -> Login:
+        """Return a login with its secrets.
+
+        :raises StateError: they are in the keyring and cannot be read there.
+        """
+        if not (name := login.get(IN_KEYRING)):
+            return login
+        again = f"`tideate login {provider}` again"
+        if (kept := login_keyring.read(str(name))) is None:
+            raise StateError(f"the login of {provider} is not in {login_keyring.name()} any more; {again}")
+        try:
+            found = json.loads(kept)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):  # not its words: they are secret
+            raise StateError(f"what {login_keyring.name()} has for {provider} is no login; {again}") from None
+        return found
 
 
-def _is_taken(lock: int) -> bool:
+def _is_taken(lock: int, path: Path) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        raise StateError(f"{path} cannot be locked: {error.strerror}") from error
     return True

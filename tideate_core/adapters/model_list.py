@@ -88,7 +88,7 @@ async def _models_of(
     config: Config, name: str, own: Sequence[ListedModel], address: str, provider: str
 ) -> ModelList:
     known = provider_named(provider) if provider else None
-    if known and known.keys and not known.key_variable() and not own and not LoginStore().get(known.name):
+    if known and known.keys and not known.key_variable() and not own and known.name not in LoginStore().all():
         note = f"${known.keys[0]} is not set: these are models that are known, {provider} was not asked"
         return ModelList(config.adapter, tuple(_known(provider)), (note,))
     listed = await _live(config, name if own else f"{provider}:{_any_model(provider)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -59,7 +60,8 @@ class ProviderSource:
 
     async def open(self) -> OpenModel:
         key, key_source = await self._key()
-        login = None if key or self._keys else LoginStore().get(self._provider)
+        store = LoginStore()
+        login = None if key or self._keys else await store.in_thread(store.get, self._provider)
         if login and login.get("kind") == "oauth" and self._provider in SUBSCRIPTIONS:
             return await self._open_login(login)
         try:
@@ -111,7 +113,7 @@ class ProviderSource:
         if self._provider in OWN_WAYS:
             return "", ""
         if not variable:
-            kept = stored_key(self._provider)
+            kept = await asyncio.to_thread(stored_key, self._provider)
             return kept, f"`tideate login {self._provider}`" if kept else ""
         return await KeySource(self._name, variable).key() or "", f"${variable}"
 

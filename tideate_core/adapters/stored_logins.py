@@ -112,7 +112,8 @@ class _CredentialSource:
         return self._shape(**{name: login[name] for name in names if name in login})
 
     async def load(self) -> Any:
-        login = LoginStore().get(self._provider)
+        store = LoginStore()
+        login = await store.in_thread(store.get, self._provider)
         if login is None or login.get("kind") != "oauth":
             raise _openai_error(
                 f"the login of {self._provider} was removed; `tideate login {self._provider}` again"
@@ -125,7 +126,8 @@ class _CredentialSource:
     async def keep(self, credentials: Any) -> None:
         login = {"kind": "oauth", **asdict(credentials)}
         self._secrets.add(login)
-        LoginStore().put(self._provider, login)
+        store = LoginStore()
+        await store.in_thread(store.put, self._provider, login)
 
 
 def _copilot(login: Login, secrets: LoginSecrets) -> Provider[Any]:
@@ -167,21 +169,21 @@ async def _fresh_copilot(secrets: LoginSecrets, refused: str = "") -> Login:
     :param refused: a token that the provider refused.
     """
     store = LoginStore()
-    if not _is_stale(login := _copilot_login(store), refused):
+    if not _is_stale(login := await _copilot_login(store), refused):
         secrets.add(login)
         return login
     async with store.refreshing(COPILOT):
-        login = _copilot_login(store)
+        login = await _copilot_login(store)
         if _is_stale(login, refused):  # no other process has refreshed it meanwhile
             with _final_refusal(COPILOT, secrets):
                 login = await _refresh_copilot(login)
-            store.put(COPILOT, login)
+            await store.in_thread(store.put, COPILOT, login)
     secrets.add(login)
     return login
 
 
-def _copilot_login(store: LoginStore) -> Login:
-    login = store.get(COPILOT)
+async def _copilot_login(store: LoginStore) -> Login:
+    login = await store.in_thread(store.get, COPILOT)
     if login is None or not login.get("access_token"):
         raise _openai_error(f"the login of {COPILOT} was removed; `tideate login {COPILOT}` again")
     return login

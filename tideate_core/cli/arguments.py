@@ -157,5 +157,6 @@ Current = Annotated[StateName, Parameter(name="--current", help="Mark this state
 RUN_HELP: Final = """Run a workflow.
 
 Progress goes to stderr, the result to stdout. Without a terminal every confirmation is declined unless --yes.
+At one, a line that you type while it runs is a message to the model, before its next turn.
 
 Edits of the bundled demonstration model are applied only after a person's review."""

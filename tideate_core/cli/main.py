@@ -60,7 +60,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "login:login",
         "Log in to a provider of models; without one, list logins and keys.\n\n"
         "Providers with accounts show an address to open, all others ask for an API key. What is stored is "
-        "readable by you only, and never shown.",
+        "readable by you only, in a file or in your keyring as `[login] store` says, and never shown.",
         "tideate login [OPTIONS] [PROVIDER]",
     ),
     "logout": Command("login:logout", "Delete the login or the key of a provider."),

@@ -23,6 +23,8 @@ __all__ = ["LoadedConfig", "load_config"]
 
 GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "telemetry", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
+OWN = {"state": "state is", "login": "logins are"}
+"""Sections of the person's own file only, and what they say the place of."""
 SPENT = ("cost_usd", "turns", "tool_calls", "tokens")
 """Limits of what a run may spend: a project's file may only lower them."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
@@ -73,8 +75,10 @@ def load_config(
         values = _parse(path, content)
         _validate(values, str(path))
         servers = set(values.get("mcp", {}).get("servers", {}))
-        if values.pop("state", None) is not None:
-            notices.append(f"{path}: left out state: only your own configuration says where state is kept")
+        for section, what in OWN.items():
+            if values.pop(section, None) is not None:
+                words = f"only your own configuration says where {what} kept"
+                notices.append(f"{path}: left out {section}: {words}")
         if as_trusted or Trust(root).is_trusted(CONFIG_NAME, content):
             of_team = servers
         else:
@@ -85,6 +89,9 @@ def load_config(
         sources.append(path)
     if setup:
         _validate(setup, "setup()")
+        if "login" in setup:
+            own_file = config_dir() / "config.toml"
+            raise ConfigError(f"setup(): login: {own_file} says where logins are kept, for the shell, too")
         merged = _merge(merged, setup)
     waiting -= set(merged.get("mcp", {}).get("servers", {}))
     config = Config.model_validate(merged)

@@ -14,6 +14,7 @@ __all__ = [
     "Config",
     "HistoryConfig",
     "LimitsConfig",
+    "LoginConfig",
     "McpConfig",
     "McpServerConfig",
     "SnapshotsConfig",
@@ -308,6 +309,13 @@ class McpConfig(_Section):
         return self
 
 
+class LoginConfig(_Section):
+    """`[login]`: of the person's own configuration only."""
+
+    store: Literal["file", "keyring"] = "file"
+    """Where `tideate login` keeps credentials: a file that only the person can read, or their keyring."""
+
+
 class TelemetryConfig(_Section):
     """`[telemetry]`: runs as OpenTelemetry spans."""
 
@@ -333,6 +341,7 @@ class Config(_Section):
     mcp: McpConfig = McpConfig.model_construct()
     snapshots: SnapshotsConfig = SnapshotsConfig.model_construct()
     state: StateConfig = StateConfig.model_construct()
+    login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ class LoginRequests:
         # here, because the host is to be ready before they are loaded
         from tideate_core.adapters import login_states
 
-        return {"ok": True, "providers": [state.as_json() for state in login_states()], "now": time.time()}
+        states = await asyncio.to_thread(login_states)
+        return {"ok": True, "providers": [state.as_json() for state in states], "now": time.time()}
 
     async def start(self, params: dict[str, Any]) -> dict[str, Any]:
         """Begin a login: return what the person has to do, or that a key is wanted.
@@ -41,7 +43,7 @@ class LoginRequests:
         provider = str(params["provider"])
         if login_kind(provider) == "key":
             return {"ok": True, "kind": "key"}
-        flow = login_flow(provider)
+        flow = await asyncio.to_thread(login_flow, provider)
         challenge = await flow.start()
         self._begun[provider] = flow
         told = {"address": challenge.address, "code": challenge.code, "expires_in": challenge.expires_in}
@@ -68,5 +70,5 @@ class LoginRequests:
         """
         from tideate_core.adapters import keep_key
 
-        keep_key(str(params["provider"]), str(params["key"]))
+        await asyncio.to_thread(keep_key, str(params["provider"]), str(params["key"]))
         return {"ok": True}

@@ -64,3 +64,23 @@ def test_what_is_not_offered_is_wrong_usage_and_says_why(shell: Shell) -> None:
     assert unknown.returncode == 2
     assert "did you mean 'anthropic'" in unknown.stderr
     assert not logins(shell).exists()
+
+
+def test_logins_move_to_the_keyring_and_are_listed_there(shell: Shell) -> None:
+    shell.env |= {
+        "PYTHON_KEYRING_BACKEND": "keyrings.alt.file.PlaintextKeyring",
+        "XDG_DATA_HOME": str(shell.project.parent / "data"),
+    }
+    shell.env.pop("OPENAI_API_KEY", None)
+    assert shell.run("login", "openai", stdin="sk-mine\n").returncode == 0
+    shell.configure('[login]\nstore = "keyring"\n')
+    listed = shell.run("login")
+    assert "`tideate login --move` moves them" in listed.stderr.replace("\n", " ")
+    moved = shell.run("login", "--move", "--json")
+    assert json.loads(moved.stdout) == {"ok": True, "moved": ["openai"]}, moved.stderr
+    assert "your keyring" in moved.stderr
+    files = [path for path in shell.project.parent.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"sk-mine" in path.read_bytes()], "it is somewhere as it was typed"
+    assert "(keyring)" in shell.run("login").stdout
+    assert shell.run("logout", "openai").returncode == 0
+    assert "(keyring)" not in shell.run("login").stdout

@@ -14,9 +14,9 @@ from rich.text import Text
 from tideate_core.adapters import LoginStore, keep_key, login_flow, login_kind, login_states
 from tideate_core.cli.arguments import Json
 from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import messages, print_json, report_errors, tell
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, table
-from tideate_core.errors import AuthenticationFailed
+from tideate_core.errors import AuthenticationFailed, InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -43,9 +43,14 @@ def login(
         str,
         Parameter(help="Of an OAuth app of yours, for github-copilot. Default: $TIDEATE_GITHUB_CLIENT_ID."),
     ] = "",
+    move: Annotated[
+        bool, Parameter(help="Move all stored logins where `[login] store` of your configuration says.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Log in, or list logins; return the exit status."""
+    """Log in, list logins, or move them; return the exit status."""
+    if move:
+        return _move(provider, json)
     if provider is None:
         _print_states(login_states(), json)
         return DONE
@@ -55,7 +60,7 @@ def login(
         asyncio.run(_log_in(provider, client_id))
     if json:
         print_json({"ok": True, "provider": provider})
-    _say(f"logged in to {provider}; stored in {LoginStore().path}, readable by you only")
+    _say(f"logged in to {provider}; stored in {LoginStore().place}")
     return DONE
 
 
@@ -73,8 +78,21 @@ def logout(provider: Provider, /, *, json: Json = False) -> int:
     return DONE
 
 
+def _move(provider: str | None, json: bool) -> int:
+    if provider is not None:
+        raise InvalidInput("--move moves all logins; leave out the provider")
+    store = LoginStore()
+    moved = store.move()
+    if json:
+        print_json({"ok": True, "moved": moved})
+    _say(
+        f"moved to {store.place}: {', '.join(moved)}" if moved else f"all logins are in {store.place} already"
+    )
+    return DONE
+
+
 async def _log_in(provider: str, client_id: str) -> None:
-    flow = login_flow(provider, client_id=client_id)
+    flow = await asyncio.to_thread(login_flow, provider, client_id=client_id)
     _show(await flow.start())
     await flow.finish()
 
@@ -107,9 +125,13 @@ def _print_states(states: list[LoginState], json: bool) -> None:
     rows = table("provider", "credentials", "from", "")
     for state in states:
         kind = {"account": "account", "key": "key", "none": "not logged in"}[state.kind]
-        source = "tideate login" if state.source == "login" else state.source
+        kept = "tideate login (keyring)" if state.store == "keyring" else "tideate login"
+        source = kept if state.source == "login" else state.source
         rows.add_row(Text(visible(state.provider)), kind, source, _ends(state))
     page().print(rows)
+    wanted = "keyring" if LoginStore().uses_keyring else "file"
+    if any(state.store not in ("", wanted) for state in states):
+        note(f"not all logins are in the {wanted}, as [login] store says; `tideate login --move` moves them")
 
 
 def _ends(state: LoginState) -> str:

@@ -1,0 +1,178 @@
+"""Logins in a real keyring of the library `keyring`, one that needs no desktop."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import keyring
+import keyring.backend
+import keyring.backends.fail
+import keyring.errors
+import pytest
+from keyrings.alt.file import PlaintextKeyring  # type: ignore[import-untyped]  # has no types
+
+from tideate_core.adapters import login_states
+from tideate_core.adapters.login_flows import keep_key
+from tideate_core.adapters.login_store import LoginStore
+from tideate_core.adapters.stored_logins import stored_key
+from tideate_core.config import load_config
+from tideate_core.errors import ConfigError, StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SECRET = "sk-in-the-keyring"
+
+
+class Locked(keyring.backend.KeyringBackend):
+    """A keyring that its person does not unlock; its errors quote what it was given, as bad ones do."""
+
+    priority = 1.0
+
+    def get_password(self, service: str, username: str) -> str | None:
+        raise keyring.errors.KeyringLocked("the prompt was dismissed")
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise keyring.errors.PasswordSetError(f"cannot store {password}")
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of the keyring."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    before = keyring.get_keyring()
+    backend = PlaintextKeyring()
+    backend.file_path = str(tmp_path / "keyring" / "keys.cfg")
+    keyring.set_keyring(backend)
+    yield tmp_path / "keyring" / "keys.cfg"
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def wants(tmp_path: Path) -> Callable[[str], None]:
+    """Say in the person's configuration where logins go."""
+
+    def say(store: str) -> None:
+        (tmp_path / "config" / "tideate").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "config" / "tideate" / "config.toml").write_text(f'[login]\nstore = "{store}"\n')
+
+    return say
+
+
+def in_file() -> str:
+    return LoginStore().path.read_text()
+
+
+def in_keyring() -> str | None:
+    return keyring.get_password("tideate", f"openai ({LoginStore().path})")
+
+
+def test_a_key_goes_to_the_keyring_and_no_secret_to_the_file(wants: Callable[[str], None]) -> None:
+    wants("keyring")
+    keep_key("openai", SECRET)
+    assert SECRET not in in_file()
+    assert json.loads(in_keyring() or "")["key"] == SECRET
+    assert stored_key("openai") == SECRET
+    (state,) = [one for one in login_states() if one.provider == "openai"]
+    assert (state.kind, state.source, state.store) == ("key", "login", "keyring")
+    assert LoginStore().remove("openai")
+    assert in_keyring() is None
+    assert "openai" not in LoginStore().all()
+
+
+def test_tokens_go_there_too_and_the_file_says_when_they_end(wants: Callable[[str], None]) -> None:
+    wants("keyring")
+    login = {"kind": "oauth", "access_token": SECRET, "refresh_token": f"{SECRET}2", "expires_at": 5.0}
+    LoginStore().put("openai-codex", login)
+    assert SECRET not in in_file()
+    found = LoginStore().get("openai-codex") or {}
+    assert found == login | {"changed_at": found["changed_at"]}
+    assert LoginStore().all()["openai-codex"]["expires_at"] == 5.0
+
+
+@pytest.mark.parametrize("way", ["move", "put"])
+def test_logins_follow_the_configuration_and_leave_nothing_behind(
+    wants: Callable[[str], None], way: str
+) -> None:
+    def bring(store: str) -> None:
+        wants(store)
+        if way == "move":
+            assert LoginStore().move() == ["openai"]
+            assert LoginStore().move() == []
+        else:
+            LoginStore().put("openai", {"kind": "key", "key": SECRET})
+
+    LoginStore().put("openai", {"kind": "key", "key": SECRET})
+    assert SECRET in in_file()
+    assert in_keyring() is None
+    bring("keyring")
+    assert SECRET not in in_file()
+    assert SECRET in (in_keyring() or "")
+    bring("file")
+    assert SECRET in in_file()
+    assert in_keyring() is None
+    assert stored_key("openai") == SECRET
+
+
+def test_without_a_keyring_nothing_is_stored_and_the_error_says_what_to_do(
+    wants: Callable[[str], None],
+) -> None:
+    wants("keyring")
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    with pytest.raises(StateError, match=r'no keyring can be used here.*store = "file"'):
+        keep_key("openai", SECRET)
+    assert LoginStore().all() == {}
+
+
+def test_without_the_library_the_error_names_the_extra(
+    wants: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wants("keyring")
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    with pytest.raises(StateError, match=r"install the extra `keyring`"):
+        keep_key("openai", SECRET)
+
+
+def test_a_locked_keyring_is_told_without_the_secret(wants: Callable[[str], None]) -> None:
+    wants("keyring")
+    keep_key("openai", SECRET)
+    keyring.set_keyring(Locked())  # type: ignore[no-untyped-call]
+    with pytest.raises(StateError, match=r"cannot be read .*the prompt was dismissed.*unlock it"):
+        LoginStore().get("openai")
+    with pytest.raises(StateError, match=r"cannot be written to .*unlock it") as raised:
+        keep_key("openai", SECRET)
+    assert SECRET not in str(raised.value)
+    assert raised.value.__cause__ is None
+    with pytest.raises(StateError, match=r"cannot be changed"):
+        LoginStore().remove("openai")
+    assert "openai" in LoginStore().all(), "it is not forgotten while its secret is still there"
+
+
+def test_a_login_that_somebody_deleted_or_broke_asks_for_a_new_one(wants: Callable[[str], None]) -> None:
+    wants("keyring")
+    keep_key("openai", SECRET)
+    name = f"openai ({LoginStore().path})"
+    keyring.set_password("tideate", name, f"[{SECRET}")
+    with pytest.raises(StateError, match=r"no login; `tideate login openai` again") as raised:
+        stored_key("openai")
+    assert SECRET not in str(raised.value)
+    keyring.delete_password("tideate", name)
+    with pytest.raises(StateError, match=r"not in your keyring .* any more; `tideate login openai` again"):
+        stored_key("openai")
+    assert LoginStore().remove("openai")
+
+
+def test_a_project_does_not_say_where_logins_go(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / ".tideate").mkdir(parents=True)
+    (root / ".tideate" / "config.toml").write_text('[login]\nstore = "keyring"\n')
+    loaded = load_config(root, as_trusted=True)
+    assert loaded.config.login.store == "file"
+    assert "only your own configuration says where logins are kept" in loaded.notices[0]
+    with pytest.raises(ConfigError, match=r"config.toml says where logins are kept"):
+        load_config(None, {"login": {"store": "keyring"}})

@@ -1,0 +1,90 @@
+"""The person's keyring, through the library `keyring`: secrets by name, errors that say what to do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["delete", "name", "read", "write"]
+
+SERVICE: Final = "tideate"
+OR_A_FILE: Final = 'or set `store = "file"` in `[login]` of your configuration'
+REMEDY: Final = f"unlock it, {OR_A_FILE}"
+
+
+def name() -> str:
+    """Return what keyring it is, for the person.
+
+    :raises StateError: there is none that can be used.
+    """
+    return f"your keyring ({_backend().name})"
+
+
+def read(username: str) -> str | None:
+    """Return a secret, None where there is none of this name; blocks while the person unlocks the keyring.
+
+    :raises StateError: the keyring cannot be used.
+    """
+    with _explained("read"):
+        found: str | None = _backend().get_password(SERVICE, username)
+        return found
+
+
+def write(username: str, secret: str) -> None:
+    """Keep a secret, in place of an earlier one; blocks while the person unlocks the keyring.
+
+    :raises StateError: the keyring cannot be used.
+    """
+    backend = _backend()
+    try:
+        backend.set_password(SERVICE, username, secret)
+    except Exception as error:  # noqa: BLE001 as in `_explained`, but without words that may be the secret
+        raise StateError(f"your keyring cannot be written to ({type(error).__name__}); {REMEDY}") from None
+
+
+def delete(username: str) -> None:
+    """Delete a secret, where there is one.
+
+    :raises StateError: the keyring cannot be used.
+    """
+    with _explained("changed"):
+        backend = _backend()
+        if backend.get_password(SERVICE, username) is not None:
+            backend.delete_password(SERVICE, username)
+
+
+def _backend() -> Any:
+    """Return the keyring that the library found on this machine, or that the person configured for it."""
+    try:
+        import keyring  # here, because few people have it
+        from keyring.backends import fail, null
+    except ImportError as error:
+        raise StateError(
+            "logins are kept in your keyring, and the library for that is not installed: install the extra "
+            f"`keyring` (`pip install keyring`) in tideate's environment, {OR_A_FILE}"
+        ) from error
+    with _explained("opened"):
+        backend = keyring.get_keyring()
+    if isinstance(backend, fail.Keyring | null.Keyring):
+        raise StateError(
+            "no keyring can be used here: start one (GNOME Keyring, KWallet; a D-Bus session alone has "
+            f"none), see `python -m keyring --list-backends`, {OR_A_FILE}"
+        )
+    return backend
+
+
+@contextmanager
+def _explained(done: str) -> Iterator[None]:
+    try:
+        yield
+    except StateError:
+        raise
+    except Exception as error:  # each backend has errors of its own, of D-Bus for example
+        words = " ".join(str(error).split())[:200]
+        because = f"{type(error).__name__}: {words}" if words else type(error).__name__
+        raise StateError(f"your keyring cannot be {done} ({because}); {REMEDY}") from error
