@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
@@ -386,3 +387,26 @@ def test_a_log_has_no_reasoning() -> None:
     told.step("ask")
     told.event("REASONING", step="ask", text="First this.\n")
     assert told.lines == ["ask …"]
+
+
+def test_what_is_typed_stands_below_the_view_and_a_long_line_shows_its_end() -> None:
+    told = Told("ask", live=True)
+    view = RunView(told.console)
+
+    def rows() -> list[str]:
+        return [str(row) for row in view.latest().renderables[1:]]
+
+    view.typed = ""
+    assert rows() == [], "no model was seen that reads messages"
+    view.turned("query")
+    assert rows() == ["\u203a type a message to the model, Enter sends it"]
+    view.typed = "\x1b[2Jkeep"
+    assert rows() == ["\u203a \\x1b[2Jkeep "]
+    for text in ("a" * 100 + "the end", "\u6f22" * 100 + "the end"):
+        view.typed = text
+        (row,) = rows()
+        assert row.startswith("\u203a …")
+        assert row.endswith("the end ")
+        assert 75 < cell_len(row) < 80
+    view.typed = None
+    assert rows() == []
