@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.adapters import ModelTurn, OfferedTool, RequestedCall, ToolResult, Usage, UserMessage
 from tideate_core.config import LimitsConfig
-from tideate_core.workflows import MISSING, CallReport
+from tideate_core.engine.spending import Ledger
+from tideate_core.workflows import MISSING, Allowance, CallReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +77,11 @@ class LoopStep:
     ) -> None:
         self.memory = {} if memory is None else memory
         self.context_tokens = context_tokens
-        self.limits = LimitsConfig(**limits)
+        self._limits = LimitsConfig(**limits)
+        self._ledger = Ledger()
+        for key, value in self.memory.items():
+            if key.startswith("turn:"):
+                self._ledger.spend(self.step, ModelTurn.of_json(value))
         self.asked: list[Conversation] = []
         self.offered: list[list[str]] = []
         self.notices: list[str] = []
@@ -116,8 +121,15 @@ class LoopStep:
         if isinstance(answer, Exception):
             self._turns.pop(number)
             raise answer
+        self._ledger.spend(self.step, answer)
         await self.remember(f"turn:{key}", answer.as_json())
         return answer
+
+    def has_turn(self, key: str) -> bool:
+        return f"turn:{key}" in self.memory
+
+    def allowances(self) -> list[Allowance]:
+        return list(self._ledger.allowances(self._limits, self.step))
 
     def numbered(self, key: str) -> str:
         self._numbered[key] += 1

@@ -12,7 +12,7 @@ from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
 from tideate_core.adapters import ModelTurn, Prompt, UserMessage
 from tideate_core.agents.loop import LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.errors import ContextTooLong, CostLimitReached
+from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached
 from tideate_core.workspace import FileChange
 
 
@@ -137,6 +137,43 @@ async def test_what_is_submitted_in_the_last_turn_counts() -> None:
     step = LoopStep([*turns, turn("end", ("submit", {"number": 7}))], turns=4)
     done = await work(step, submission=accepting("not good"))
     assert (done.value, done.refused, done.exhausted) == (Answer(number=7), "not good", "")
+
+
+async def test_all_loops_of_a_step_draw_on_one_budget_and_the_next_does_not_begin_without_one() -> None:
+    step = LoopStep([turn(str(at), ("echo", {"text": at})) for at in range(9)], turns=4)
+    assert (await work(step, submission=accepting())).turns == 5
+    with pytest.raises(BudgetReached, match=r"\(4\) is reached: the step 'work' has used it up"):
+        await work(step)
+    assert len(step.asked) == 5
+    done = await work(step, submission=accepting(), corrects=True)
+    assert (done.turns, step.offered[-1]) == (1, ["submit"]), "a correction has its last turn"
+
+
+async def test_a_loop_killed_where_its_budget_ends_has_no_other_end_and_is_told_nothing_twice() -> None:
+    def process(memory: Memory, dies_at: int) -> LoopStep:
+        turns = [turn(str(at), ("echo", {"text": at})) for at in range(7)]
+        return LoopStep([*turns, turn("end", ("submit", {"number": 7}))], memory, dies_at=dies_at, turns=7)
+
+    whole: Memory = {}
+    step = process(whole, 0)
+    wanted = await work(step, submission=accepting())
+    assert (wanted.value, wanted.turns) == (Answer(number=7), 8)
+    for dies_at in range(1, len(whole) + 1):
+        memory: Memory = {}
+        with pytest.raises(Killed):
+            await work(process(memory, dies_at), submission=accepting())
+        again = process(memory, 0)
+        done = await work(again, submission=accepting())
+        assert (done.value, done.turns, memory) == (wanted.value, wanted.turns, whole)
+        if again.asked:
+            assert said(again.asked[-1]) == said(step.asked[-1])
+
+
+async def test_what_the_run_has_left_is_told_as_the_runs() -> None:
+    step = LoopStep([turn(str(at), ("echo", {"text": at})) for at in range(9)], run_turns=4)
+    done = await work(step)
+    assert done.exhausted == "limits.run_turns (4)"
+    assert any("Left: 3 turns of the whole run" in line for line in said(step.asked[-1]))
 
 
 async def test_no_more_calls_are_made_than_are_allowed() -> None:

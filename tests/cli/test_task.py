@@ -16,6 +16,7 @@ from tests.cli.interrupted import object_of
 from tests.support.tally import LINES, TASK, as_it_stands, make_project
 from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
+from tests.support.unfinished import LAST, LIMITED, works_until_the_limit
 
 if TYPE_CHECKING:
     import subprocess
@@ -299,3 +300,37 @@ def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
         assert words in last, last
     assert "roll back: tideate rollback" in last
     assert model.asked("planner") == 1
+
+
+@pytest.fixture
+def limited(shell: Shell, model: Model) -> Shell:
+    """A task whose executor comes to the end of its budget before the end of its work."""
+    shell.configure(LIMITED.format(model.server.base_url))
+    works_until_the_limit(model, model.server)
+    return shell
+
+
+def test_a_person_at_a_terminal_lets_unfinished_edits_go_on(limited: Shell) -> None:
+    before = as_it_stands(limited.project)
+    terminal = limited.open("run", "task", TASK)
+    terminal.wait_for("Carry out this plan?")
+    terminal.type("y\n")
+    terminal.wait_for(f"nothing yet: {LAST}")
+    terminal.wait_for("limits.turns (3) was reached")
+    assert as_it_stands(limited.project) == before
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p/d]")
+    terminal.type("y\n")
+    terminal.wait_for("docs/usage.md")
+    terminal.wait_for("[y/N/p/d]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0, terminal.text
+    assert (limited.project / LAST).read_text() == CODE[LAST].replace("\r\n", "\n")
+
+
+def test_yes_does_not_take_unfinished_edits_for_finished_ones(limited: Shell) -> None:
+    before = as_it_stands(limited.project)
+    done = limited.run("run", "task", TASK, "--yes")
+    assert done.returncode == 1
+    assert "unfinished: limits.turns (3) was reached before the plan was carried out" in done.stderr
+    assert as_it_stands(limited.project) == before

@@ -96,6 +96,10 @@ class ModelServer:
         """Have a tool called that the request offers."""
         self._rules.append(Rule(match, tool=(tool, arguments), finish_reason="tool_calls", times=times))
 
+    def forgets(self, match: str) -> None:
+        """Give no more answers to this text."""
+        self._rules = [rule for rule in self._rules if rule.match != match]
+
     def fails(
         self,
         match: str,

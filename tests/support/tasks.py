@@ -130,6 +130,10 @@ class Model:
         """Return all that it was told, each time."""
         return list(self._asked[role])
 
+    def leaves(self, role: str) -> None:
+        """Answer no more as a role: the test says itself what the server answers."""
+        self.server.forgets(_words(role))
+
     def holds(self, role: str) -> Gate:
         """Let a role begin to answer and wait."""
         return self.server.holds(_words(role) + "\n", text=self._answering(role), before_first=True)

@@ -34,7 +34,11 @@ if TYPE_CHECKING:
         render_task_prompt as render_task_prompt,
     )
     from tideate_core.agents.documenter import document_task as document_task
-    from tideate_core.agents.executor import execute_plan as execute_plan, result_of as result_of
+    from tideate_core.agents.executor import (
+        Executed as Executed,
+        execute_plan as execute_plan,
+        result_of as result_of,
+    )
     from tideate_core.agents.file_plan import (
         Plan as Plan,
         PlannedFile as PlannedFile,
@@ -100,7 +104,7 @@ else:
             "corrector": "Corrected NeededFile correct_task",
             "delegation": "Delegation render_task_prompt",
             "documenter": "document_task",
-            "executor": "execute_plan result_of",
+            "executor": "Executed execute_plan result_of",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",

@@ -103,6 +103,7 @@ class LookingModel:
             other_phases=self._other_phases,
             staged=self._staged,
             adapter=self._adapter,
+            corrects=bool(prompt.history),
             quiet=quiet,
             on_turn=self._on_turn,
         )

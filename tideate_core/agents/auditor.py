@@ -77,7 +77,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
     Fixes that cannot be made in the plan are given back to the model; what it still gives of them after
     `step.attempts` is left to gate 2.
 
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
         shown = await shown_files(step, real_names(step.workspace, named_files(plan)))

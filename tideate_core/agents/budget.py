@@ -1,16 +1,13 @@
-"""Budget of a work loop: turns, tool calls and tokens, and what the model is told of them."""
+"""Budgets of a work loop, which are its step's and its run's: what is left, and what the model is told."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.adapters import Usage
-
 if TYPE_CHECKING:
-    from tideate_core.adapters import ModelTurn
-    from tideate_core.config import LimitsConfig
+    from tideate_core.workflows import Allowance, ModelAccess
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "last_words", "warning"]
 
 LOW: Final = 0.2
 """The part that is left when the model is told so."""
@@ -19,53 +16,48 @@ FEWEST: Final = 3
 
 
 class Budget:
-    """Counts what a loop took, against the configured limits."""
+    """Reads what is left for a loop; other loops of the step and other steps draw on it, too."""
 
-    def __init__(self, limits: LimitsConfig) -> None:
-        self.turns = 0
-        self.calls = 0
-        self.usage = Usage()
-        self._limits = limits
+    def __init__(self, model: ModelAccess) -> None:
+        self._model = model
         self._told: set[str] = set()
 
-    def spend(self, turn: ModelTurn) -> None:
-        """A turn was taken."""
-        self.turns += 1
-        self.calls += len(turn.calls)
-        self.usage += turn.usage
+    @property
+    def has_calls(self) -> bool:
+        """The tool calls that were asked for are within what is allowed."""
+        return all(one.left >= 0 for one in self._model.allowances() if one.unit == "tool_calls")
 
     @property
-    def calls_left(self) -> int:
-        """Negative where more were asked for than are allowed."""
-        return self._limits.tool_calls - self.calls
+    def reached(self) -> Allowance | None:
+        """The first limit that is reached."""
+        return next((one for one in self._model.allowances() if one.left <= 0), None)
 
-    @property
-    def exhausted(self) -> str:
-        """Name the limit that is reached, as it is configured; empty where none is."""
-        for name, left in self._left().items():
-            if left <= 0:
-                return f"limits.{name} ({getattr(self._limits, name)})"
-        return ""
+    def running_low(self) -> dict[str, str]:
+        """Return what runs low, in words by the limit's name, once for each limit."""
+        low = {
+            one.name: f"{one.left} {one.unit.replace('_', ' ')}{' of the whole run' if one.of_run else ''}"
+            for one in self._model.allowances()
+            if 0 < one.left <= max(FEWEST, one.limit * LOW) and one.limit > FEWEST
+        }
+        new = {name: words for name, words in low.items() if name not in self._told}
+        self.note_told(new)
+        return new
 
-    def warning(self) -> str:
-        """Return words for the model when something runs low, once for each limit."""
-        words = []
-        for name, left in self._left().items():
-            limit = getattr(self._limits, name)
-            if 0 < left <= max(FEWEST, limit * LOW) and name not in self._told and limit > FEWEST:
-                self._told.add(name)
-                words.append(f"{left} {name.replace('_', ' ')}")
-        return f"Left: {', '.join(words)}. Come to an end." if words else ""
+    def note_told(self, names: dict[str, str]) -> None:
+        """These the model knows."""
+        self._told.update(names)
 
-    def last_words(self, submit: str) -> str:
-        """Return what the model is told before its last turn.
 
-        :param submit: the tool to end with; empty: a text is the end.
-        """
-        what = f"call {submit} with what you have" if submit else "answer with what you know"
-        return f"The limit {self.exhausted} is reached. This is your last turn: {what}."
+def warning(low: dict[str, str]) -> str:
+    """Return words for the model on what `running_low` gave."""
+    return f"Left: {', '.join(low.values())}. Come to an end."
 
-    def _left(self) -> dict[str, int]:
-        limits, used = self._limits, self.usage.input_tokens + self.usage.output_tokens
-        left = {"turns": limits.turns - self.turns, "tool_calls": self.calls_left}
-        return left if limits.tokens is None else {**left, "tokens": limits.tokens - used}
+
+def last_words(limit: str, submit: str) -> str:
+    """Return what the model is told before its last turn.
+
+    :param limit: that is reached.
+    :param submit: the tool to end with; empty: a text is the end.
+    """
+    what = f"call {submit} with what you have" if submit else "answer with what you know"
+    return f"The limit {limit} is reached. This is your last turn: {what}."

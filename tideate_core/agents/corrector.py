@@ -94,7 +94,7 @@ async def correct_task(
     :param files: what the task wrote so far.
     :param beyond: files that failures are in may be changed, too, though neither plan nor task has to do with
         them; not where nobody reviews that: a test would be made to pass by changing the test.
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief, paths=[*files, *named_files(plan)]) as stage:
         staged = StagedFiles()

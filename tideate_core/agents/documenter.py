@@ -76,7 +76,7 @@ async def document_task(
 
     :param diff: of the task, as a patch.
     :param files: that the task wrote; documents among them are done.
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
         records, problems = await read_records(step)

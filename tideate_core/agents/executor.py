@@ -20,13 +20,14 @@ from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, fitting, why_unplanned
 from tideate_core.edits import NO_CHANGE, fence_for
-from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+    from tideate_core.adapters import Prompt
     from tideate_core.agents.roles import Role
     from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.gates import AuditReport, PlanStep
@@ -48,6 +49,18 @@ class Executed:
     result: TaskResult
     notes: list[str] = field(default_factory=list)
     """On places that the model did not give exactly, and on files that were left out."""
+    limit: str = ""
+    """The one that was reached before the plan was carried out; empty where it was carried out."""
+    missing: list[str] = field(default_factory=list)
+    """Files of the plan of which nothing is staged then."""
+
+    @property
+    def unfinished(self) -> str:
+        """Say that the plan is not carried out; empty where it is."""
+        if not self.limit:
+            return ""
+        words = f"unfinished: {self.limit} was reached before the plan was carried out"
+        return f"{words}; nothing is staged of {', '.join(self.missing)}" if self.missing else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +81,45 @@ async def execute_plan(
     audit: AuditReport | None = None,
     beyond: bool = True,
     staged: StagedFiles | None = None,
+    go_on: Callable[[Executed], Awaitable[bool]] | None = None,
 ) -> Executed:
     """Ask for a plan's edits, at once where the model bears that, else step by step or file by file.
 
-    An answer that cannot be used becomes an error of the result.
+    An answer that cannot be used becomes an error of the result. Where a budget or the role's time is used
+    up, what was done so far is returned.
 
     :param audit: of the plan; the model is told its remarks.
     :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
         nobody reviews that: a test would be made to pass by taking it out.
     :param staged: edits that were made before; the plan's are made on top of them, in place.
-    :raises StepFailed: the role's budget is used up.
+    :param go_on: told of unfinished work; returns whether it is gone on with, in a stage with new budgets.
     """
-    async with open_stage(step, role, brief, paths=named_files(plan)) as stage:
-        remarks = audit if audit is not None and audit.issues else None
-        execution = _Execution(stage, plan, remarks, staged or StagedFiles(), beyond=beyond)
-        await execution.run()
-        return execution.done()
+    remarks = audit if audit is not None and audit.issues else None
+    execution = _Execution(plan, remarks, staged or StagedFiles(), beyond=beyond)
+    while True:
+        try:
+            async with open_stage(step, role, brief, paths=named_files(plan)) as stage:
+                limit = await execution.run(stage)
+        except BudgetReached as error:
+            limit = error.limit
+        except StepTimedOut:
+            limit = f"timeout of the role {role.name} ({role.timeout} ms)"
+        done = execution.done(limit)
+        if not limit or go_on is None or not await go_on(done):
+            return done
 
 
 class _Execution:
+    _stage: Stage
+
     def __init__(
         self,
-        stage: Stage,
         plan: ExecutionPlan,
         remarks: AuditReport | None,
         staged: StagedFiles,
         *,
         beyond: bool,
     ) -> None:
-        self._stage = stage
         self._plan = plan
         self._remarks = remarks
         self._staged = staged
@@ -104,8 +127,30 @@ class _Execution:
         self._notes: list[str] = []
         self._records: frozenset[str] = frozenset()
         self._beyond = beyond
+        self._limit = ""
+        self._prepared = False
+        self._parts_left = self._parts()
+        self._part: _Part | None = None
+        """The one that is asked for."""
 
-    async def run(self) -> None:
+    async def run(self, stage: Stage) -> str:
+        """Do what is left of the plan; returns the limit that ended it, empty where it is done."""
+        self._stage = stage
+        if not self._prepared:
+            await self._prepare()
+            self._prepared = True
+        if stage.may_look:
+            return await self._work()
+        try:
+            while part := self._part or next(self._parts_left, None):
+                self._part = part
+                await self._try(part)
+                self._part = None
+        except (ContextTooLong, UnusableAnswer) as error:
+            self._errors.append(str(error))  # what follows may depend on it: nothing more is asked for
+        return ""
+
+    async def _prepare(self) -> None:
         named = self._named(named_files(self._plan))
         records = [path for path in named if is_record(path, self._stage.step)]
         if len(records) == len(named):
@@ -116,37 +161,48 @@ class _Execution:
         await self._staged.load(self._stage.step, [path for path in named if path not in records])
         hidden = self._staged.hidden
         self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
-        if self._stage.may_look:
-            await self._work()
-            return
-        try:
-            for part in self._parts():
-                await self._try(part)
-        except (ContextTooLong, UnusableAnswer) as error:
-            self._errors.append(str(error))  # what follows may depend on it: nothing more is asked for
 
-    async def _work(self) -> None:
-        """Have a model that can call tools carry out the plan."""
+    async def _work(self) -> str:
+        """Have a model that can call tools carry out the plan; returns the limit that ended its work."""
+        earlier = self._stage.step.conversation(self._stage.step.step) if self._limit else None
+        prompt = self._prompt_to_go_on() if earlier else self._prompt_to_work()
+        bounds = Bounds(self._why_not, self._missing)
+        done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
+        self._notes += [*done.notes, *([done.summary] if done.summary else [])]
+        return done.exhausted
+
+    def _prompt_to_go_on(self) -> Prompt:
+        return self._stage.render(
+            "task_work_on",
+            limit=self._limit,
+            files=sorted(self._staged.changed_texts()),
+            missing=self._untouched(),
+        )
+
+    def _prompt_to_work(self) -> Prompt:
         files = self._editable(named_files(self._plan))
         shown = shown_of(self._staged, fitting(self._stage.step, self._staged, files))
         plan = plan_as_markdown(self._plan, self._remarks).strip()
-        prompt = self._stage.render(
+        return self._stage.render(
             "task_work",
             plan=plan,
             remarks=self._remarks is not None,
             files=shown,
             fence=fence_for(plan, *(file.text or "" for file in shown)),
         )
-        done = await self._stage.write(prompt, self._staged, Bounds(self._why_not, self._missing))
-        self._notes += [*done.notes, *([done.summary] if done.summary else [])]
+
+    def _refused_removals(self) -> list[str]:
         removable = self._removable(self._named(named_files(self._plan)))
-        self._errors += [
+        return [
             f"{change.path} may not be deleted, moved or emptied in a task that nobody reviews"
             for change in self._staged.changes()
             if not self._beyond and removes(change) and change.path not in removable
         ]
-        if done.exhausted:
-            self._errors.append(f"{done.exhausted} was reached before the plan was carried out")
+
+    def _untouched(self) -> list[str]:
+        """Return the files of the plan of which nothing is staged, without documents: others write those."""
+        files, changed = self._editable(named_files(self._plan)), self._staged.changed_texts()
+        return [path for path in files if path not in changed and not is_document(path)]
 
     async def _why_not(self, path: str) -> str:
         """Say why a file may not be changed."""
@@ -176,12 +232,19 @@ class _Execution:
             for path in part.files:  # what fits was only guessed
                 await self._edit(_one(path, part.order))
 
-    def done(self) -> Executed:
-        changes = self._staged.changes()
-        if not changes and not self._errors:
+    def done(self, limit: str) -> Executed:
+        """Return what is staged.
+
+        :param limit: that ended the work; empty where it is done.
+        """
+        self._limit = limit
+        changes, errors = self._staged.changes(), [*self._errors, *self._refused_removals()]
+        if not changes and not errors and not limit:
             reasons = [f"{path}: {why}" for path, why in self._staged.hidden.items()]
-            self._errors.append("; ".join(["the plan was carried out and changes no file", *reasons]))
-        return Executed(changes, result_of(changes, self._errors), self._notes)
+            errors.append("; ".join(["the plan was carried out and changes no file", *reasons]))
+        notes, self._notes = self._notes, []
+        missing = self._untouched() if limit and self._prepared else []
+        return Executed(changes, result_of(changes, errors), notes, limit, missing)
 
     def _parts(self) -> Iterator[_Part]:
         """Yield what is asked for; each sees the files as those before it left them."""

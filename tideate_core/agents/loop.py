@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Origin, ToolResult, UserMessage
-from tideate_core.agents.budget import Budget
+from tideate_core.adapters import (
+    Conversation,
+    ModelTurn,
+    OfferedTool,
+    Origin,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from tideate_core.agents.budget import Budget, last_words, warning
 from tideate_core.agents.compaction import READ_RESULT, Compaction
-from tideate_core.errors import ContextTooLong, CostLimitReached
+from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from tideate_core.adapters import Message, Prompt, RequestedCall, Usage
+    from tideate_core.adapters import Message, Prompt, RequestedCall
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
@@ -81,12 +89,16 @@ class WorkLoop(Generic[T]):
     After a crash the loop goes on from the last result that was recorded: no turn is asked for again, and no
     call is made again whose result was recorded. Its prompt is then the one that it began with.
 
+    Its budgets are those of its step and its run. Where one is used up it has a last turn, in which it can
+    only hand in; a loop that finds one used up when it begins does not begin.
+
     :param key: tells it from other loops of the step.
     :param submission: None: a turn without calls is the answer.
     :param other_phases: tools that stand beside the one that submits, in a conversation with several phases:
         with the same tools in all of them what a provider has cached stays of use.
     :param staged: the files that its tools stage edits of.
     :param adapter: another one than the run's.
+    :param corrects: it corrects an answer of an earlier loop, and has its last turn in any case.
     :param quiet: the person does not see its words stream.
     :param on_turn: called with each turn; what it raises ends the loop.
     """
@@ -101,6 +113,7 @@ class WorkLoop(Generic[T]):
         other_phases: Sequence[OfferedTool] = (),
         staged: StagedFiles | None = None,
         adapter: str | None = None,
+        corrects: bool = False,
         quiet: bool = False,
         on_turn: Callable[[ModelTurn], None] | None = None,
     ) -> None:
@@ -111,7 +124,12 @@ class WorkLoop(Generic[T]):
         self._adapter = adapter
         self._quiet = quiet
         self._on_turn = on_turn
-        self._budget = Budget(step.limits)
+        self._corrects = corrects
+        self._budget = Budget(step)
+        self._turns = self._calls = 0
+        self._usage = Usage()
+        self._last_turn = False
+        """The one that is taken now."""
         self._compaction = Compaction(step.context_tokens)
         self._reading = self._compaction.tool()
         """Offered once something is left out; it can be called from then on, also after a crash."""
@@ -129,6 +147,7 @@ class WorkLoop(Generic[T]):
         """Work until the model submits, answers without a call, or a limit is reached.
 
         :param earlier: the conversation that this one goes on with.
+        :raises BudgetReached: a budget is used up, and nothing is staged that could be offered.
         :raises ContextTooLong: it does not fit the model, whatever is left out.
         :raises AdapterError: the adapter failed.
         """
@@ -139,14 +158,14 @@ class WorkLoop(Generic[T]):
         while True:
             await self._step.wait_if_paused()
             await self._hear()
-            exhausted = self._budget.exhausted
+            exhausted = await self._exhausted()
             try:
-                turn = await self._take_turn(system, last=bool(exhausted))
-            except CostLimitReached as error:
+                turn = await self._take_turn(system, exhausted)
+            except (BudgetReached, CostLimitReached) as error:
                 if self._staged is None or not self._staged.changed_texts():
                     raise
                 self._step.notice(str(error), level="warn")
-                return self._result(ModelTurn("", (), ""), "limits.cost_usd")  # what it did is offered
+                return self._result(ModelTurn("", (), ""), error.limit)  # what it did is offered
             self._messages.append(turn)
             await self._answer(turn)
             if not turn.calls:
@@ -156,13 +175,53 @@ class WorkLoop(Generic[T]):
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
                 self._tell(CUT_OFF if turn.truncated else GO_ON.format(submit=self._submit_name))
-            if words := self._budget.warning():
-                self._tell(words)
+            await self._warn()
 
     @property
     def conversation(self) -> Conversation:
-        """All that was said so far."""
-        return Conversation(self._system, tuple(self._messages))
+        """All that was said so far, without a turn whose calls were cut off."""
+        said = self._messages
+        last = max((at for at, one in enumerate(said) if isinstance(one, ModelTurn)), default=0)
+        if said and isinstance(turn := said[last], ModelTurn):
+            results = sum(isinstance(one, ToolResult) for one in said[last:])
+            said = said if results == len(turn.calls) else said[:last]
+        return Conversation(self._system, tuple(said))
+
+    async def _exhausted(self) -> str:
+        """Return the limit that is reached; empty where the next turn is not the last one.
+
+        It is kept: after a crash the turns that were taken already are counted from the beginning.
+        """
+        key = f"{self._key}:{self._turns}:last"
+        kept = self._step.recall(key)
+        if kept is not MISSING:
+            return str(kept)
+        reached = None if self._was_taken else self._budget.reached
+        if reached is None:
+            return ""
+        limit = f"{reached.name} ({reached.limit})"
+        if not self._turns and not self._corrects:
+            whose = "run" if reached.of_run else f"step {self._step.step!r}"
+            raise BudgetReached(f"{limit} is reached: the {whose} has used it up; set it higher", limit)
+        await self._step.remember(key, limit)
+        return limit
+
+    async def _warn(self) -> None:
+        """Tell the model what runs low."""
+        key = f"{self._key}:{self._turns}:low"
+        kept = self._step.recall(key)
+        if kept is not MISSING:
+            self._budget.note_told(kept)
+        elif self._was_taken or not (kept := self._budget.running_low()):
+            return
+        else:
+            await self._step.remember(key, kept)
+        self._tell(warning(kept))
+
+    @property
+    def _was_taken(self) -> bool:
+        """The next turn was taken before a crash."""
+        return self._step.has_turn(f"{self._key}:{self._turns}")
 
     def _ends_with(self, turn: ModelTurn, idle: int) -> bool:
         """Tell whether a turn without calls is the end."""
@@ -189,14 +248,15 @@ class WorkLoop(Generic[T]):
 
     async def _hear(self) -> None:
         """Add what the person said meanwhile."""
-        for text in await self._step.read_messages(f"{self._key}:{self._budget.turns}:said"):
+        for text in await self._step.read_messages(f"{self._key}:{self._turns}:said"):
             self._tell(text)
 
-    async def _take_turn(self, system: str, *, last: bool) -> ModelTurn:
+    async def _take_turn(self, system: str, exhausted: str) -> ModelTurn:
         tools = list(self._tools.values())
-        if last:
+        self._last_turn = bool(exhausted)
+        if exhausted:
             tools = [tool for tool in tools if tool.name == self._submit_name]
-            self._tell(self._budget.last_words(self._submit_name))
+            self._tell(last_words(exhausted, self._submit_name))
         self._make_room()
         try:
             turn = await self._ask(system, tools)
@@ -204,13 +264,15 @@ class WorkLoop(Generic[T]):
             if not self._make_room(refused=True):
                 raise
             turn = await self._ask(system, tools)
-        self._budget.spend(turn)
+        self._turns += 1
+        self._calls += len(turn.calls)
+        self._usage += turn.usage
         if self._on_turn is not None:
             self._on_turn(turn)
         return turn
 
     async def _ask(self, system: str, tools: Sequence[OfferedTool]) -> ModelTurn:
-        key = f"{self._key}:{self._budget.turns}"
+        key = f"{self._key}:{self._turns}"
         conversation = Conversation(
             system, self._compaction.sent(self._messages), Origin(f"{self._step.step}:{self._key}")
         )
@@ -231,7 +293,7 @@ class WorkLoop(Generic[T]):
 
     async def _answer(self, turn: ModelTurn) -> None:
         """Make the calls of a turn, and add their results; those that only read run side by side."""
-        first = self._budget.calls - len(turn.calls) + 1
+        first = self._calls - len(turn.calls) + 1
         numbered = list(enumerate(turn.calls, first))
         for parallel, group in groupby(numbered, key=lambda one: self._is_parallel(one[1])):
             calls = list(group)
@@ -275,7 +337,7 @@ class WorkLoop(Generic[T]):
             return f"error: there is no tool {call.name!r}{hint} (there are {', '.join(self._tools)})"
         if call.arguments is None:
             return "error: the arguments are no JSON object; nothing was called"
-        if call.name != self._submit_name and self._budget.calls_left < 0:
+        if call.name != self._submit_name and not self._budget.has_calls:
             return "error: no tool calls are left; come to an end"
         return await tool.call(call.arguments, key)
 
@@ -293,7 +355,7 @@ class WorkLoop(Generic[T]):
         except ValidationError as error:
             return f"error: it cannot be read: {explain_mistakes(error)}"
         reason = await submission.accept(value)
-        if reason and self._refusals < REFUSALS and not self._budget.exhausted:
+        if reason and self._refusals < REFUSALS and not self._last_turn:
             self._refusals += 1
             self._refused = reason
             return f"error: not accepted: {reason}"
@@ -306,9 +368,9 @@ class WorkLoop(Generic[T]):
             value=self._submitted,
             refused=self._refused,
             exhausted=exhausted,
-            turns=self._budget.turns,
-            calls=self._budget.calls,
-            usage=self._budget.usage,
+            turns=self._turns,
+            calls=self._calls,
+            usage=self._usage,
             model=turn.model,
             truncated=turn.truncated,
             conversation=self.conversation,

@@ -56,7 +56,7 @@ async def analyse(
     """Ask for the analysis of a part of the work, with its files as they are now.
 
     :param staged: edits that were made before it; files are loaded into it.
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     :raises UnusableAnswer: the answer is empty.
     """
     async with open_stage(step, role, brief) as stage:
@@ -83,7 +83,7 @@ async def review_change(
     """Ask for a verdict on a change.
 
     :param diff: of all that was changed so far, as a patch; cut to what the model can read.
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     """
     diff = clip(step, diff)
     async with open_stage(step, role, brief) as stage:

@@ -70,7 +70,7 @@ async def plan_task(
 
     :param earlier: a plan of the same task that was not accepted.
     :param issues: of the audit and the gate with that plan.
-    :raises StepFailed: the role's budget is used up.
+    :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
         listed = await list_for_model(step, brief.description)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
 from tideate_core.agents.rules import project_rules
 from tideate_core.agents.step_tools import StepTools
-from tideate_core.errors import StepFailed, StepTimedOut
+from tideate_core.errors import BudgetReached, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows import shown_path, working_time
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import ModelTurn, OfferedTool, Prompt, Reply
+    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
     from tideate_core.agents.loop import LoopResult, Submission
     from tideate_core.agents.roles import Role
     from tideate_core.agents.staged_files import StagedFiles
@@ -100,7 +100,7 @@ class Stage:
         A model that can call tools looks at the project first.
 
         :param quiet: False: the answer is for the person, who sees it come.
-        :raises StepFailed: the answers of this stage took more tokens than its role may use.
+        :raises BudgetReached: the answers of this stage took more tokens than its role may use.
         """
         if self.may_look:
             return await (await self._looking()).ask(prompt, schema=schema, quiet=quiet)
@@ -123,10 +123,19 @@ class Stage:
             )
         return self._model
 
-    async def write(self, prompt: Prompt, staged: StagedFiles, bounds: Bounds) -> WrittenWork:
+    async def write(
+        self,
+        prompt: Prompt,
+        staged: StagedFiles,
+        bounds: Bounds,
+        *,
+        earlier: Conversation | None = None,
+    ) -> WrittenWork:
         """Have the role's model make edits with tools; they are staged. See `write_with_tools`.
 
-        :raises StepFailed: it took more tokens than its role may use.
+        :param earlier: the conversation that it goes on with.
+
+        :raises BudgetReached: it took more tokens than its role may use.
         """
         from tideate_core.agents.writer import write_with_tools
 
@@ -138,6 +147,7 @@ class Stage:
             bounds,
             more_tools=await self.tools.of_servers(),
             adapter=self.role.adapter,
+            earlier=earlier,
             on_turn=self._count,
         )
 
@@ -153,7 +163,7 @@ class Stage:
         """Have the role's model work with tools, beside those that files name.
 
         :param key: what tells this work from others of the step.
-        :raises StepFailed: it took more tokens than its role may use.
+        :raises BudgetReached: it took more tokens than its role may use.
         """
         return await self.tools.work(
             key, prompt, tools, submission=submission, quiet=quiet, on_turn=self._count
@@ -166,13 +176,14 @@ class Stage:
     def check_budget(self) -> None:
         """Check what was used so far, by the agents that were asked, too.
 
-        :raises StepFailed: it is more than the role may use.
+        :raises BudgetReached: it is more than the role may use.
         """
         limit = self.role.tokens
         if limit is not None and self._spent > limit:
-            raise StepFailed(
+            raise BudgetReached(
                 f"the role {self.role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
-                f"set `tokens` higher in {_place(self.role)}, or give it less to do"
+                f"set `tokens` higher in {_place(self.role)}, or give it less to do",
+                f"tokens of the role {self.role.name} ({limit})",
             )
         if self._around is not None:
             self._around.check_budget()

@@ -25,7 +25,7 @@ GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "telemetry", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
 OWN = {"state": "state is", "login": "logins are"}
 """Sections of the person's own file only, and what they say the place of."""
-SPENT = ("cost_usd", "turns", "tool_calls", "tokens")
+SPENT = ("cost_usd", "turns", "tool_calls", "tokens", "run_turns", "run_tool_calls", "run_tokens")
 """Limits of what a run may spend: a project's file may only lower them."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""

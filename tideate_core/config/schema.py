@@ -148,11 +148,17 @@ class LimitsConfig(_Section):
     max_visits: int = Field(default=10, ge=1, le=1000)
     """Times that a machine may come to the same state."""
     turns: int = Field(default=60, ge=1, le=1000)
-    """Turns of a model for one question or piece of work; then what it has done so far is offered."""
+    """Turns of models that work with tools, of all a step's attempts; then what they did is offered."""
     tool_calls: int = Field(default=300, ge=1, le=10_000)
-    """Tool calls of a model for it."""
+    """Tool calls of these turns."""
     tokens: int | None = Field(default=None, ge=1000)
-    """Tokens, read and written, of a model's turns for it; None: no limit."""
+    """Tokens, read and written, of these turns; None: no limit."""
+    run_turns: int = Field(default=1000, ge=1, le=100_000)
+    """Turns of all steps of a run, and of the runs within it."""
+    run_tool_calls: int = Field(default=5000, ge=1, le=1_000_000)
+    """Tool calls of these turns."""
+    run_tokens: int | None = Field(default=None, ge=1000)
+    """Tokens, read and written, of these turns; None: no limit."""
     max_replans: int = Field(default=2, ge=1, le=10)
     """Plans of a task that the audit may reject before the task fails."""
     cost_usd: float | None = Field(default=None, gt=0)

@@ -19,8 +19,10 @@ from tideate_core.engine.lifecycle import (
     write_run_documents,
 )
 from tideate_core.engine.memory import Memory
+from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.scheduler import Scheduler
+from tideate_core.engine.spending import Ledger
 from tideate_core.engine.step_context import StepEnvironment
 from tideate_core.engine.step_model import no_tools
 from tideate_core.engine.step_runner import StepRunner, TaskExecutor
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.step_model import OfferTools
     from tideate_core.machines import ExecutionState
-    from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
+    from tideate_core.store import CheckpointRow, ControlRequest, Definition, Reader, RunLog, RunRow, Store
     from tideate_core.workflows import MachineWorkflow, PromptLibrary
     from tideate_core.workspace import Workspace
 
@@ -109,6 +111,8 @@ class LiveRun:
         self.memory: Memory = Memory(
             memos=recorded.memos if recorded else None, around=parent[0].memory if parent else None
         )
+        if parent:
+            parent[0].memory.ledger.open_within(execution.id, self.memory.ledger)
         self.task_group = TaskGroup()
         """The tasks of its steps."""
         self.parent = (parent[0].execution.id, parent[1]) if parent else None
@@ -269,8 +273,19 @@ class LiveRun:
 
         :param step: whose run it is; of an item of `for_each` with `[0]`.
         """
+        step = step.partition("[")[0]
         self.execution.usage += result.usage
-        self.memory.spend(step.partition("[")[0], result.usage)
+        self.memory.spend(step, result.usage)
+        self.memory.note_within(step, result.execution_id)
+
+    async def ended_within(self, reader: Reader, run: RunRow) -> WorkflowResult:
+        """Return how a nested run ended in an earlier process; what it took counts here, too.
+
+        :raises StoreError: it cannot be read.
+        """
+        memos = await asyncio.to_thread(reader.memos, run.id)
+        self.memory.ledger.open_within(run.id, Ledger(memos))
+        return await asyncio.to_thread(recorded_result, reader, run)
 
     def report_checkpoint(self, row: CheckpointRow) -> None:
         """Tell of a checkpoint that a person wanted."""

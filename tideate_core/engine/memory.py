@@ -6,9 +6,11 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.spending import MORE, WITHIN, Ledger, Spent
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Memory:
     ) -> None:
         self._attached = log
         self._around = around
+        self.ledger: Ledger = Ledger(memos)
+        """What its work loops took."""
         self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
         self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
         self._asked: dict[str, Counter[str]] = {}
@@ -164,6 +168,23 @@ class Memory:
     def spent(self, step: str) -> Usage:
         """Return what all replies to a step took, of all its attempts, those before a crash too."""
         return self._spent.get(step, _NOTHING)
+
+    def note_within(self, step: str, run: str) -> None:
+        """Write down what the work loops of a run took that is this step, for the budget of this one."""
+        spent = self.ledger.within(run)
+        if spent != Spent():
+            self.note(step, f"{WITHIN}{run}", asdict(spent), keep=False)
+
+    async def extend_budget(self, step: str, attempt: int, of: str, *, run: bool) -> None:
+        """Give a step its budget once more; durable when it returns. Given before a crash, it has it already.
+
+        :param of: the step, or the item of it.
+        :param run: the run, too.
+        """
+        key = self.numbered(step, f"{MORE}{attempt}:{of}")
+        if self.recall(step, key) is MISSING:
+            await self.remember(step, key, {"of": of, "run": run})
+            self.ledger.extend(of, run=run)
 
     def release(self, step: str) -> None:
         """The step has ended: nothing of it is recalled any more in this process."""

@@ -15,7 +15,7 @@ from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.preview import preview_prompt
-from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result, recorder_of
+from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorder_of
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.recovery import (
     leftover_notice,
@@ -315,7 +315,7 @@ class WorkflowRunner:
         if known is None:
             return await self._run(request.inheriting(parent.execution.request), (parent, step))
         if known.ended:
-            return await asyncio.to_thread(recorded_result, store.reader(), known)
+            return await parent.ended_within(store.reader(), known)
         try:
             return await self._resume(known.id, (parent, step), parent.execution.takeover_after, "stored")
         except TideateError as error:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.step_model import OfferTools
     from tideate_core.store import Message, Store
     from tideate_core.workflows import (
+        Allowance,
         CallReport,
         Decision,
         DecisionKind,
@@ -119,7 +120,6 @@ class StepRun:
         self.editor = run.front.editor
         self.files: list[str] = []
         """Files and buffers that this attempt changed."""
-        self.limits = limits
         self.attempts = limits.attempts
         self.concurrency = limits.concurrency
         self.mention_tokens = limits.mention_tokens
@@ -224,10 +224,20 @@ class StepRun:
         quiet: bool = False,
         adapter: str | None = None,
     ) -> ModelTurn:
-        # items of a loop share a model: the step's name tells their turns apart
         return await self.model.take_turn(
-            conversation, tools, key=f"{self.step}:{key}", quiet=quiet, adapter=adapter
+            conversation, tools, of=self.step, key=key, quiet=quiet, adapter=adapter
         )
+
+    def has_turn(self, key: str) -> bool:
+        return self.model.has_turn(self.step, key)
+
+    def allowances(self) -> Sequence[Allowance]:
+        return list(self.run.memory.ledger.allowances(self.run.limits, self.step))
+
+    async def extend_budget(self) -> None:
+        used_up = any(one.left <= 0 for one in self.allowances() if one.of_run)
+        step = self.person.step  # of an item its whole step
+        await self.run.memory.extend_budget(step, self.attempt, self.step, run=used_up)
 
     async def earlier(self) -> EarlierRun | None:
         return await earlier_run(self.run.execution.request, self.run.memory, self.run.store)

@@ -11,6 +11,7 @@ from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.run import usage_json
+from tideate_core.engine.spending import TURN
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 
 if TYPE_CHECKING:
@@ -147,18 +148,21 @@ class StepModel:
         conversation: Conversation,
         tools: Sequence[OfferedTool],
         *,
+        of: str,
         key: str,
         quiet: bool = False,
         adapter: str | None = None,
     ) -> ModelTurn:
         """Return the next turn of the run's adapter, or another one. It is durable when this returns.
 
+        :param of: the step, or the item of it, whose budget it is of.
+
         :raises ConfigError: the adapter cannot use tools.
         :raises CostLimitReached: it could pass `limits.cost_usd`; nothing was sent.
         :raises AdapterError: the adapter failed.
         """
         asked = self._named(adapter)
-        key = f"{self._attempt}{REPLY}turn:{key}"
+        key = self._key_of_turn(of, key)
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return ModelTurn.of_json(kept["turn"])
@@ -175,10 +179,19 @@ class StepModel:
             )
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
             self._count(asked, turn, begun)
+            self._memory.ledger.spend(of, turn)
         late = self._step in self._execution.settled
-        memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late}
+        memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
         await self._memory.remember(self._step, key, memo, keep=False)
         return turn
+
+    def has_turn(self, of: str, key: str) -> bool:
+        """Tell whether a turn was taken before a crash."""
+        return self._memory.recall(self._step, self._key_of_turn(of, key)) is not MISSING
+
+    def _key_of_turn(self, of: str, key: str) -> str:
+        # items of a loop share a model: the step's name tells their turns apart
+        return f"{self._attempt}{REPLY}{TURN}{of}:{key}"
 
     def _named(self, adapter: str | None) -> Adapter:
         asked = self._adapter if adapter is None else self._adapters(adapter)

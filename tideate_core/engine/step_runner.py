@@ -18,7 +18,9 @@ from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_output import check_json, check_output, is_checked
 from tideate_core.errors import (
     AuthenticationFailed,
+    BudgetReached,
     ConfigError,
+    CostLimitReached,
     FrontEndGone,
     InvalidArguments,
     InvalidDefinition,
@@ -51,7 +53,9 @@ __all__ = ["FATAL", "ContextOf", "StepEnd", "StepRunner", "TaskExecutor"]
 
 FATAL: Final = (
     AuthenticationFailed,
+    BudgetReached,
     ConfigError,
+    CostLimitReached,
     Declined,
     FrontEndGone,
     InvalidArguments,

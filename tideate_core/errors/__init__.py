@@ -45,6 +45,7 @@
     │   ├── InvalidInput             a run was started with unusable input
     │   ├── MissingStepHandler       a step has nothing that runs it
     │   ├── StepFailed               a step's handler reported an error                     (retryable)
+    │   │   ├── BudgetReached        a step, a run or a role used up what it may use
     │   │   ├── StepTimedOut         a step took longer than its timeout                    (retryable)
     │   │   └── OutputMismatch       a result does not fit the step's schema                (retryable)
     │   ├── MoveLimitReached         a machine goes round in circles
@@ -92,6 +93,7 @@ from tideate_core.errors.files import (
     WorkspaceError,
 )
 from tideate_core.errors.runs import (
+    BudgetReached,
     CheckpointNotFound,
     CostLimitReached,
     DefinitionChanged,
@@ -169,6 +171,7 @@ __all__ = [
     "InvalidWorkflowFile",
     "MachineError",
     "MissingStepHandler",
+    "BudgetReached",
     "CostLimitReached",
     "MoveLimitReached",
     "NotText",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "BudgetReached",
     "CheckpointNotFound",
     "DefinitionChanged",
     "InvalidDefinition",
@@ -150,8 +151,21 @@ class MoveLimitReached(WorkflowError):
     """A machine goes round in circles: it made more moves, or came more often to a state, than allowed."""
 
 
+class BudgetReached(StepFailed):
+    """A step, a run or a role has used up what it may use.
+
+    :param limit: its name and value.
+    """
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class CostLimitReached(WorkflowError):
     """The next request could pass what a run may spend; it was not sent."""
+
+    limit = "limits.cost_usd"
 
 
 class StoreError(TideateError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.handler import (
         MISSING as MISSING,
+        Allowance as Allowance,
         CallReport as CallReport,
         Confirm as Confirm,
         Decision as Decision,
@@ -108,8 +109,8 @@ else:
             "expressions": "evaluate render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
-                "CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING MemoryAccess "
-                "ModelAccess PersonAccess StepContext StepHandler WorkspaceAccess"
+                "Allowance CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING "
+                "MemoryAccess ModelAccess PersonAccess StepContext StepHandler WorkspaceAccess"
             ),
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",

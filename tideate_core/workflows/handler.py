@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
-    from tideate_core.config import LimitsConfig
     from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workflows.run_context import EarlierRun, RunContext
     from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
 __all__ = [
     "MISSING",
+    "Allowance",
     "CallReport",
     "Confirm",
     "Decision",
@@ -98,6 +98,21 @@ class CallReport:
     """The reason that the model was told; empty where it succeeded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A budget of a step or a run, and what is left of it."""
+
+    name: str
+    """Of its limit, as it is configured."""
+    unit: str
+    """`turns`, `tool_calls` or `tokens`."""
+    limit: int
+    left: int
+    """Negative where more was taken."""
+    of_run: bool
+    """It is the run's, and not the step's."""
+
+
 class ModelAccess(Protocol):
     """Access to a model."""
 
@@ -113,8 +128,21 @@ class ModelAccess(Protocol):
     """Rules files of the project that are sent beside the usual ones; None: none are sent at all."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
-    limits: LimitsConfig
-    """Of turns, tool calls and tokens."""
+
+    def allowances(self) -> Sequence[Allowance]:
+        """Return what is left for the work loops of the step and of the run, of what has a limit.
+
+        All loops of a step draw on one budget, in all its attempts, before a crash too; all steps of a run,
+        and of the runs within it, on another. An item of a `for_each` has the budget of a step.
+        """
+        ...
+
+    async def extend_budget(self) -> None:
+        """Give the step its budget once more, and the run where its own is used up; durable when it returns.
+
+        After a crash the same calls give no more than they gave.
+        """
+        ...
 
     @property
     def tool_servers(self) -> Collection[str]:
@@ -156,6 +184,10 @@ class ModelAccess(Protocol):
         :param key: what tells this turn from others of the step; after a crash the turn of the same key is
             returned, and nobody is asked.
         """
+        ...
+
+    def has_turn(self, key: str) -> bool:
+        """Tell whether the turn of this key was taken before a crash, so that `take_turn` asks nobody."""
         ...
 
     async def earlier(self) -> EarlierRun | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.steps.test_tool import READ, Tools, use
+from tests.engine.test_resumed_runs import Stop, taken_up
 from tests.support.state import trust_file
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
@@ -236,3 +237,51 @@ async def test_a_workflow_that_wants_no_confirmations_has_its_edits_reviewed_all
     assert result.cancelled
     assert [request.kind for request in bench.front.requests] == ["review"]
     assert bench.fingerprint() == {"a.txt": b"helo\n"}
+
+
+def looking(name: str, **more: Any) -> str:
+    lines = [f"  - id: {name}", f"    task: Look at {name}", "    tools: [list_files]"]
+    return "\n".join([*lines, *(f"    {key}: {value}" for key, value in more.items())]) + "\n"
+
+
+def limit(bench: Bench, **limits: int) -> None:
+    changed = bench.config.limits.model_copy(update=limits)
+    bench.config = bench.config.model_copy(update={"limits": changed})
+    bench.runner = bench.make_runner(bench.config)
+
+
+async def test_a_step_has_one_budget_for_all_its_attempts(bench: Bench, write: Write) -> None:
+    schema = "{type: object, required: [a]}"
+    write("steps:\n" + looking("one", retries=5, retry_delay=0, output_schema=schema))
+    limit(bench, turns=3)
+    bench.server.answers("Look at one", "{}")
+    result = await bench.run("flow")
+    assert (result.ok, result.error_code) == (False, "BudgetReached")
+    assert len(bench.server.requests) == 3, "not three for each attempt"
+    assert "limits.turns (3) is reached: the step 'one' has used it up" in str(result.error)
+
+
+async def test_the_steps_of_a_run_have_one_budget(bench: Bench, write: Write) -> None:
+    write("steps:\n" + looking("one") + looking("two", dependencies="[one]"))
+    limit(bench, run_turns=2)
+    bench.server.calls("Look at one", "list_files", {}, times=1)
+    bench.server.answers("Look at one", "seen", times=1)
+    result = await bench.run("flow")
+    assert (result.ok, result.error_code) == (False, "BudgetReached")
+    assert "limits.run_turns (2) is reached: the run has used it up" in str(result.error)
+    assert result.results["one"] == "seen"
+    assert [data["step"] for data in bench.front.data(EventName.STEP_FAILED)] == ["two"]
+
+
+async def test_a_budget_that_an_earlier_process_used_up_is_used_up(bench: Bench, write: Write) -> None:
+    nested = "  - id: one\n    workflow: inner\n"
+    write("steps:\n" + looking("inner"), "inner")
+    waits = "  - id: stop\n    dependencies: [one]\n"
+    write("steps:\n" + nested + waits + looking("two", dependencies="[stop]"), stop=Stop(bench))
+    limit(bench, run_turns=2)
+    bench.server.calls("Look at inner", "list_files", {}, times=1)
+    bench.server.answers("Look at inner", "seen", times=1)
+    result = await taken_up(bench, await bench.run("flow"))
+    assert (result.error_code, result.results["one"]) == ("BudgetReached", "seen")
+    assert "limits.run_turns (2) is reached" in str(result.error)
+    assert len(bench.server.requests) == 2

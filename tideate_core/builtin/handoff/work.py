@@ -158,8 +158,8 @@ class PlanWork:
         )
         role = self._roles.get("executor")
         done = await execute_plan(self._step, role, self._brief(), order, staged=self._staged)
-        if done.result.errors:
-            raise StepFailed("; ".join(done.result.errors))
+        if problems := [*done.result.errors, *filter(None, [done.unfinished])]:
+            raise StepFailed("; ".join(problems))
 
     async def _is_there(self, name: str) -> bool:
         if self._staged.knows(name):

@@ -39,6 +39,8 @@ class TaskRecord:
     issues: list[str] = field(default_factory=list)
     """Issues of the gate that failed last."""
     result: TaskResult | None = None
+    unfinished: str = ""
+    """The reason that the executor's edits are not all that the plan wants."""
     docs: DocumentationResult | None = None
     staged: Mapping[str, Any] = field(default_factory=dict)
     """The result of the stage whose changes were not written yet."""
@@ -98,6 +100,7 @@ class TaskRecord:
         self.staged, self.source = value, step
         if state is _S.EXECUTING:
             self.result = TaskResult.model_validate(value["result"])
+            self.unfinished = value.get("unfinished", "")
         else:
             self.docs = DocumentationResult.model_validate(value["result"])
 
@@ -125,6 +128,8 @@ def summary_of(record: TaskRecord) -> str:
     """Return, as Markdown, what a task did."""
     lines = [record.agreed.objective, "", "Files:", ""]
     lines += [f"- {name}" for name in record.written] or ["- none"]
+    if record.unfinished:
+        lines += ["", f"The edits are {record.unfinished}."]
     report = record.reports[-1] if record.reports else None
     if report is not None:
         lines += ["", "Checks:", ""]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.changes import as_json, name_of, review_changes, write
 from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
 from tideate_core.machines import WorkflowEvent
+from tideate_core.util.escaping import label
+from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pydantic import BaseModel
 
-    from tideate_core.agents import Corrected
+    from tideate_core.agents import Corrected, Executed
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import ExecutionPlan, VerificationReport
@@ -73,8 +76,49 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
         record.agreed,
         audit=record.audit,
         beyond=environment.gated,
+        go_on=partial(offer_to_go_on, step),
     )
-    return _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, done.result, done.notes)
+    result = done.result
+    if done.unfinished and not (done.changes and await accept_unfinished(step, done)):
+        result = result.model_copy(update={"errors": [*result.errors, done.unfinished]})
+    made = _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, result, done.notes)
+    return {**made, "unfinished": done.unfinished} if done.unfinished else made
+
+
+async def offer_to_go_on(step: StepContext, done: Executed) -> bool:
+    """Ask whether unfinished work is gone on with, and give it as large a budget again.
+
+    A limit of costs is not lifted by an answer, and without a person nothing is.
+    """
+    if done.limit.startswith("limits.cost_usd"):
+        return False
+    agreed = await _ask_about_unfinished(step, done, "Let the model go on with as large a budget again?")
+    if agreed:
+        await step.extend_budget()
+    return agreed
+
+
+async def accept_unfinished(step: StepContext, done: Executed) -> bool:
+    """Ask whether what there is of unfinished work goes on to gate 3, the review and the verification.
+
+    :returns: False where no person could be asked.
+    :raises Declined: the person does not want it.
+    """
+    question = "Take what is there, unfinished as it is? It is reviewed and verified; a no ends the task."
+    return await _ask_about_unfinished(step, done, question, last=True)
+
+
+async def _ask_about_unfinished(
+    step: StepContext, done: Executed, question: str, *, last: bool = False
+) -> bool:
+    """Ask a person; a policy's yes does not make unfinished work a finished one."""
+    lines = [f"- {change.action} {label(name_of(change))}" for change in done.changes]
+    lines += [f"- nothing yet: {label(path)}" for path in done.missing]
+    message = f"The edits are unfinished: {done.limit} was reached. {question}"
+    decision = await step.confirm("override", message, details="\n".join(lines))
+    if decision.by == "user" and not decision.accepted and (last or not done.changes):
+        raise Declined(decision.reason or f"the edits are {done.unfinished}")
+    return decision.accepted
 
 
 async def document(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:

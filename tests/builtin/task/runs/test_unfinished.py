@@ -1,0 +1,77 @@
+"""Edits that a budget broke off: the person goes on, takes them as they are, or stops; nobody else does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tally import DONE
+from tests.support.unfinished import LAST, LIMITED, WRITTEN, works_until_the_limit
+from tideate_core.engine import EventName, PolicyFrontEnd
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from tests.builtin.task.runs.desk import Desk
+    from tests.support.model_server import ModelServer
+    from tideate_core.engine import ConfirmationRequest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def limited(desk: Desk, server: ModelServer) -> Desk:
+    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text(LIMITED.format(server.base_url))
+    works_until_the_limit(desk.model, server)
+    return desk
+
+
+def asked(desk: Desk) -> list[ConfirmationRequest]:
+    return [request for request in desk.front.requests if request.kind == "override"]
+
+
+async def test_a_person_lets_the_work_go_on_and_it_is_finished(limited: Desk) -> None:
+    result = await limited.run()
+    assert result.ok, (result.error, limited.model.server.unmatched)
+    (question,) = asked(limited)
+    assert "The edits are unfinished: limits.turns (3) was reached." in question.message
+    assert f"nothing yet: {LAST}" in question.details
+    assert all(path in question.details for path in WRITTEN)
+    assert limited.changed() == DONE
+    assert "unfinished" not in str(result.response)
+
+
+async def test_a_person_takes_what_is_there_and_is_told_that_it_is_unfinished(limited: Desk) -> None:
+    answers = iter([Decision(False), Decision(True)])
+    limited.answers(override=lambda _request: next(answers))
+    result = await limited.run()
+    assert [request.message.rpartition("reached. ")[2][:4] for request in asked(limited)] == ["Let ", "Take"]
+    review = next(request for request in limited.front.requests if request.kind == "review")
+    assert {file["path"] for file in review.payload["files"]} == set(WRITTEN)
+    assert ("execution", True) in limited.gates()
+    summary = str(result.response) if result.ok else ""
+    assert result.ok, (result.error, limited.model.server.unmatched)
+    assert "The edits are unfinished: limits.turns (3) was reached" in summary
+    assert f"nothing is staged of {LAST}" in summary
+    assert LAST not in result.files
+
+
+async def test_a_person_stops_and_nothing_is_written(limited: Desk) -> None:
+    limited.answers(override=Decision(False))
+    result = await limited.run()
+    assert (result.cancelled, result.reason, len(asked(limited))) == (True, "declined", 2)
+    assert limited.changed() == {}
+
+
+async def test_a_policy_that_says_yes_does_not_make_it_finished(limited: Desk) -> None:
+    policy = PolicyFrontEnd(accept=True)
+    limited.front.answer = lambda _request: Decision(True)
+    limited.front.confirm = policy.confirm  # type: ignore[method-assign]
+    result = await limited.run()
+    assert (result.ok, result.cancelled) == (False, False)
+    assert "gate 3" in str(result.error)
+    assert "unfinished: limits.turns (3) was reached" in str(result.error)
+    assert limited.changed() == {}
+    kept = next(data for data in limited.front.data(EventName.STEP_COMPLETED) if data["step"] == "executing")
+    assert {change["path"] for change in kept["result"]["changes"]} == set(WRITTEN), "it is kept with the run"
