@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.writer import (
         Bounds as Bounds,
         planning_model as planning_model,
-        why_unplanned as why_unplanned,
+        within_plan as within_plan,
         write_with_tools as write_with_tools,
     )
 else:
@@ -120,6 +120,6 @@ else:
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
             "tools.table": "own_tool_names",
-            "writer": "Bounds planning_model why_unplanned write_with_tools",
+            "writer": "Bounds planning_model within_plan write_with_tools",
         },
     )

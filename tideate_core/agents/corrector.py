@@ -20,7 +20,7 @@ from tideate_core.agents.model_input import is_small, named_files, real_names, t
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, fitting, why_unplanned
+from tideate_core.agents.writer import Bounds, fitting, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 
@@ -139,12 +139,12 @@ async def _work(
     :param only: the only ones that may be changed; None: of others the person is asked.
     """
 
-    async def why_not(path: str) -> str:
+    def why_not(path: str) -> str | None:
         if path in files:
             return ""
         if only is not None:
             return "nobody reviews this task, and neither plan nor task has to do with it"
-        return await why_unplanned(stage.step, path)
+        return None
 
     shown = shown_of(staged, fitting(stage.step, staged, files))
     words = plan_as_markdown(plan).strip()
@@ -159,7 +159,7 @@ async def _work(
         answer_format="",
         fence=fence_for(words, findings, *(file.text or "" for file in shown)),
     )
-    done = await stage.write(prompt, staged, Bounds(why_not))
+    done = await stage.write(prompt, staged, Bounds(within_plan(stage.step, why_not)))
     refused = [change.path for change in done.changes if removes(change)]
     if refused:
         return Corrected([], f"a correction may not delete, move or empty {', '.join(refused)}", done.notes)

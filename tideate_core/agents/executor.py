@@ -18,7 +18,7 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, fitting, why_unplanned
+from tideate_core.agents.writer import Bounds, fitting, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
@@ -166,7 +166,7 @@ class _Execution:
         """Have a model that can call tools carry out the plan; returns the limit that ended its work."""
         earlier = self._stage.step.conversation(self._stage.step.step) if self._limit else None
         prompt = self._prompt_to_go_on() if earlier else self._prompt_to_work()
-        bounds = Bounds(self._why_not, self._missing)
+        bounds = Bounds(within_plan(self._stage.step, self._why_not), self._missing)
         done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
         self._notes += [*done.notes, *([done.summary] if done.summary else [])]
         return done.exhausted
@@ -204,15 +204,13 @@ class _Execution:
         files, changed = self._editable(named_files(self._plan)), self._staged.changed_texts()
         return [path for path in files if path not in changed and not is_document(path)]
 
-    async def _why_not(self, path: str) -> str:
-        """Say why a file may not be changed."""
+    def _why_not(self, path: str) -> str | None:
+        """Say why a file may not be changed; None where the person is asked."""
         if path in self._records:
             return "it is kept by somebody else after the change"
         if path in self._named(named_files(self._plan)):
             return ""
-        if not self._beyond:
-            return "the plan does not name it, and nobody reviews this task"
-        return await why_unplanned(self._stage.step, path)
+        return None if self._beyond else "the plan does not name it, and nobody reviews this task"
 
     def _missing(self, staged: StagedFiles) -> list[str]:
         """Return what the plan creates and the staged edits do not."""

@@ -35,7 +35,7 @@ __all__ = [
     "WrittenWork",
     "fitting",
     "planning_model",
-    "why_unplanned",
+    "within_plan",
     "write_with_tools",
 ]
 
@@ -45,6 +45,8 @@ WRITING: Final = (*LOOKING, "edits", "checks")
 """Groups of tools of a model that writes."""
 
 
+UNPLANNED: Final = "unplanned"
+"""The key of the person's decisions on files beside the plan, by path."""
 SHOWN: Final = 60_000
 """Characters of files that a model which can read the others itself is shown."""
 
@@ -81,7 +83,7 @@ class WrittenWork:
 class Bounds:
     """The bounds of a piece of work.
 
-    :param may_change: returns why a file may not be changed; empty where it may.
+    :param may_change: returns which files may not be changed; empty where all may.
     :param find_missing: returns what is missing in the staged edits; asked when the work is handed in.
     """
 
@@ -143,7 +145,7 @@ async def planning_model(step: StepContext, key: str, *, earlier: Conversation |
     :param earlier: the conversation that its first question goes on with.
     """
 
-    async def not_yet(_path: str) -> str:
+    async def not_yet(_paths: Sequence[str]) -> str:
         return PLAN_FIRST
 
     staged = StagedFiles()
@@ -191,19 +193,40 @@ def fitting(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> lis
     return shown
 
 
-async def why_unplanned(step: StepContext, path: str) -> str:
-    """Ask the person whether a file that the plan does not name may be changed; empty if it may."""
+def within_plan(step: StepContext, why_not: Callable[[str], str | None]) -> MayChange:
+    """Return what asks the person about files beside the plan, once about all of a change.
 
-    async def decide() -> bool:
-        decision = await step.confirm(
-            "gate",
-            f"{step.step}: may {label(path)} be changed, too? The plan does not name it.",
-            details="With a no, the model goes on without it. What it changes is reviewed all the same.",
-        )
-        return decision.accepted
+    :param why_not: returns why a file may not be changed, empty where it may; None: the person is asked.
+    """
 
-    agreed = await step.choose_once(f"unplanned:{path}", path, decide)
-    return "" if agreed else "the plan does not name it, and the person does not want it changed"
+    async def may_change(paths: Sequence[str]) -> str:
+        reasons = {path: why_not(path) for path in paths}
+        if refused := [f"{path}: {why}" for path, why in reasons.items() if why]:
+            return "; ".join(refused)
+        return await _why_unplanned(step, [path for path, why in reasons.items() if why is None])
+
+    return may_change
+
+
+async def _why_unplanned(step: StepContext, paths: Sequence[str]) -> str:
+    """Ask the person, in one question, whether files that the plan does not name may be changed.
+
+    :returns: which of them may not; empty if all may.
+    """
+    decided: dict[str, bool] = dict(step.recall(UNPLANNED) or {})
+    if new := [path for path in paths if path not in decided]:
+        what, them = (label(new[0]), "it") if len(new) == 1 else (f"{len(new)} more files", "them")
+        listed = "".join(f"- {label(path)}\n" for path in new) if len(new) > 1 else ""
+        rest = "With a no, the model goes on without it. What it changes is reviewed all the same."
+        question = f"{step.step}: may {what} be changed, too? The plan does not name {them}."
+        decision = await step.confirm("gate", question, details=f"{listed}\n{rest}" if listed else rest)
+        decided |= dict.fromkeys(new, decision.accepted)
+        await step.remember(UNPLANNED, decided)
+    refused = [path for path in paths if not decided[path]]
+    if not refused:
+        return ""
+    it = "it" if len(refused) == 1 else "them"
+    return f"{', '.join(refused)}: the plan does not name {it}, and the person does not want {it} changed"
 
 
 def _with_words(prompt: Prompt, words: str, earlier: Conversation | None) -> Prompt:

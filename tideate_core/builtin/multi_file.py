@@ -24,7 +24,7 @@ from tideate_core.agents import (
     project_rules,
     text_budget,
     why_hidden,
-    why_unplanned,
+    within_plan,
     write_text,
 )
 from tideate_core.builtin.work import review_files, summary_of, work_again, work_and_review
@@ -158,8 +158,8 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
     staged, names = StagedFiles(), _names(step, planned)
     await staged.load(step, names)
 
-    async def why_not(path: str) -> str:
-        return "" if path in names else await why_unplanned(step, path)
+    def why_not(path: str) -> str | None:
+        return "" if path in names else None
 
     def missing(now: StagedFiles) -> list[str]:
         return [
@@ -177,7 +177,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
     elif (rules := await project_rules(step, names)) != await project_rules(step):
         # those of the root it has; these are of deeper directories, too
         prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")
-    bounds = Bounds(why_not, missing)
+    bounds = Bounds(within_plan(step, why_not), missing)
     named = [file.path for file in planned]
     return await work_and_review(step, prompt, staged, bounds, earlier=earlier, named=named)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import Bounds, StagedFiles, why_unplanned, write_with_tools
+from tideate_core.agents import Bounds, StagedFiles, within_plan, write_with_tools
 from tideate_core.engine import review_and_apply, with_material
 
 if TYPE_CHECKING:
@@ -63,12 +63,14 @@ async def work_again(
     again = [] if written else await _stage_again(step, staged, earlier.staged)
     may_change = {*names, *written, *again}
 
-    async def why_not(path: str) -> str:
-        return "" if path in may_change else await why_unplanned(step, path)
+    def why_not(path: str) -> str | None:
+        return "" if path in may_change else None
 
     prompt = step.render("follow_up_files", prompt=step.prompt, written=written, staged=again)
     prompt = await with_material(step, prompt, rules=False)
-    return await work_and_review(step, prompt, staged, Bounds(why_not), earlier=earlier.conversation)
+    return await work_and_review(
+        step, prompt, staged, Bounds(within_plan(step, why_not)), earlier=earlier.conversation
+    )
 
 
 async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence[FileChange]) -> list[str]:

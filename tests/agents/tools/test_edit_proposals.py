@@ -13,7 +13,7 @@ from tideate_core.errors import ToolError
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 FILES = {"a.py": "old = 1", "b.py": 'from a import old\nprint("ä😀", old)'}
@@ -185,14 +185,14 @@ async def test_a_file_that_the_model_knew_is_known_after_a_rename(project: Proje
 async def test_a_file_that_the_step_may_not_change_refuses_all_of_it(project: Project) -> None:
     asked = []
 
-    async def may_change(path: str) -> str:
-        asked.append(path)
-        return "the plan does not name it" if path == "b.py" else ""
+    async def may_change(paths: Sequence[str]) -> str:
+        asked.append(list(paths))
+        return "b.py: the plan does not name it"
 
     project.may_change = may_change
-    with pytest.raises(ToolError, match=r"changes b\.py, too: the plan does not name it; nothing was staged"):
+    with pytest.raises(ToolError, match=r"b\.py: the plan does not name it; nothing was staged"):
         await rename(project, edits(project.root, RENAMED))
-    assert asked == ["a.py", "b.py"]
+    assert asked == [["a.py", "b.py"]], "once, about both"
     assert project.staged.changed_texts() == {}
 
 

@@ -84,9 +84,10 @@ def _difference(changes: Sequence[FileChange], *, brief: bool) -> tuple[list[str
 async def _check(context: ToolContext, changes: Sequence[FileChange]) -> None:
     """Refuse what the step may not change, and what could not be written: that can be told now already."""
     staged, workspace = context.staged.changed_texts(), context.step.workspace
-    for name in dict.fromkeys(path for change in changes for path in (change.path, change.move_to) if path):
-        if context.may_change is not None and name not in staged and (why := await context.may_change(name)):
-            raise ToolError(f"the language server's edit changes {name}, too: {why}; nothing was staged")
+    names = dict.fromkeys(path for change in changes for path in (change.path, change.move_to) if path)
+    new = [name for name in names if name not in staged]
+    if context.may_change is not None and new and (why := await context.may_change(new)):
+        raise ToolError(f"the language server's edit changes more: {why}; nothing was staged")
     try:
         await workspace.stage(await workspace.attach(changes))
     except WorkspaceError as error:

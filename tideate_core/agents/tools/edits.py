@@ -157,8 +157,8 @@ async def _refuse_place(context: ToolContext, name: str, *, new: bool = False) -
     except EditConflict as error:
         raise ToolError(str(error)) from error
     staged = context.staged.changed_texts()
-    if context.may_change is not None and name not in staged and (why := await context.may_change(name)):
-        raise ToolError(f"{name} was not changed: {why}")
+    if context.may_change is not None and name not in staged and (why := await context.may_change([name])):
+        raise ToolError(f"nothing was changed: {why}")
     folders = name.split("/")[:-1]
     for above in ("/".join(folders[: count + 1]) for count in range(len(folders))):
         there = staged[above] is not None if above in staged else (root / above).is_file()

@@ -14,7 +14,7 @@ from tideate_core.adapters import OfferedTool
 from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
@@ -25,8 +25,8 @@ Effect: TypeAlias = Literal["reads", "stages", "runs"]
 """It only reads; it changes staged files in memory; it runs a program of the project."""
 
 
-MayChange: TypeAlias = "Callable[[str], Awaitable[str]]"
-"""Is given a path, and returns why the file may not be changed; empty where it may."""
+MayChange: TypeAlias = "Callable[[Sequence[str]], Awaitable[str]]"
+"""Is given the paths of one change, and returns which of them may not be changed and why; empty: all may."""
 
 
 class Arguments(BaseModel):
@@ -54,7 +54,7 @@ class ToolContext:
     step: StepContext
     staged: StagedFiles
     may_change: MayChange | None = None
-    """Asked before a file's first staged edit."""
+    """Asked before the first staged edits of files."""
 
 
 @dataclass(frozen=True)
