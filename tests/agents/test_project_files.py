@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tideate_core.agents.project_files import nearest_files, neighbours, without_data
+from tests.agents.stage import StageStep, write_files
+from tideate_core.agents.project_files import (
+    list_for_model,
+    nearest_files,
+    neighbours,
+    without_binaries,
+    without_data,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILES = [
     "README.md",
@@ -68,6 +80,48 @@ def test_data_that_is_named_is_listed_and_few_data_files_are_too() -> None:
 def test_data_in_several_folders_is_one_line_for_the_folder_that_holds_it_all() -> None:
     spread = [f"data/{folder}/{number}.csv" for folder in "abc" for number in range(30)]
     assert without_data([*CODE, *spread], "") == (CODE, ["data/: 90 .csv files"])
+
+
+IMAGES = ["docs/img/a.png", "docs/img/b.PNG", "docs/img/c.gif", "fonts/x.woff2", "logo.ico", "x.tar.gz"]
+
+
+def test_what_is_no_text_is_a_line_for_each_folder() -> None:
+    listed, folders = without_binaries(
+        sorted([*CODE, *IMAGES, "docs/a.svg", "Makefile", "data.bin"]), "add an api"
+    )
+    assert listed == sorted([*CODE, "docs/a.svg", "Makefile"])
+    assert list(folders) == [
+        "./: 3 .bin/.gz/.ico files, no text",
+        "docs/img/: 3 .PNG/.gif/.png files, no text",
+        "fonts/: 1 .woff2 file, no text",
+    ]
+
+
+def test_an_image_that_is_named_is_listed() -> None:
+    listed, folders = without_binaries(IMAGES, "make logo.ico smaller")
+    assert listed == ["logo.ico"]
+    assert "./: 1 .gz file, no text" in folders
+
+
+async def test_a_planner_is_shown_code_first_and_folders_last_and_may_name_all(tmp_path: Path) -> None:
+    files = [*CODE, "a.json", "a.png", "src/kit/icon.png"]
+    write_files(tmp_path, dict.fromkeys(files, ""))
+    listed = await list_for_model(StageStep(tmp_path), "add an api")  # type: ignore[arg-type]
+    assert listed.lines == [
+        *("CHANGELOG.md", "src/kit/api.py", "src/kit/items.py", "tests/conftest.py"),
+        *("a.json", "pyproject.toml"),
+        *("./: 1 .png file, no text", "src/kit/: 1 .png file, no text"),
+    ]
+    assert (listed.more, sorted(listed.files)) == (0, sorted(files))
+
+
+async def test_a_small_model_is_shown_code_before_what_is_no_text(tmp_path: Path) -> None:
+    files = [f"src/{number}.py" for number in range(9)] + [f"img{number}/a.png" for number in range(90)]
+    write_files(tmp_path, dict.fromkeys(files, ""))
+    step = StageStep(tmp_path, context_tokens=600)
+    listed = await list_for_model(step, "do it")  # type: ignore[arg-type]
+    assert listed.lines[:9] == sorted(files[:9])
+    assert (len(listed.lines), listed.more) == (11, 88)
 
 
 def test_code_comes_before_data_that_shares_more_words() -> None:

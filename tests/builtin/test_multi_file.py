@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.test_buffer_workflows import PLAN, planned
+from tests.support.model_rules import text_of
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
 
@@ -140,3 +141,40 @@ async def test_a_refusal_names_the_blocks_that_were_asked_for(bench: Bench) -> N
     assert "<<<<<<< SEARCH" in again
     assert "in the form that was asked for: search/replace blocks" in again
     assert "fenced" not in again
+
+
+def prompt_of(bench: Bench, words: str) -> str:
+    (sent,) = [text for one in bench.server.requests if words in (text := text_of(one))]
+    return sent
+
+
+async def test_a_file_is_asked_for_behind_those_that_it_uses_and_is_shown_what_they_became(
+    bench: Bench,
+) -> None:
+    planned(bench)
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    asked = [text_of(one) for one in bench.server.requests]
+    of_new, of_old = prompt_of(bench, "Write the new file lib/b.py"), prompt_of(bench, "Change a.py: ")
+    assert asked.index(of_new) < asked.index(of_old), "it imports old.py, which goes first"
+    assert "are done" not in of_new
+    shown = of_old.partition("These files of the plan are done.")[2]
+    assert "+++ b/lib/b.py\n@@ -0,0 +1,2 @@\n+def f():\n+    return 1\n" in shown
+    assert "--- a/old.py" in shown
+    assert "m.py" not in shown
+
+
+async def test_a_file_that_is_tried_again_is_shown_what_the_others_became(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.server.answers("Write the new file lib/b.py: all of it", GOOD)
+    again = {"files": [{**PLAN["files"][1], "why": "all of it"}]}
+    bench.front.answer = about_failed(Decision(True, again))
+    assert (await bench.run("multi_file", TASK)).ok
+    assert "+from lib.b import f" in prompt_of(bench, "Write the new file lib/b.py: all of it")
+
+
+async def test_a_model_with_little_room_is_shown_what_fits(bench: Bench) -> None:
+    await bench.limit(120)
+    planned(bench)
+    assert (await bench.run("multi_file", TASK)).ok
+    assert "are done" not in prompt_of(bench, "Change a.py: ")

@@ -1,7 +1,8 @@
-"""Selection of a project's files for a planner: code first, a large folder of data as one line."""
+"""Selection of a project's files for a planner: code first, much data and what is no text by folders."""
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "without_data"]
+__all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "without_binaries", "without_data"]
 
 LISTED_FILES: Final = 400
 """Lines of the list at most."""
@@ -26,6 +27,21 @@ DATA_FOLDER: Final = 20
 """Data files below a folder from which on they become one line."""
 SHOWN_SUFFIXES: Final = 4
 """Suffixes that such a line names."""
+
+NO_TEXT: Final = frozenset({"audio", "font", "image", "video"})
+"""Main types of files that no model reads as text."""
+TEXT_AFTER_ALL: Final = frozenset({"javascript", "json", "sql", "x-csh", "x-sh", "x-tcl", "x-tex", "xml"})
+"""Types of `application/` that are text."""
+MORE_NO_TEXT: Final = frozenset(
+    f".{one}"
+    for one in (
+        *("7z", "class", "dat", "db", "eot", "gguf", "ico", "jar", "npy", "npz", "onnx", "otf", "parquet"),
+        *("pickle", "pkl", "rar", "safetensors", "sqlite", "sqlite3", "ttf", "webp", "woff", "woff2"),
+    )
+)
+"""Suffixes that the table of types does not have everywhere."""
+_TYPES: Final = mimetypes.MimeTypes()
+"""Python's own: the machine's would make the list another one elsewhere."""
 
 WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 SHORTEST: Final = 3
@@ -67,11 +83,28 @@ async def list_for_model(step: StepContext, about: str) -> ListedFiles:
     files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))
     budget = text_budget(step)
     limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
-    if len(files) <= limit:
-        return ListedFiles(files, 0, files)
-    listed, folders = without_data(files, about)
+    listed, binaries = without_binaries(files, about)
+    folders: list[str] = []
+    if len(listed) + len(binaries) > limit:
+        listed, folders = without_data(listed, about)
+    room = max(0, limit - len(listed) - len(folders))
+    more = sum(map(len, list(binaries.values())[room:]))
+    folders += list(binaries)[:room]
     chosen = nearest_files(listed, about, max(0, limit - len(folders)))
-    return ListedFiles(sorted([*chosen, *folders]), len(listed) - len(chosen), files)
+    lines = [*sorted(chosen, key=lambda path: (_is_data(path), path)), *folders]
+    return ListedFiles(lines, len(listed) - len(chosen) + more, files)
+
+
+def without_binaries(files: Sequence[str], text: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the files that are text by their names, and those of each folder that are not, by a line for it.
+
+    :param files: paths with `/`.
+    :param text: what the question is about; a file that it names is listed in any case.
+    """
+    binary = [path for path in files if _is_no_text(path) and path.rpartition("/")[2] not in text]
+    hidden = set(binary)
+    folded = {f"{line}, no text": paths for line, paths in _folded(binary, 1).items()}
+    return [path for path in files if path not in hidden], folded
 
 
 def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]:
@@ -81,18 +114,30 @@ def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]
     :param text: what the question is about; data that it names is listed.
     """
     data = [path for path in files if _is_data(path) and path.rpartition("/")[2] not in text]
-    below = Counter(folder for path in data for folder in _folders(path))
+    folded = _folded(data, DATA_FOLDER)
+    hidden = {path for paths in folded.values() for path in paths}
+    return [path for path in files if path not in hidden], list(folded)
+
+
+def _folded(files: Sequence[str], least: int) -> dict[str, list[str]]:
+    """Return the files of large folders by a line that stands for them, sorted.
+
+    :param least: files from which on a folder is large; those of smaller ones are not among them.
+    """
+    below = Counter(folder for path in files for folder in _folders(path))
     collapsed: dict[str, list[str]] = {}
-    for path in data:
-        large = [folder for folder in _folders(path) if below[folder] >= DATA_FOLDER]
+    for path in files:
+        large = [folder for folder in _folders(path) if below[folder] >= least]
         if large:
             # the innermost one that holds nearly all of the outermost's
             inner = [folder for folder in large if below[folder] * 10 >= below[large[0]] * 9]
             collapsed.setdefault(inner[-1], []).append(path)
-    hidden = {path for paths in collapsed.values() for path in paths}
-    return [path for path in files if path not in hidden], [
-        f"{folder}/: {len(paths):,} {_suffixes(paths)} files" for folder, paths in sorted(collapsed.items())
-    ]
+        elif least == 1:
+            collapsed.setdefault(".", []).append(path)
+    return {
+        f"{folder}/: {len(paths):,} {_suffixes(paths)} file{'' if len(paths) == 1 else 's'}": paths
+        for folder, paths in sorted(collapsed.items())
+    }
 
 
 def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
@@ -128,6 +173,17 @@ def neighbours(path: str, files: Iterable[str], count: int = 3) -> list[str]:
 
 def _is_data(path: str) -> bool:
     return language_of(path) in DATA
+
+
+def _is_no_text(path: str) -> bool:
+    """Tell by its name whether a file is an image, an archive, a font or the like."""
+    if language_of(path):
+        return False
+    kind, encoding = _TYPES.guess_type(path)
+    main, _, sub = (kind or "").partition("/")
+    application = main == "application" and sub not in TEXT_AFTER_ALL
+    suffix = f".{path.rpartition('.')[2].lower()}"
+    return bool(encoding) or main in NO_TEXT or application or suffix in MORE_NO_TEXT
 
 
 def _folders(path: str) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tideate_core.agents import (
@@ -32,7 +33,7 @@ from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_paths, language_of
+from tideate_core.workspace import FileChange, executable_paths, language_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,11 @@ __all__ = ["confirm", "execute", "plan"]
 
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of one file that say nothing about the others."""
+INDEXES = frozenset({"__init__", "index", "mod"})
+"""Files that are used by the name of their folder."""
+MOST_SHOWN = 60_000
+"""Characters of what became of the other files."""
+WORD = re.compile(r"[\w-]+")
 MOST_ROUNDS = 3
 """Times that is asked about files that fail; those that still do are left out then."""
 
@@ -130,7 +136,9 @@ async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str
 
 
 async def execute(step: StepContext) -> dict[str, Any]:
-    """Write every file's edit in memory, side by side, then review and apply them together.
+    """Write every file's edit in memory, then review and apply them together.
+
+    A model without tools is asked for one file after the other, and is shown what those before it became.
 
     The person decides about files that fail; without one they are left out, and the run fails when the
     others are written.
@@ -224,28 +232,40 @@ async def _write_all(
     step: StepContext, files: list[PlannedFile], planned: list[PlannedFile], changes: dict[str, FileChange]
 ) -> dict[str, Unusable]:
     """Add the changes of these files, and return the errors of those that have none."""
-    slots = asyncio.Semaphore(step.concurrency)
     failed: dict[str, Unusable] = {}
-
-    async def one(file: PlannedFile) -> None:
-        async with slots:
-            try:
-                changes[file.path] = await _change(step, file, planned)
-            except (UnusableAnswer, ContextTooLong) as error:
-                failed[file.path] = error
-        if file.path in failed:
-            step.notice(f"{file.path} failed: {failed[file.path]}", level="warn")
-            return
+    for file in await _in_order(step, files):
+        try:
+            changes[file.path] = await _change(step, file, planned, list(changes.values()))
+        except (UnusableAnswer, ContextTooLong) as error:
+            failed[file.path] = error
+            step.notice(f"{file.path} failed: {error}", level="warn")
+            continue
         action = "no change in" if _is_unchanged(changes[file.path]) else file.action
         step.notice(f"{len(changes)}/{len(planned)} {action} {file.path}")
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for file in files:
-                group.create_task(one(file))
-    except* TideateError as errors:
-        raise errors.exceptions[0] from None
     return {file.path: failed[file.path] for file in files if file.path in failed}
+
+
+async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
+    """Return files so that each comes behind those that it names, else as the plan has them."""
+    words: dict[str, set[str]] = {}
+    for file in files:
+        text = "" if file.action == "create" else (await step.workspace.read(file.path)).text
+        words[file.path] = set(WORD.findall(f"{file.why}\n{text}"))
+    left, ordered = list(files), list[PlannedFile]()
+
+    def uses_another(file: PlannedFile) -> bool:
+        return any(_module(one) in words[file.path] for one in left if one is not file)
+
+    while left:  # in a circle the first is taken
+        ordered.append(next((file for file in left if not uses_another(file)), left[0]))
+        left.remove(ordered[-1])
+    return ordered
+
+
+def _module(file: PlannedFile) -> str:
+    """Return the name that other files use a file by: of `a/b.py` it is `b`, of `a/__init__.py` `a`."""
+    path = PurePosixPath(file.move_to or file.path)
+    return path.parent.name if path.stem in INDEXES else path.stem
 
 
 async def _ask_about_failed(
@@ -292,9 +312,11 @@ async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> N
             raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
 
 
-async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
+async def _change(
+    step: StepContext, file: PlannedFile, planned: list[PlannedFile], done: list[FileChange]
+) -> FileChange:
     if file.action == "create":
-        return await _create(step, file, planned)
+        return FileChange(file.path, "create", None, await _write(step, file, planned, done, None))
     document = await step.workspace.read(file.path)
     text = document.text
     change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
@@ -305,18 +327,38 @@ async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFil
     budget = text_budget(step)
     if budget is not None and len(text) > budget:
         raise ContextTooLong(f"{file.path} does not fit this model")
-    return change(await _write(step, file, planned, text))
+    return change(await _write(step, file, planned, done, text))
 
 
-async def _create(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
-    return FileChange(file.path, "create", None, await _write(step, file, planned, None))
+def _shown(step: StepContext, done: list[FileChange], beside: int) -> str:
+    """Return as a patch what became of files, the last ones where not all fit.
+
+    :param beside: characters of the file that the prompt is about.
+    """
+    budget = text_budget(step)
+    left = MOST_SHOWN if budget is None else min(MOST_SHOWN, (budget - beside) // 2)
+    patches: list[str] = []
+    for change in reversed(done):
+        patch = unified_diff(change)
+        left -= len(patch)
+        if left < 0:
+            break
+        patches.insert(0, patch)
+    return "".join(patches).rstrip("\n")
 
 
-async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile], before: str | None) -> str:
+async def _write(
+    step: StepContext,
+    file: PlannedFile,
+    planned: list[PlannedFile],
+    done: list[FileChange],
+    before: str | None,
+) -> str:
     language = language_of(file.path)
     form = edit_format(before, small=is_small(step))
     if before is not None:
         form = or_no_change(form)
+    shown = _shown(step, done, len(before or ""))
     prompt = step.render(
         "multi_file_write",
         prompt=await _task(step),
@@ -325,7 +367,8 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
         plan=planned,
         language=language,
         text=before,
-        fence=fence_for(before or ""),
+        done=shown,
+        fence=fence_for(before or "", shown),
         answer_format=form.instructions,
     )
     try:

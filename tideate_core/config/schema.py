@@ -142,7 +142,7 @@ class LimitsConfig(_Section):
     mention_tokens: int = Field(default=16_000, ge=100)
     """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
     concurrency: int = Field(default=4, ge=1, le=64)
-    """Steps, or files of a step, that one run works on at the same time."""
+    """Steps, or items of a `for_each`, that one run works on at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
     """Moves that a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
