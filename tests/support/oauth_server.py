@@ -8,9 +8,10 @@ import threading
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
+
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ class Sent:
     """By lower-case name."""
 
 
-class OAuthServer:
+class OAuthServer(LoopbackServer):
     """Answers each path with its answers in order; the last one stays."""
 
     def __init__(self) -> None:
@@ -47,8 +48,8 @@ class OAuthServer:
         self._lock = threading.Lock()
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 the name is the library's
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
                 names = {name.lower(): value for name, value in self.headers.items()}
                 form = dict(parse_qsl(body)) if "urlencoded" in names.get("content-type", "") else {}
@@ -66,24 +67,7 @@ class OAuthServer:
 
             do_GET = do_POST  # noqa: N815 the name is the library's
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(Handler)
 
     def answers(self, path: str, *answers: Answer | Callable[[Sent], Answer]) -> None:
         self._answers[path] += answers

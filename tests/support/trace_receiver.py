@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 if TYPE_CHECKING:
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["TraceReceiver", "attributes_of"]
 
 
-class TraceReceiver:
+class TraceReceiver(LoopbackServer):
     """Keeps what it is sent.
 
     :param status: of its answers.
@@ -26,8 +26,8 @@ class TraceReceiver:
         self.paths: list[str] = []
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 the name is the library's
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 zipped = self.headers.get("Content-Encoding") == "gzip"
                 receiver.bodies.append(gzip.decompress(body) if zipped else body)
@@ -36,24 +36,7 @@ class TraceReceiver:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(Handler)
 
     @property
     def spans(self) -> list[Span]:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.memory_file import memory_material as memory_material
     from tideate_core.agents.model_input import (
-        CHARACTERS_PER_TOKEN as CHARACTERS_PER_TOKEN,
         clip as clip,
         is_small as is_small,
         named_files as named_files,
@@ -108,7 +107,7 @@ else:
             "file_plan": "Plan PlannedFile make_plan parse_plan",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
-            "model_input": ("CHARACTERS_PER_TOKEN clip is_small named_files text_budget why_hidden"),
+            "model_input": ("clip is_small named_files text_budget why_hidden"),
             "plan_document": "parse_plan_document plan_as_markdown",
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",

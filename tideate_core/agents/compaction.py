@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import ModelTurn, OfferedTool, ToolResult
-from tideate_core.agents.model_input import CHARACTERS_PER_TOKEN
+from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ class Compaction:
         :param refused: the provider said that it is too long.
         """
         size = sum(len(_text(message)) for message in self.sent(messages))
-        limit = size if self._window is None else self._window * CHARACTERS_PER_TOKEN
+        limit = size if self._window is None else self._window * FEWEST_CHARACTERS_PER_TOKEN
         if size <= limit * FULL and not refused:
             return 0
         wanted = min(size, limit) * FREED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.util.escaping import label
+from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Source, Workspace
 
 __all__ = [
-    "CHARACTERS_PER_TOKEN",
     "Shown",
     "ShownFile",
     "clip",
@@ -31,8 +31,6 @@ __all__ = [
     "why_hidden",
 ]
 
-CHARACTERS_PER_TOKEN = 3
-"""On the careful side: code takes more tokens than prose."""
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
 
@@ -41,7 +39,7 @@ def text_budget(step: StepContext) -> int | None:
     """Return how many characters of text fit beside the question and the answer; None = no known limit."""
     if step.context_tokens is None:
         return None
-    return step.context_tokens * CHARACTERS_PER_TOKEN // 2
+    return step.context_tokens * FEWEST_CHARACTERS_PER_TOKEN // 2
 
 
 def is_small(step: StepContext) -> bool:

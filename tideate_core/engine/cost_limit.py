@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.adapters import ModelTurn, PricedAdapter
 from tideate_core.errors import CostLimitReached
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,6 @@ __all__ = ["ASSUMED_OUTPUT", "conversation_tokens", "estimated_tokens", "within_
 
 ASSUMED_OUTPUT: Final = 4096
 """Tokens of an answer where nobody set a limit to it."""
-CHARACTERS_PER_TOKEN: Final = 4
 
 
 def estimated_tokens(prompt: Prompt) -> int:

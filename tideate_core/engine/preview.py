@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from tideate_core.engine.mentions import rules_and_material
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.step_context import StepRun
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import ExecutableFile
 
 __all__ = ["PromptPreview", "preview_prompt"]
-
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(slots=True)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import NotText, OutsideRoot, TideateError, UnusableFile
 from tideate_core.mentions.front_matter import read_front_matter
-from tideate_core.mentions.globs import fits_any, is_pattern, split_patterns
 from tideate_core.mentions.items import head
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.project import config_dir, list_documents, read_document
+from tideate_core.util.globs import fits_any, is_pattern, split_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, PositiveInt
 
-from tideate_core.agents.tools.globs import glob_filter
 from tideate_core.agents.tools.project_paths import (
     name_in_project,
+    path_filter,
     project_files,
     project_root,
     read_text,
@@ -168,7 +168,7 @@ class FindFiles(Arguments):
 
 async def find_files(context: ToolContext, arguments: FindFiles) -> str:
     """Return the paths that fit a glob."""
-    fits, files = glob_filter(arguments.glob), await project_files(context)
+    fits, files = path_filter(arguments.glob), await project_files(context)
     # in a thread: many braces over many paths take seconds
     found = await asyncio.to_thread(lambda: [path for path in files if fits(path)])
     if not found:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from tideate_core.agents.project_files import neighbours
 from tideate_core.errors import OutsideRoot, ToolError, UnusableAnswer
+from tideate_core.util.globs import glob_filter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
 
-__all__ = ["missing_file", "name_in_project", "project_files", "project_root", "read_text"]
+__all__ = ["missing_file", "name_in_project", "path_filter", "project_files", "project_root", "read_text"]
 
 
 def project_root(context: ToolContext) -> Path:
@@ -37,6 +39,17 @@ def name_in_project(context: ToolContext, path: str) -> str:
         return workspace.name_of(workspace.resolve(path))
     except OutsideRoot as error:
         raise ToolError(f"{error}; name a path relative to the project's root") from error
+
+
+def path_filter(glob: str) -> Callable[[str], bool]:
+    """Return what tells whether a path fits a glob; see `glob_filter`.
+
+    :raises ToolError: it is none.
+    """
+    try:
+        return glob_filter(glob)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
 
 
 async def project_files(context: ToolContext) -> list[str]:

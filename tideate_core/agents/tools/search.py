@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from tideate_core.agents.tools.globs import glob_filter
-from tideate_core.agents.tools.project_paths import project_root
+from tideate_core.agents.tools.project_paths import path_filter, project_root
 from tideate_core.agents.tools.results import LONGEST
 from tideate_core.agents.tools.search_programs import Found, Query, find_lines
 from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
@@ -38,7 +37,7 @@ class Search(Arguments):
 async def search(context: ToolContext, arguments: Search) -> str:
     """Return the lines in which a pattern is found, by file."""
     root = project_root(context)
-    texts = await ShownTexts.open(context, *([glob_filter(arguments.glob)] if arguments.glob else []))
+    texts = await ShownTexts.open(context, *([path_filter(arguments.glob)] if arguments.glob else []))
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)

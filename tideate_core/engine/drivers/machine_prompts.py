@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from tideate_core.agents import CHARACTERS_PER_TOKEN, clip
+from tideate_core.agents import clip
 from tideate_core.edits import fence_for
 from tideate_core.engine.drivers.machine_tools import StateResult, work_in_state
 from tideate_core.engine.mentions import before, rules_and_material
 from tideate_core.engine.selected_text import NO_TEXT, Subject, brief
 from tideate_core.machines.language import BOUNDARY
+from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -213,7 +214,7 @@ def _room(step: ModelAccess) -> int:
     """Return how many characters a prompt may have: half of what question and answer share."""
     tokens = step.context_tokens or UNKNOWN
     room = min(tokens // 2, DEMONSTRATION) if step.demonstration else tokens // 2
-    return room * CHARACTERS_PER_TOKEN
+    return room * FEWEST_CHARACTERS_PER_TOKEN
 
 
 def _tail(text: str, room: int) -> str:
