@@ -52,7 +52,16 @@ def test_an_outline_is_indented_and_numbered() -> None:
 
 
 def test_an_outline_knows_lines_behind_characters_of_any_width() -> None:
-    assert outline("x = '😀é'\ndef f(): ...\n", "a.py") == ["2: def f(): ..."]
+    assert outline("x = '😀é'\ndef f(): ...\n", "a.py") == [
+        "1: x = '😀é'",
+        "2: def f(): ...",
+    ]
+
+
+def test_an_outline_names_the_constants_of_a_file_and_not_those_of_a_class_or_function() -> None:
+    text = "WORDS = {\n    'a': 1,\n}\n\nclass A:\n    b = 1\n\ndef f():\n    c = 2\n\nLAST: int = 3\n"
+    assert outline(text, "a.py") == ["1: WORDS = {", "5: class A:", "8: def f():", "11: LAST: int = 3"]
+    assert outline("export const words = {\n  a: 1,\n}\n", "a.ts") == ["1: export const words = {"]
 
 
 def test_a_type_that_is_only_named_defines_nothing() -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, ask_until_valid, tidy_text
-from tideate_core.agents.model_input import Shown, named_files, real_names, shown_files
+from tideate_core.agents.model_input import (
+    Shown,
+    in_part,
+    named_files,
+    real_names,
+    shown_files,
+    text_budget,
+)
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.planner import StepAnswer
 from tideate_core.agents.stage import open_stage
@@ -81,6 +89,8 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
     """
     async with open_stage(step, role, brief) as stage:
         shown = await shown_files(step, real_names(step.workspace, named_files(plan)))
+        if stage.may_look:
+            shown = replace(shown, files=await in_part(shown.files, text_budget(step)))
         answer, _ = await ask_until_valid(
             stage.ask,
             AuditAnswer,

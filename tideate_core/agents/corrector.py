@@ -14,13 +14,12 @@ from tideate_core.agents.file_edits import (
     edit_files,
     files_format,
     removes,
-    shown_of,
 )
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.stage import open_stage
-from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, fitting, within_plan
+from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 
@@ -146,7 +145,7 @@ async def _work(
             return "nobody reviews this task, and neither plan nor task has to do with it"
         return None
 
-    shown = shown_of(staged, fitting(stage.step, staged, files))
+    shown = await shown_in_part(stage.step, staged, files)
     words = plan_as_markdown(plan).strip()
     budget = text_budget(stage.step)
     findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
@@ -157,7 +156,7 @@ async def _work(
         files=shown,
         order="Correct what the verification found. If nothing has to change, hand in and say why.",
         answer_format="",
-        fence=fence_for(words, findings, *(file.text or "" for file in shown)),
+        fence=fence_for(words, findings, *(file.text or file.outline or "" for file in shown)),
     )
     done = await stage.write(prompt, staged, Bounds(within_plan(stage.step, why_not)))
     refused = [change.path for change in done.changes if removes(change)]
@@ -220,7 +219,7 @@ async def _correct(
             "If the cause is in a file that you were not shown, answer only: NEEDS FILE: path, because reason"
         ),
         answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
-        fence=fence_for(words, findings, *(file.text or "" for file in shown)),
+        fence=fence_for(words, findings, *(file.text or file.outline or "" for file in shown)),
     )
 
     def look_at(answer: str) -> None:

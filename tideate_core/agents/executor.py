@@ -11,14 +11,13 @@ from tideate_core.agents.file_edits import (
     edit_files,
     files_format,
     removes,
-    shown_of,
 )
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
-from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, fitting, within_plan
+from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
@@ -165,7 +164,7 @@ class _Execution:
     async def _work(self) -> str:
         """Have a model that can call tools carry out the plan; returns the limit that ended its work."""
         earlier = self._stage.step.conversation(self._stage.step.step) if self._limit else None
-        prompt = self._prompt_to_go_on() if earlier else self._prompt_to_work()
+        prompt = self._prompt_to_go_on() if earlier else await self._prompt_to_work()
         bounds = Bounds(within_plan(self._stage.step, self._why_not), self._missing)
         done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
         self._notes += [*done.notes, *([done.summary] if done.summary else [])]
@@ -179,16 +178,16 @@ class _Execution:
             missing=self._untouched(),
         )
 
-    def _prompt_to_work(self) -> Prompt:
+    async def _prompt_to_work(self) -> Prompt:
         files = self._editable(named_files(self._plan))
-        shown = shown_of(self._staged, fitting(self._stage.step, self._staged, files))
+        shown = await shown_in_part(self._stage.step, self._staged, files)
         plan = plan_as_markdown(self._plan, self._remarks).strip()
         return self._stage.render(
             "task_work",
             plan=plan,
             remarks=self._remarks is not None,
             files=shown,
-            fence=fence_for(plan, *(file.text or "" for file in shown)),
+            fence=fence_for(plan, *(file.text or file.outline or "" for file in shown)),
         )
 
     def _refused_removals(self) -> list[str]:
@@ -337,7 +336,7 @@ class _Execution:
             files=shown,
             order=part.order,
             answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
-            fence=fence_for(plan, *(file.text or "" for file in shown)),
+            fence=fence_for(plan, *(file.text or file.outline or "" for file in shown)),
         )
         edit = Edit(part.files, part.wanted, self._removable(part.files))
         self._notes += (await edit_files(self._stage, prompt, self._staged, edit)).notes

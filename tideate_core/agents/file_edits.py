@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
-from tideate_core.agents.model_input import ShownFile, is_small
+from tideate_core.agents.model_input import is_small
 from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text, says_no_change
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
@@ -28,7 +28,6 @@ __all__ = [
     "edit_files",
     "files_format",
     "removes",
-    "shown_of",
 ]
 
 _WHOLE: Final = (
@@ -95,11 +94,6 @@ class Edited:
 def can_be_named(path: str) -> bool:
     """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
     return path_in(path) == path
-
-
-def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
-    """Return files for a prompt, as the stage wants them by now."""
-    return [ShownFile(path, staged.text(path), language_of(path)) for path in files]
 
 
 def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.util.escaping import label
@@ -22,6 +22,7 @@ __all__ = [
     "Shown",
     "ShownFile",
     "clip",
+    "in_part",
     "is_small",
     "named_files",
     "read_if_there",
@@ -33,6 +34,10 @@ __all__ = [
 
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
+WHOLE: Final = 24_000
+"""Characters of whole files that a model which can read the others itself is shown."""
+LONGEST_OUTLINE: Final = 6_000
+"""Characters of an outline beside them."""
 
 
 def text_budget(step: StepContext) -> int | None:
@@ -63,11 +68,15 @@ def clip(step: StepContext, text: str, budget: int | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file for a prompt; `text` is None of one that does not exist."""
+    """A file for a prompt; `text` is None of one that does not exist or is not shown whole."""
 
     path: str
     text: str | None
     language: str
+    outline: str | None = None
+    """The lines of its definitions, in place of its text; empty where they are not known."""
+    lines: int = 0
+    """How many it has, of one with an outline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Shown:
 
     @property
     def texts(self) -> list[str]:
-        return [file.text or "" for file in self.files]
+        return [file.text or file.outline or "" for file in self.files]
 
 
 def named_files(plan: ExecutionPlan) -> list[str]:
@@ -136,6 +145,32 @@ async def shown_files(step: StepContext, paths: Iterable[str]) -> Shown:
         left = None if left is None else left - len(text or "")
         shown.files.append(ShownFile(path, text, language_of(path)))
     return shown
+
+
+async def in_part(files: Iterable[ShownFile], room: int | None) -> list[ShownFile]:
+    """Show the shortest files whole and of the others what they define, to a model that can read them.
+
+    :param room: characters of text that the model bears; None = no known limit.
+    """
+    files = list(files)
+    left = WHOLE if room is None else min(room, WHOLE)
+    whole = set[str]()
+    for file in sorted(files, key=lambda file: len(file.text or "")):
+        left -= len(file.text or "")
+        if left >= 0:
+            whole.add(file.path)
+    return [file if file.path in whole else await _outlined(file) for file in files]
+
+
+async def _outlined(file: ShownFile) -> ShownFile:
+    from tideate_core.mentions import outline
+
+    text = file.text or ""
+    lines = await asyncio.to_thread(outline, text, file.path)
+    if sum(map(len, lines)) > LONGEST_OUTLINE:
+        lines = [line for line in lines if not line.partition(": ")[2].startswith(" ")]
+        lines = lines[: LONGEST_OUTLINE // (max(map(len, lines)) + 1)]
+    return replace(file, text=None, outline="\n".join(lines), lines=text.count("\n") + 1)
 
 
 async def why_hidden(step: StepContext, path: str, text: str) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, tidy_text
-from tideate_core.agents.file_edits import shown_of
 from tideate_core.agents.model_input import clip
 from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import shown_of
 from tideate_core.edits import fence_for
 from tideate_core.errors import UnusableAnswer
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents.model_input import read_if_there, why_hidden
+from tideate_core.agents.model_input import ShownFile, read_if_there, why_hidden
 from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
 from tideate_core.errors import UnusableAnswer, WorkspaceError
-from tideate_core.workspace import FileChange, Source, text_digest
+from tideate_core.workspace import FileChange, Source, language_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["StagedFiles"]
+__all__ = ["StagedFiles", "shown_of"]
 
 
 class StagedFiles:
@@ -236,3 +236,8 @@ class StagedFiles:
         self._moved.pop(path, None)
         if "moved_from" in record:
             self._moved[path] = record["moved_from"]
+
+
+def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
+    """Return files for a prompt, as the stage wants them by now."""
+    return [ShownFile(path, staged.text(path), language_of(path)) for path in files]

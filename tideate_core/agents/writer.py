@@ -13,8 +13,8 @@ from tideate_core.agents.answers import Answer, tidy_text
 from tideate_core.agents.asking import LOOKING, SUBMIT_ANSWER, LookingModel, skills_of, with_skills
 from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
-from tideate_core.agents.model_input import text_budget
-from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.model_input import in_part, text_budget
+from tideate_core.agents.staged_files import StagedFiles, shown_of
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.gates import new_errors
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Conversation, ModelTurn, Prompt
+    from tideate_core.agents.model_input import ShownFile
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
@@ -33,7 +34,7 @@ __all__ = [
     "Bounds",
     "Handover",
     "WrittenWork",
-    "fitting",
+    "shown_in_part",
     "planning_model",
     "within_plan",
     "write_with_tools",
@@ -47,8 +48,6 @@ WRITING: Final = (*LOOKING, "edits", "checks")
 
 UNPLANNED: Final = "unplanned"
 """The key of the person's decisions on files beside the plan, by path."""
-SHOWN: Final = 60_000
-"""Characters of files that a model which can read the others itself is shown."""
 
 
 HAND_IN: Final = "Hand in the staged edits; this ends the work."
@@ -180,16 +179,12 @@ def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> O
     return OfferedTool(name, description, shape.model_json_schema(), refuse)
 
 
-def fitting(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[str]:
-    """Return the files that a prompt shows beside the work, which count as read; others the model reads."""
-    left = min(text_budget(step) or SHOWN, SHOWN)
-    shown = []
-    for path in files:
-        left -= len(staged.text(path) or "")
-        if left < 0:
-            break
-        shown.append(path)
-        staged.note_shown(path)
+async def shown_in_part(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
+    """Return files for the prompt of a work; those that are shown whole count as read."""
+    shown = await in_part(shown_of(staged, files), text_budget(step))
+    for file in shown:
+        if file.outline is None:
+            staged.note_shown(file.path)
     return shown
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse
+from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse, values_in
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -26,29 +26,6 @@ __all__ = [
 ]
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
-_NAME: Final = re.compile(r"[^\W\d][\w$]*[?!]?\Z")
-_WRAPPERS: Final = frozenset(
-    {
-        "expression_statement",
-        "export_statement",
-        "lexical_declaration",
-        "variable_declaration",
-        "const_declaration",
-        "var_declaration",
-        "var_spec_list",
-    }
-)
-_VALUES: Final = {
-    "assignment": "left",
-    "variable_declarator": "name",
-    "const_spec": "name",
-    "var_spec": "name",
-    "const_item": "name",
-    "static_item": "name",
-    "type_item": "name",
-    "preproc_def": "name",
-}
-"""Kinds of nodes that define a value where they stand outside of functions, and the field with its name."""
 _OUTER: Final = ("class", "struct", "interface", "trait", "impl", "object", "module", "namespace", "contract")
 """Parts of the kinds of nodes in whose body values are defined, too."""
 _WORDS_ASIDE: Final = ("comment", "string")
@@ -96,7 +73,7 @@ def may_define(text: str, path: str, name: str) -> bool:
 
 def _definitions(root: Any, language: str) -> Iterator[Definition]:
     around: list[str] = []
-    for name, line in _values(root):
+    for name, line in values_in(root):
         yield Definition(name, line)
     for node, depth in defining_nodes(root, language):
         del around[depth:]
@@ -107,7 +84,7 @@ def _definitions(root: Any, language: str) -> Iterator[Definition]:
             yield Definition(name, line, container)
         around.append(names[0] if names else "")
         if any(part in node.kind() for part in _OUTER) and (body := node.field("body")) is not None:
-            for name, at in _values(body):
+            for name, at in values_in(body):
                 yield Definition(name, at, around[-1])
 
 
@@ -127,17 +104,6 @@ def _names_of(node: Any) -> list[str]:
         named = next((child for child in node.children() if "identifier" in child.kind()), None)
     words = _WORD.findall(named.text()) if named is not None else []
     return words[-1:] if named is None or node.kind() != "impl_item" else words[:1]
-
-
-def _values(body: Any) -> Iterator[tuple[str, int]]:
-    for node in body.children():
-        kind = node.kind()
-        if kind in _WRAPPERS:
-            yield from _values(node)
-        elif (field := _VALUES.get(kind)) and (named := node.field(field)) is not None:
-            name = named.text()
-            if _NAME.match(name):
-                yield name, named.range().start.line + 1
 
 
 def word_hashes(text: str) -> bytes:

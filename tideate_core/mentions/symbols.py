@@ -1,7 +1,8 @@
-"""Outline of a file: a line for each class, function and the like, or for each heading of a text."""
+"""Outline of a file: a line for each class, function, constant and the like, or each heading of a text."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.util.markdown import read_markdown
@@ -10,7 +11,7 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["LARGEST", "PARSED", "can_outline", "defining_nodes", "outline", "parse"]
+__all__ = ["LARGEST", "PARSED", "can_outline", "defining_nodes", "outline", "parse", "values_in"]
 
 LARGEST: Final = 1_000_000
 """Characters of a text that is parsed; a longer one is made by a program."""
@@ -51,6 +52,30 @@ PARSED: Final = frozenset(_KINDS)
 _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
 """Of these, those that may as well only name a type; a body makes it a definition."""
 
+_NAME: Final = re.compile(r"[^\W\d][\w$]*[?!]?\Z")
+_WRAPPERS: Final = frozenset(
+    {
+        "expression_statement",
+        "export_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "const_declaration",
+        "var_declaration",
+        "var_spec_list",
+    }
+)
+_VALUES: Final = {
+    "assignment": "left",
+    "variable_declarator": "name",
+    "const_spec": "name",
+    "var_spec": "name",
+    "const_item": "name",
+    "static_item": "name",
+    "type_item": "name",
+    "preproc_def": "name",
+}
+"""Kinds of nodes that define a value where they stand outside of functions, and the field with its name."""
+
 
 def can_outline(path: str, filetype: str = "") -> bool:
     """Tell whether files of this language have an outline."""
@@ -70,12 +95,11 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
         return [_line(one.start + 1, one.level - 1, one.title) for one in read_markdown(text).headings]
     if language not in _KINDS:
         return []
-    lines = text.split("\n")
-    found = [
-        _line(node.range().start.line + 1, depth, lines[node.range().start.line].strip())
-        for node, depth in defining_nodes(parse(text, language), language)
-    ]
-    return list(dict.fromkeys(found))
+    lines, root = text.split("\n"), parse(text, language)
+    found = [(node.range().start.line, depth) for node, depth in defining_nodes(root, language)]
+    found += [(number - 1, 0) for _, number in values_in(root)]
+    shown = [_line(number + 1, depth, lines[number].strip()) for number, depth in sorted(found)]
+    return list(dict.fromkeys(shown))
 
 
 def parse(text: str, language: str) -> Any:
@@ -98,6 +122,18 @@ def defining_nodes(root: Any, language: str) -> Iterator[tuple[Any, int]]:
             around.pop()
         yield node, len(around)
         around.append(end.index)
+
+
+def values_in(body: Any) -> Iterator[tuple[str, int]]:
+    """Yield the names of constants and variables that stand in a body itself, each with its line (from 1)."""
+    for node in body.children():
+        kind = node.kind()
+        if kind in _WRAPPERS:
+            yield from values_in(node)
+        elif (field := _VALUES.get(kind)) and (named := node.field(field)) is not None:
+            name = named.text()
+            if _NAME.match(name):
+                yield name, named.range().start.line + 1
 
 
 def _place(node: Any) -> tuple[int, int]:
