@@ -16,13 +16,14 @@ from tideate_core.workflows.prompts import BUILTIN_PROMPTS, PromptLibrary
 RECORDED: Final = Path(__file__).with_name("prompts_without_inputs.md")
 NAMES: Final = sorted(path.stem for path in BUILTIN_PROMPTS.glob("*.md"))
 REQUIRED: Final = (
-    *("analysis", "answer_format", "findings", "guidance", "instructions", "objective", "order", "plan"),
-    *("part", "state", "task", "why", "workflow"),
+    *("analysis", "answer_format", "findings", "guidance", "instructions", "limit", "objective", "order"),
+    *("part", "plan", "state", "task", "why", "workflow"),
 )
 ABSENT: Final[dict[str, Any]] = {
     **{name: name.upper() for name in REQUIRED},
     **dict.fromkeys(
-        ("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language", "remarks"), ""
+        ("after", "before", "changelog", "diff", "done", "earlier", "end", "feedback", "language", "remarks"),
+        "",
     ),
     **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
     **dict.fromkeys(("outline", "top", "whole"), ""),
@@ -36,6 +37,7 @@ ABSENT: Final[dict[str, Any]] = {
             "items",
             "kept",
             "left_out",
+            "missing",
             "own",
             "past",
             "staged",
