@@ -6,7 +6,7 @@ local M = {}
 
 ---@class tideate.Option
 ---@field key string dotted; `*` stands for a name that the person chooses
----@field type 'string'|'boolean'|'number'|'list'|'command'|'level'|'any' a command: a list, or `off`
+---@field type 'string'|'boolean'|'number'|'list'|'names'|'command'|'level'|'any' names and a command: a list, or `off`
 ---@field default? any nil: not set
 ---@field values? string[] the only ones allowed
 ---@field least? integer the smallest number allowed; without it any above 0
@@ -39,6 +39,7 @@ M.schema = {
   { key = 'ui.output', type = 'string', default = 'float', values = { 'float', 'split', 'vsplit', 'tab' }, help = 'Where answers are shown.' },
   { key = 'ui.border', type = 'string', help = "Border of floating windows, as in `nvim_open_win()`; without this that of 'winborder', else `rounded`." },
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
+  { key = 'editor.staged_diagnostics', type = 'names', default = { 'basedpyright', 'pyright', 'ty' }, help = 'Language servers of yours, by their names in Neovim, that say what a staged edit breaks: a second one of it is started for a run, which takes as much memory as yours. `*`: all that you use; `off`: none.' },
   { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
   { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
   { key = 'limits.mention_tokens', type = 'number', default = 16000, help = 'How many tokens of material the mentions of a prompt bring, at four characters each.' },
@@ -147,6 +148,9 @@ local is = {
   list = function(value)
     return vim.islist(value) and #value > 0
   end,
+  names = function(value)
+    return value == 'off' or (type(value) == 'table' and vim.islist(value) and #value > 0)
+  end,
   command = function(value)
     return value == 'off' or (type(value) == 'table' and vim.islist(value) and #value > 0)
   end,
@@ -162,6 +166,7 @@ local is = {
 local shapes = {
   number = 'number above 0',
   command = "list of program and arguments, or 'off'",
+  names = "list of names, or 'off'",
   level = 'boolean, or one of ' .. table.concat(LEVELS, ', '),
 }
 

@@ -66,6 +66,10 @@ function M.dispatch(event)
   guarded(require('tideate.ui').on_event, event)
   guarded(require('tideate.quickfix').on_event, event)
   guarded(require('tideate.run').on_event, event)
+  local staged = package.loaded['tideate.queries.staged_diagnostics'] -- not loaded: there is nothing to stop
+  if staged then
+    guarded(staged.on_event, event)
+  end
   guarded(fire_autocmd, event)
 end
 
@@ -253,6 +257,10 @@ function M.host_gone()
   drain(math.huge)
   for _, id in ipairs(vim.tbl_keys(open_asks)) do
     withdraw(id)
+  end
+  local staged = package.loaded['tideate.queries.staged_diagnostics']
+  if staged then
+    guarded(staged.stop)
   end
 end
 

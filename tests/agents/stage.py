@@ -54,6 +54,7 @@ class StageStep:
     step = "stage"
     prompt = BRIEF.description
     definition = None
+    editor: Any = None
     attempt = 1
     feedback = ""
     concurrency = 1

@@ -46,7 +46,7 @@ class EditorTools:
         self._posted: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._questions = EditorQuestions(self._posted.put)
         self.step = StageStep(self.root, decisions=decisions, buffers=EditorBuffers(self._questions))  # type: ignore[arg-type]
-        self.step.editor = EditorQueries(self._questions)  # type: ignore[attr-defined]
+        self.step.editor = EditorQueries(self._questions)
         self.forget_staged()
         editor.lua(LISTEN)
 

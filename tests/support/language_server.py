@@ -33,8 +33,13 @@ def serve(script: dict[str, Any], log: Path) -> None:
 
     `capabilities`, `answers` (a result by method), `errors` (a message by method), `silent` (methods),
     `dies` (methods), `first` (messages by method, sent before the answer), `published` (diagnostics by
-    URI, when the file is opened).
+    URI, when the file is opened), `complains` (a diagnostic by a word, of each line with it: published, or
+    given when it is asked for), `second` (what is other with every process but the first).
     """
+    first = log.with_suffix(".first")
+    script = {**script, **script.get("second", {})} if first.exists() else script
+    first.touch()
+    texts: dict[str, str] = {}
     while (message := read_message(sys.stdin.buffer)) is not None:
         method = message.get("method", "")
         with log.open("a") as file:
@@ -51,8 +56,32 @@ def serve(script: dict[str, Any], log: Path) -> None:
                 write_message(
                     sys.stdout.buffer, {"method": "textDocument/publishDiagnostics", "params": params}
                 )
+        if "complains" in script and method in ("textDocument/didOpen", "textDocument/didChange"):
+            publish(script, texts, message["params"])
+        if method == "textDocument/diagnostic" and "complains" in script:
+            text = texts[message["params"]["textDocument"]["uri"]]
+            script["answers"] = {method: {"kind": "full", "items": complaints(script, text)}}
         if "id" in message and method and method not in script.get("silent", ()):
             write_message(sys.stdout.buffer, {"id": message["id"], **answer_to(script, method)})
+
+
+def publish(script: dict[str, Any], texts: dict[str, str], params: dict[str, Any]) -> None:
+    """Take a text, and say at once what is wrong with it, unless one is to ask."""
+    document = params["textDocument"]
+    uri = document["uri"]
+    texts[uri] = document["text"] if "text" in document else params["contentChanges"][0]["text"]
+    if "diagnosticProvider" not in script["capabilities"]:
+        told = {"uri": uri, "version": document["version"], "diagnostics": complaints(script, texts[uri])}
+        write_message(sys.stdout.buffer, {"method": "textDocument/publishDiagnostics", "params": told})
+
+
+def complaints(script: dict[str, Any], text: str) -> list[dict[str, Any]]:
+    return [
+        {"range": {"start": {"line": number, "character": 0}, "end": {"line": number, "character": 1}}, **one}
+        for number, line in enumerate(text.split("\n"))
+        for word, one in script["complains"].items()
+        if word in line
+    ]
 
 
 def answer_to(script: dict[str, Any], method: str) -> dict[str, Any]:

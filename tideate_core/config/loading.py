@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LoadedConfig", "load_config"]
 
 
-GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "telemetry", "verify"})
+GUARDED_KEYS = frozenset({"adapter", "adapters", "editor", "mcp", "telemetry", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
 OWN = {"state": "state is", "login": "logins are"}
 """Sections of the person's own file only, and what they say the place of."""

@@ -12,6 +12,7 @@ __all__ = [
     "AdapterConfig",
     "CheckCommand",
     "Config",
+    "EditorConfig",
     "HistoryConfig",
     "LimitsConfig",
     "LoginConfig",
@@ -130,6 +131,13 @@ class UiConfig(_Section):
     output: Literal["float", "split", "vsplit", "tab"] = "float"
     border: str | None = None
     notify: bool = True
+
+
+class EditorConfig(_Section):
+    """`[editor]`: of Neovim."""
+
+    staged_diagnostics: list[str] | Literal["off"] = ["basedpyright", "pyright", "ty"]
+    """Language servers, by their names in Neovim, that say what staged edits break; `*`: all."""
 
 
 class LimitsConfig(_Section):
@@ -342,6 +350,7 @@ class Config(_Section):
     """More files of the project that are sent so: names, paths or patterns."""
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()
+    editor: EditorConfig = EditorConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
     history: HistoryConfig = HistoryConfig.model_construct()
     mcp: McpConfig = McpConfig.model_construct()

@@ -8,7 +8,7 @@ local GRACE = 500 -- milliseconds in which a server may come that nothing is see
 ---@param path string
 ---@param filetype string
 ---@return boolean
-local function serves(client, path, filetype)
+function M.serves(client, path, filetype)
   local folders = client.workspace_folders or {}
   local inside = #folders == 0
   for _, folder in ipairs(folders) do
@@ -36,7 +36,7 @@ local function attach(buf, path)
     return
   end
   local serving = vim.tbl_filter(function(client)
-    return serves(client, path, filetype)
+    return M.serves(client, path, filetype)
   end, vim.lsp.get_clients())
   if #serving == 0 then
     vim.bo[buf].filetype = filetype

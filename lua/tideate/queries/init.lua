@@ -25,6 +25,7 @@ local queries = {
   locations = of('places', 'locations'),
   quickfix = of('lists', 'quickfix'),
   rename = of('edits', 'rename'),
+  staged_diagnostics = of('staged_diagnostics', 'query'),
   workspace_symbols = of('symbols', 'workspace'),
 }
 

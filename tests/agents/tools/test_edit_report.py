@@ -14,7 +14,8 @@ BROKEN = "}{ ((( ]\n\t- : [ %%%\n) fn def ;;; = = <"
 
 
 async def told(path: str, text: str) -> tuple[str, list[str]]:
-    return await check_changes(StagedFiles(), [FileChange(path, "create", None, text)])
+    checked = await check_changes(StagedFiles(), [FileChange(path, "create", None, text)])
+    return checked.word, checked.lines
 
 
 @pytest.mark.parametrize(

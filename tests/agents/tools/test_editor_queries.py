@@ -33,7 +33,7 @@ class Editor:
 
 def project_with(root: Path, answer: Any, **step: Any) -> Project:
     project = Project(root, FILES, **step)
-    project.step.editor = Editor(answer)  # type: ignore[attr-defined]
+    project.step.editor = Editor(answer)
     return project
 
 
@@ -59,7 +59,7 @@ async def test_a_file_with_secrets_is_not_asked_about_without_a_yes(tmp_path: Pa
     project = project_with(tmp_path, answers(), decisions=(Decision(False),))
     with pytest.raises(ToolError, match="nobody agreed"):
         await project.call("lsp_hover", path=".env", line=1, symbol="TOKEN")
-    assert project.step.editor.asked == []  # type: ignore[attr-defined]
+    assert project.step.editor.asked == []
 
 
 async def test_a_message_about_a_file_with_secrets_is_not_shown_without_a_yes(tmp_path: Path) -> None:

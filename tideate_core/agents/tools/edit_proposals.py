@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel
 
 from tideate_core.agents.model_input import read_if_there
-from tideate_core.agents.tools.edit_report import check_changes, describe_changes
+from tideate_core.agents.tools.edit_report import describe_changes
 from tideate_core.agents.tools.editor_queries import EditorTexts, one_line, path_of_uri
 from tideate_core.agents.tools.results import bounded_text
+from tideate_core.agents.tools.staged_diagnostics import report_changes
 from tideate_core.agents.tools.workspace_edit import (
     CreateFile,
     DeleteFile,
@@ -65,7 +66,7 @@ async def stage_proposal(context: ToolContext, proposal: Proposal, *, brief: boo
     _stage(context, changes, all_shown=is_all)
     names = ", ".join(change.move_to or change.path for change in changes[:20])
     more = f" and {len(changes) - 20} more" if len(changes) > 20 else ""
-    syntax, problems = await check_changes(context.staged, changes)
+    syntax, problems = await report_changes(context, changes)
     notes = [*left_out, *problems]
     if proposal.command:
         notes.append(f"[its command {one_line(proposal.command)} was not run]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.tools.python_names import new_name_problems
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workspace import FileChange
 
-__all__ = ["check_changes", "describe_changes"]
+__all__ = ["CheckedChanges", "check_changes", "describe_changes"]
 
 SHORT: Final = 12
 """Changed lines of a change that is shown as a diff."""
@@ -30,6 +31,23 @@ MOST_ERRORS: Final = 10
 _DATA: Final = frozenset({"json", "jsonc", "toml", "yaml"})
 """Languages that only define data; their syntax is checked, too."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedChanges:
+    """What is wrong with the texts that changes lead to and was not before."""
+
+    word: str = ""
+    """For the line that says what was staged; empty: nothing can be said, or there are errors."""
+    errors: list[str] = field(default_factory=list)
+    """New syntax errors."""
+    names: list[str] = field(default_factory=list)
+    """Names of Python that are left undefined or unused."""
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, bounded."""
+        return [*self.errors[:MOST_ERRORS], *self.names[:MOST_ERRORS]]
 
 
 def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -> tuple[list[str], bool]:
@@ -76,8 +94,8 @@ def _has_line(hunk: str, line: int) -> bool:
     return first <= line <= first + int(found[2] or 1)
 
 
-async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> tuple[str, list[str]]:
-    """Return what is wrong with the texts that changes lead to and was not before: in a word, and as lines.
+async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> CheckedChanges:
+    """Return what is wrong with the texts that changes lead to and was not before.
 
     :param staged: with the changes; names of Python are compared with the texts before the run's first edit.
     """
@@ -85,7 +103,7 @@ async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> t
     return await asyncio.to_thread(_check, changes, original)
 
 
-def _check(changes: Sequence[FileChange], original: dict[str, str]) -> tuple[str, list[str]]:
+def _check(changes: Sequence[FileChange], original: dict[str, str]) -> CheckedChanges:
     from tideate_core.mentions import code_language
 
     checked = False
@@ -103,6 +121,5 @@ def _check(changes: Sequence[FileChange], original: dict[str, str]) -> tuple[str
         if name in original and not found:
             told = new_name_problems(name, original[name], change.after)
             names += [f"[{one}{place}]" for one in told]
-    if errors:
-        return "", [*errors[:MOST_ERRORS], *names[:MOST_ERRORS]]
-    return "; no new syntax errors" if checked else "", names[:MOST_ERRORS]
+    word = "; no new syntax errors" if checked and not errors else ""
+    return CheckedChanges(word, errors, names)

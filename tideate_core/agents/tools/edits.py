@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from tideate_core.agents.tools.edit_parts import SearchReplace, exactly_edited, parts_of
-from tideate_core.agents.tools.edit_report import check_changes, describe_changes
+from tideate_core.agents.tools.edit_report import describe_changes
 from tideate_core.agents.tools.project_paths import (
     missing_file,
     name_in_project,
@@ -16,6 +16,7 @@ from tideate_core.agents.tools.project_paths import (
     read_if_any,
     read_text,
 )
+from tideate_core.agents.tools.staged_diagnostics import report_changes
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.edits import Replacement, apply_parts, find_placeholder
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
@@ -184,7 +185,7 @@ async def _stage(
     if knew and change.after is not None:
         staged.note_shown(name)  # the model knows all of it
     described, _ = await asyncio.to_thread(describe_changes, [change], loose)
-    syntax, problems = await check_changes(staged, [change])
+    syntax, problems = await report_changes(context, [change])
     done = _DONE[change.action].format(path=change.path, to=change.move_to)
     return "\n".join([f"staged: {done}{syntax}", *described, *(f"[{note}]" for note in notes), *problems])
 
@@ -202,8 +203,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         "edit_file",
         "Change parts of a file by search and replace. A search is text as read_file shows it (without the "
         "numbers), as short as you like if it stands only once. Edits are staged: every tool sees them; they "
-        "are written to disk after a review. Returns what changed, new syntax errors, and in Python names "
-        "left undefined or unused.",
+        "are written to disk after a review. Returns what changed, new syntax errors, in Python names left "
+        "undefined or unused, in Neovim what its language servers newly complain of.",
         EditFile,
         "stages",
         edit_file,

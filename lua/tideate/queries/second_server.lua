@@ -1,0 +1,466 @@
+--- A second instance of a language server that the person uses: started by the same command with the same settings,
+--- told of texts that nothing else in the editor knows, and seen by nothing else: it is no client of `vim.lsp`.
+local M = {}
+
+local SETTLED = 300 -- milliseconds without news after which a server that publishes has said it all
+local ATTEMPTS = 4
+local PAUSE = 150 -- milliseconds before the next one
+local FAREWELL = 1000 -- milliseconds that it has to end by itself
+local PULL = 'textDocument/diagnostic'
+local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed meanwhile, the server was busy with itself
+
+---@class tideate.KnownText
+---@field version integer
+---@field text string
+---@field news integer how often the server had said something of the file when it was given the text
+
+---@class tideate.PublishedDiagnostics
+---@field news integer counts what was said of the file
+---@field time integer milliseconds of `vim.uv.now()`
+---@field version? integer
+---@field items any
+
+---@class tideate.AwaitedDiagnostics
+---@field path string
+---@field callback fun(found: tideate.TextDiagnostic[]?, err: string?)
+---@field pulling? integer|true number of the request
+---@field is_over? boolean
+
+---@class tideate.TextDiagnostic
+---@field line integer 0-based
+---@field severity integer
+---@field message string
+---@field source string
+---@field code string
+
+---@class tideate.SecondServer
+---@field name string
+---@field is_ready boolean
+---@field ended? string why it cannot be asked any more
+---@field private rpc vim.lsp.rpc.PublicClient
+---@field private client vim.lsp.Client the one that the person uses
+---@field private pulls? table<string, any> params of a request for diagnostics
+---@field private texts table<string, tideate.KnownText> by path
+---@field private published table<string, tideate.PublishedDiagnostics> by path
+---@field private awaited tideate.AwaitedDiagnostics[]
+---@field private working table<any, true> tokens of what it works on
+---@field private waiting fun()[] called when it is ready or has ended
+local Server = {}
+Server.__index = Server
+Server.MOST = 500 -- diagnostics of a text that are kept
+
+---@param value any
+---@return string
+local function word(value)
+  return (type(value) == 'string' or type(value) == 'number') and tostring(value) or ''
+end
+
+---@param items any of a server
+---@return tideate.TextDiagnostic[]
+local function flat(items)
+  local found = {}
+  for _, one in ipairs(type(items) == 'table' and items or {}) do
+    local line = type(one) == 'table' and vim.tbl_get(one, 'range', 'start', 'line')
+    if type(line) == 'number' and #found < Server.MOST then
+      table.insert(found, {
+        line = line,
+        severity = tonumber(one.severity) or 1,
+        message = word(one.message):sub(1, 1000),
+        source = word(one.source):sub(1, 100),
+        code = word(one.code):sub(1, 100),
+      })
+    end
+  end
+  return found
+end
+
+---@param uri any
+---@return string? path
+local function path_of(uri)
+  local ok, path = pcall(vim.uri_to_fname, uri)
+  return ok and path or nil
+end
+
+---@param client vim.lsp.Client
+---@return table<string, any>
+local function capabilities(client)
+  local known = vim.deepcopy(client.config.capabilities or vim.lsp.protocol.make_client_capabilities())
+  return vim.tbl_deep_extend('force', known, {
+    textDocument = {
+      -- what is asked for is an answer to the very text; what is published may be of the one before
+      diagnostic = { dynamicRegistration = true, relatedDocumentSupport = false },
+      publishDiagnostics = { versionSupport = true },
+    },
+    window = { workDoneProgress = true },
+    workspace = { applyEdit = false, didChangeWatchedFiles = { dynamicRegistration = false } },
+  })
+end
+
+---@param settings any
+---@param params any of `workspace/configuration`
+---@return any[]
+local function configuration(settings, params)
+  return vim.tbl_map(function(item)
+    local section = type(item) == 'table' and word(item.section) or ''
+    local value = settings
+    if section ~= '' then
+      value = vim.tbl_get(settings or {}, unpack(vim.split(section, '.', { plain = true })))
+    end
+    if type(value) == 'table' and next(value) == nil then
+      return vim.empty_dict() -- of settings, not of a list
+    end
+    return value == nil and vim.NIL or value
+  end, type(params) == 'table' and type(params.items) == 'table' and params.items or {})
+end
+
+--- What the server may ask; nothing of it reaches the person.
+---@type table<string, fun(server: tideate.SecondServer, params: any): any>
+local requests = {
+  ['client/registerCapability'] = function(server, params)
+    server:register(params)
+    return vim.NIL
+  end,
+  ['client/unregisterCapability'] = function()
+    return vim.NIL
+  end,
+  ['window/showDocument'] = function()
+    return { success = false }
+  end,
+  ['window/showMessageRequest'] = function()
+    return vim.NIL
+  end,
+  ['window/workDoneProgress/create'] = function()
+    return vim.NIL
+  end,
+  ['workspace/applyEdit'] = function()
+    return { applied = false }
+  end,
+  ['workspace/configuration'] = function(server, params)
+    return configuration(server.client.settings or server.client.config.settings, params)
+  end,
+  ['workspace/diagnostic/refresh'] = function()
+    return vim.NIL
+  end,
+  ['workspace/workspaceFolders'] = function(server)
+    return server.client.workspace_folders or vim.NIL
+  end,
+}
+
+---@type table<string, fun(server: tideate.SecondServer, params: table<string, any>)>
+local notifications = {
+  ['$/progress'] = function(server, params)
+    server:note_progress(params)
+  end,
+  ['textDocument/publishDiagnostics'] = function(server, params)
+    server:take(params)
+  end,
+}
+
+--- Start it; it ends when it is stopped, or with the editor.
+---@param client vim.lsp.Client whose command, folders and settings it has
+---@return tideate.SecondServer? server, string? err
+function M.start(client)
+  local server = setmetatable({ name = client.name, is_ready = false, client = client }, Server)
+  server.texts, server.published, server.awaited, server.waiting, server.working = {}, {}, {}, {}, {}
+  local config = client.config
+  local ok, rpc = pcall(vim.lsp.rpc.start, config.cmd, {
+    notification = function(method, params)
+      local take = notifications[method]
+      if take and type(params) == 'table' then
+        take(server, params)
+      end
+    end,
+    server_request = function(method, params)
+      local answer = requests[method]
+      if answer then
+        return answer(server, params)
+      end
+      return nil, vim.lsp.rpc.rpc_response_error(vim.lsp.protocol.ErrorCodes.MethodNotFound)
+    end,
+    on_error = function() end, -- what makes no sense is passed over; the time limit holds
+    on_exit = vim.schedule_wrap(function()
+      server:finish('the server has ended')
+    end),
+  }, { cwd = config.cmd_cwd, env = config.cmd_env, detached = config.detached })
+  if not ok or not rpc then
+    return nil, 'it cannot be started'
+  end
+  server.rpc = rpc
+  server:initialize()
+  return server
+end
+
+---@private
+function Server:initialize()
+  local client, config = self.client, self.client.config
+  local folders = client.workspace_folders
+  local params = {
+    processId = vim.uv.os_getpid(),
+    clientInfo = { name = 'Neovim', version = tostring(vim.version()) },
+    rootPath = folders and folders[1] and path_of(folders[1].uri) or vim.NIL,
+    rootUri = folders and folders[1] and folders[1].uri or vim.NIL,
+    workspaceFolders = folders or vim.NIL,
+    initializationOptions = config.init_options,
+    capabilities = capabilities(client),
+    trace = 'off',
+  }
+  if type(config.before_init) == 'function' then
+    -- it may change both; the person's client stays as it is
+    local own = vim.tbl_extend('force', {}, config, { settings = vim.deepcopy(config.settings) })
+    pcall(config.before_init, params, own)
+  end
+  self.rpc.request('initialize', params, function(err, result)
+    if err or type(result) ~= 'table' then
+      return self:stop('the server refused to start')
+    end
+    local known = type(result.capabilities) == 'table' and result.capabilities or {}
+    self:set_pulls(known.diagnosticProvider)
+    self.rpc.notify('initialized', vim.empty_dict())
+    local settings = client.settings or config.settings
+    if type(settings) == 'table' and next(settings) then
+      self.rpc.notify('workspace/didChangeConfiguration', { settings = settings })
+    end
+    self.is_ready = true
+    self:wake()
+  end)
+end
+
+---@private
+---@param provider any options of `textDocument/diagnostic`
+function Server:set_pulls(provider)
+  if provider then
+    self.pulls = { identifier = type(provider) == 'table' and provider.identifier or nil }
+  end
+end
+
+---@package
+---@param params any of `client/registerCapability`
+function Server:register(params)
+  for _, one in ipairs(type(params) == 'table' and params.registrations or {}) do
+    if one.method == PULL then
+      self:set_pulls(one.registerOptions or {})
+    end
+  end
+  self:advance_all()
+end
+
+--- While it works on something, what it published may not be all.
+---@package
+---@param params table<string, any> of `$/progress`
+function Server:note_progress(params)
+  local kind = type(params.value) == 'table' and params.value.kind
+  if params.token ~= nil and (kind == 'begin' or kind == 'end') then
+    self.working[params.token] = kind == 'begin' or nil
+    self:advance_all()
+  end
+end
+
+---@private
+---@param path? string only of this file
+function Server:advance_all(path)
+  for _, one in ipairs(vim.list_slice(self.awaited)) do
+    if not path or one.path == path then
+      self:advance(one)
+    end
+  end
+end
+
+---@private
+function Server:wake()
+  local waiting = self.waiting
+  self.waiting = {}
+  for _, callback in ipairs(waiting) do
+    callback()
+  end
+end
+
+--- Call back when it is ready, or has ended.
+---@param callback fun()
+function Server:when_ready(callback)
+  if self.is_ready or self.ended then
+    return callback()
+  end
+  table.insert(self.waiting, callback)
+end
+
+---@param why string
+function Server:finish(why)
+  if self.ended then
+    return
+  end
+  self.ended, self.texts, self.published = why, {}, {}
+  for _, one in ipairs(vim.list_slice(self.awaited)) do
+    self:give(one, nil, why)
+  end
+  self:wake()
+end
+
+--- End the process, as the protocol wants it, else by a signal.
+---@param why? string
+function Server:stop(why)
+  local rpc = self.rpc
+  self:finish(why or 'it was stopped')
+  if rpc.is_closing() then
+    return
+  end
+  rpc.request('shutdown', nil, function()
+    rpc.notify('exit')
+  end)
+  vim.defer_fn(function()
+    if not rpc.is_closing() then
+      rpc.terminate()
+    end
+  end, FAREWELL)
+end
+
+--- End the process now: there is no time to wait for it.
+function Server:kill()
+  self:finish('the editor ends')
+  if not self.rpc.is_closing() then
+    self.rpc.notify('exit')
+    self.rpc.terminate()
+  end
+end
+
+--- Give it a text, if it does not have it.
+---@param path string
+---@param text string
+---@param language string
+function Server:open(path, text, language)
+  local known, uri = self.texts[path], vim.uri_from_fname(path)
+  if known and known.text == text then
+    return
+  end
+  local version = (known and known.version or 0) + 1
+  local said = self.published[path]
+  self.texts[path] = { version = version, text = text, news = said and said.news or 0 }
+  if known then
+    local document = { uri = uri, version = version }
+    self.rpc.notify('textDocument/didChange', { textDocument = document, contentChanges = { { text = text } } })
+  else
+    local document = { uri = uri, version = version, languageId = language, text = text }
+    self.rpc.notify('textDocument/didOpen', { textDocument = document })
+  end
+end
+
+---@param path string
+---@return boolean
+function Server:knows(path)
+  return self.texts[path] ~= nil
+end
+
+--- Have it read all other files from disk.
+---@param wanted table<string, any> by path
+function Server:close_others(wanted)
+  for path in pairs(self.texts) do
+    if not wanted[path] then
+      self.texts[path], self.published[path] = nil, nil
+      self.rpc.notify('textDocument/didClose', { textDocument = { uri = vim.uri_from_fname(path) } })
+    end
+  end
+end
+
+---@private
+---@param params table<string, any> of `textDocument/publishDiagnostics`
+function Server:take(params)
+  local path = path_of(params.uri)
+  if not path or not self.texts[path] then
+    return -- of another file of the project
+  end
+  local before = self.published[path]
+  local version = type(params.version) == 'number' and params.version or nil
+  self.published[path] = {
+    news = (before and before.news or 0) + 1,
+    time = vim.uv.now(),
+    version = version,
+    items = params.diagnostics,
+  }
+  self:advance_all(path)
+end
+
+--- Call back once with the diagnostics of a text that it was given.
+---@param task tideate.Task when it ends nobody waits any more
+---@param path string
+---@param callback fun(found: tideate.TextDiagnostic[]?, err: string?)
+function Server:diagnostics(task, path, callback)
+  if self.ended then
+    return callback(nil, self.ended)
+  end
+  local one = { path = path, callback = callback } ---@type tideate.AwaitedDiagnostics
+  table.insert(self.awaited, one)
+  task:on_end(function()
+    self:forget(one)
+  end)
+  self:advance(one)
+end
+
+---@private
+---@param one tideate.AwaitedDiagnostics
+function Server:forget(one)
+  if type(one.pulling) == 'number' and not one.is_over and not self.ended then
+    self.rpc.notify('$/cancelRequest', { id = one.pulling })
+  end
+  one.is_over = true
+  self.awaited = vim.tbl_filter(function(other)
+    return other ~= one
+  end, self.awaited)
+end
+
+---@private
+---@param one tideate.AwaitedDiagnostics
+---@param items any
+---@param err? string
+function Server:give(one, items, err)
+  if not one.is_over then
+    self:forget(one)
+    one.callback(not err and flat(items) or nil, err)
+  end
+end
+
+---@private
+---@param one tideate.AwaitedDiagnostics
+function Server:advance(one)
+  if self.pulls then
+    if not one.pulling then
+      one.pulling = true
+      self:pull(one, ATTEMPTS)
+    end
+    return
+  end
+  local text, said = self.texts[one.path], self.published[one.path]
+  if next(self.working) ~= nil or not text or not said or said.news <= text.news then
+    return
+  elseif said.version and said.version < text.version then
+    return
+  end
+  vim.defer_fn(function()
+    if self.published[one.path] == said and next(self.working) == nil and not self.pulls then
+      self:give(one, said.items)
+    end
+  end, math.max(0, said.time + SETTLED - vim.uv.now()))
+end
+
+---@private
+---@param one tideate.AwaitedDiagnostics
+---@param attempts integer that are left
+function Server:pull(one, attempts)
+  local params = vim.tbl_extend('error', { textDocument = { uri = vim.uri_from_fname(one.path) } }, self.pulls)
+  local sent, id = self.rpc.request(PULL, params, function(err, result)
+    one.pulling = true
+    if err and AGAIN[err.code] and attempts > 1 then
+      return vim.defer_fn(function()
+        if not one.is_over then
+          self:pull(one, attempts - 1)
+        end
+      end, PAUSE)
+    end
+    local fits = not err and type(result) == 'table' and type(result.items) == 'table'
+    self:give(one, fits and result.items, not fits and 'its answer makes no sense' or nil)
+  end)
+  if not sent then
+    return self:give(one, nil, 'the server has ended')
+  end
+  one.pulling = id
+end
+
+return M
