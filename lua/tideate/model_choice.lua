@@ -44,6 +44,21 @@ function M.lines()
   return lines
 end
 
+--- Ask the host about this folder; what goes wrong is said.
+---@param method string
+---@param params table
+---@param take fun(result: table)
+local function ask(method, params, take)
+  params.folder = require('tideate.context').folder()
+  require('tideate.client').request(method, params, function(result)
+    if result.ok then
+      take(result)
+    elseif not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
 ---@param adapter string? nil: as it is configured
 ---@param workflow string?
 local function set(adapter, workflow)
@@ -63,13 +78,8 @@ function M.choose(adapter, workflow)
   if adapter == DEFAULT then
     return set(nil, workflow)
   end
-  local params = { name = adapter, folder = require('tideate.context').folder() }
-  require('tideate.client').request('model_check', params, function(result)
-    if result.ok then
-      set(adapter, workflow)
-    elseif not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
-    end
+  ask('model_check', { name = adapter }, function()
+    set(adapter, workflow)
   end)
 end
 
@@ -127,13 +137,8 @@ function M.run(rest)
   if name then
     return M.choose(name, workflow)
   end
-  local params = { folder = require('tideate.context').folder() }
-  require('tideate.client').request('models', params, function(result)
-    if result.ok then
-      select(result, workflow)
-    elseif not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
-    end
+  ask('models', {}, function(result)
+    select(result, workflow)
   end)
 end
 
