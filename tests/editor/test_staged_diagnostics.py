@@ -246,14 +246,20 @@ def test_one_that_registers_later_is_asked(editor: Editor) -> None:
     assert server.heard("textDocument/diagnostic")[0]["params"]["identifier"] == "x"
 
 
-def test_what_was_published_of_an_older_text_is_not_taken_for_the_new_one(editor: Editor) -> None:
+def test_what_was_published_of_an_older_text_is_not_taken_for_the_new_one(
+    editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staged_diagnostics, "LIMIT", 3.0)
     uri = (editor.cwd.resolve() / "a.lua").as_uri()
     stale = {
         "method": "textDocument/publishDiagnostics",
         "params": {"uri": uri, "version": 1, "diagnostics": []},
     }
-    server = serving(editor, capabilities=PUSH, first={"textDocument/didChange": [stale]})
-    assert "[new error at line 2: this is bad" in server.call("edit_file", **EDIT)
+    first = {"textDocument/didChange": [stale]}
+    server = serving(editor, capabilities=PUSH, complains=None, published={uri: []}, first=first)
+    told = server.call("edit_file", **EDIT)
+    assert "no answer in time" in told
+    assert "no new diagnostics" not in told
 
 
 def test_one_that_does_not_answer_is_not_waited_for_again_and_again(
@@ -312,6 +318,7 @@ def test_an_odd_answer_is_no_diagnostic_and_no_error_in_the_editor(editor: Edito
     told = server.call("edit_file", **EDIT)
     assert told.startswith("staged: a.lua is changed")
     assert "new error" not in told
+    assert "has ended" not in told
     assert editor.messages() == ""
 
 

@@ -56,9 +56,9 @@ def serve(script: dict[str, Any], log: Path) -> None:
                 write_message(
                     sys.stdout.buffer, {"method": "textDocument/publishDiagnostics", "params": params}
                 )
-        if "complains" in script and method in ("textDocument/didOpen", "textDocument/didChange"):
+        if script.get("complains") and method in ("textDocument/didOpen", "textDocument/didChange"):
             publish(script, texts, message["params"])
-        if method == "textDocument/diagnostic" and "complains" in script:
+        if method == "textDocument/diagnostic" and script.get("complains"):
             text = texts[message["params"]["textDocument"]["uri"]]
             script["answers"] = {method: {"kind": "full", "items": complaints(script, text)}}
         if "id" in message and method and method not in script.get("silent", ()):
