@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.agents.roles import Roles
@@ -67,6 +68,7 @@ class StageStep:
         *answers: Any,
         attempts: int = 3,
         context_tokens: int | None = None,
+        windows: Mapping[str, int | None] | None = None,
         demonstration: bool = False,
         inputs: Mapping[str, Any] | None = None,
         buffers: Buffers | None = None,
@@ -80,6 +82,7 @@ class StageStep:
         self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
         self.attempts = attempts
         self.context_tokens = context_tokens
+        self._windows = windows or {}
         self.demonstration = demonstration
         self.inputs: Mapping[str, Any] = inputs or {}
         self.options: Mapping[str, Any] = {}
@@ -94,6 +97,11 @@ class StageStep:
     def unused(self) -> int:
         """How many answers nobody asked for."""
         return len(self._answers)
+
+    def measured_by(self, adapter: str | None) -> Self:
+        view = copy(self)
+        view.context_tokens = self._windows.get(adapter or "", self.context_tokens)
+        return view
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return False

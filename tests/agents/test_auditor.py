@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,9 @@ async def test_files_for_which_there_is_no_room_are_named(tmp_path: Path) -> Non
     await audited(step)
     assert "there is no room for them: a.py" in step.asked[0].user
     assert "b = 1" in step.asked[0].user
+    own = StageStep(tmp_path, {"approval": "approved"}, context_tokens=300, windows={"own": None})
+    await audit_plan(own, replace(role("auditor"), adapter="own"), BRIEF, PLAN)  # type: ignore[arg-type]
+    assert "x" * 1000 in own.asked[0].user, "it is the window of its own adapter that counts"
 
 
 async def test_a_secret_that_a_plan_names_is_asked_about(tmp_path: Path) -> None:

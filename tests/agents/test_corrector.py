@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -157,6 +158,10 @@ async def test_where_nothing_fits_that_is_said(root: Path) -> None:
     write_files(root, {"src/a.py": "x = 1\n" * 500, "src/new.py": "x = 1\n" * 500})
     done = await corrected(StageStep(root, context_tokens=100), found())
     assert done.summary == "none of the files concerned fits this model"
+    own = StageStep(root, "NO CHANGE", context_tokens=100, windows={"own": None})
+    corrector = replace(role("corrector"), adapter="own")
+    await correct_task(own, corrector, BRIEF, PLAN, found(), ["src/a.py"])  # type: ignore[arg-type]
+    assert "x = 1\n" * 500 in own.asked[0].user, "it is the window of its own adapter that counts"
 
 
 async def test_failures_elsewhere_bring_no_file(root: Path, tmp_path_factory: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -217,6 +218,10 @@ async def test_a_long_diff_is_cut_and_said_to_be(root: Path) -> None:
     asked = step.asked[0].user
     assert "+line\n… and more that is not shown here\n" in asked
     assert len(asked) < 3000
+    own = StageStep(root, answer(), context_tokens=1000, windows={"own": None})
+    documenter = replace(role("documenter"), adapter="own")
+    await document_task(own, documenter, BRIEF, PLAN, "+line\n" * 1000, ["src/a.py"])  # type: ignore[arg-type]
+    assert "+line\n" * 1000 in own.asked[0].user, "it is the window of its own adapter that counts"
 
 
 async def test_what_was_not_saved_is_what_is_changed(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -227,6 +228,10 @@ async def test_a_file_that_does_not_fit_at_all_is_an_error(root: Path) -> None:
         "long.py: 879 characters do not fit this model, which can rewrite about 150"
     ]
     assert step.asked == []
+    own = StageStep(root, "NO CHANGE", context_tokens=100, windows={"own": None})
+    wanted, executor = plan(("edit", "x", ["long.py"])), replace(role("executor"), adapter="own")
+    await execute_plan(own, executor, BRIEF, wanted)  # type: ignore[arg-type]
+    assert LONG in own.asked[0].user, "it is the window of its own adapter that counts"
 
 
 async def test_what_only_the_model_knows_not_to_fit_is_asked_for_one_by_one(root: Path) -> None:

@@ -83,6 +83,17 @@ async def test_a_role_may_have_an_adapter_of_its_own(tmp_path: Path) -> None:
     assert step.adapters == ["mine"]
 
 
+async def test_a_roles_own_adapter_is_measured_by_its_own_window(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"f{number:03}.py": "" for number in range(50)})
+    windows = {"wide": None, "narrow": 800}
+    wide = StageStep(tmp_path, ANSWER, context_tokens=800, windows=windows)
+    await planned(wide, replace(role("planner"), adapter="wide"))
+    assert "f049.py" in wide.asked[0].user
+    narrow = StageStep(tmp_path, ANSWER, windows=windows)
+    await planned(narrow, replace(role("planner"), adapter="narrow"))
+    assert "… and 35 more that are not listed here." in narrow.asked[0].user
+
+
 async def test_what_was_left_out_of_a_role_is_told(tmp_path: Path) -> None:
     step = StageStep(tmp_path, ANSWER)
     await planned(step, replace(role("planner"), notices=("left out adapter",)))

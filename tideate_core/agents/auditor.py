@@ -88,6 +88,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
+        step = stage.step
         shown = await shown_files(step, real_names(step.workspace, named_files(plan)))
         if stage.may_look:
             shown = replace(shown, files=await in_part(shown.files, text_budget(step)))

@@ -96,6 +96,7 @@ async def correct_task(
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief, paths=[*files, *named_files(plan)]) as stage:
+        step = stage.step
         staged = StagedFiles()
         failing = await _failing_files(step.workspace, report)
         own = real_names(step.workspace, [*files, *named_files(plan)])

@@ -79,6 +79,7 @@ async def document_task(
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
+        step = stage.step
         records, problems = await read_records(step)
         named = real_names(step.workspace, named_files(plan))
         done = {*files, *records.paths}

@@ -60,7 +60,7 @@ async def analyse(
     :raises UnusableAnswer: the answer is empty.
     """
     async with open_stage(step, role, brief) as stage:
-        await staged.load(step, part.files)
+        await staged.load(stage.step, part.files)
         files = shown_of(staged, [path for path in part.files if staged.knows(path)])
         prompt = stage.render(
             "handoff_analysis",
@@ -85,8 +85,8 @@ async def review_change(
     :param diff: of all that was changed so far, as a patch; cut to what the model can read.
     :raises BudgetReached: the role's budget is used up.
     """
-    diff = clip(step, diff)
     async with open_stage(step, role, brief) as stage:
+        diff = clip(stage.step, diff)
         prompt = stage.render(
             "handoff_review",
             objective=part.objective,

@@ -73,6 +73,7 @@ async def plan_task(
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
+        step = stage.step
         listed = await list_for_model(step, brief.description)
         records, _ = await read_records(step)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""

@@ -48,6 +48,7 @@ class TaskBrief:
 class Stage:
     """Asks for one stage and counts its tokens; made by `open_stage`.
 
+    :param step: measured by the role's adapter.
     :param around: of the agent that asked for this one; its tokens are used, too.
     :param looks: its model looks at the project where it can call tools.
     :param rules: of the project, ready for a prompt.
@@ -71,7 +72,8 @@ class Stage:
         self.role = role
         self._brief = brief
         self.rules = rules
-        self._spent = 0
+        self.spent = 0
+        """Tokens, with those of the agents that were asked."""
         self._model: LookingModel | None = None
         names = tuple(dict.fromkeys((*role.tools, *tools)))
         self.tools: StepTools = StepTools(step, names, role.adapter, around=around.tools if around else None)
@@ -170,7 +172,7 @@ class Stage:
         )
 
     def _count(self, answer: Reply | ModelTurn) -> None:
-        self._spend(answer.usage.input_tokens + answer.usage.output_tokens)
+        self.spend(answer.usage.input_tokens + answer.usage.output_tokens)
         self.check_budget()
 
     def check_budget(self) -> None:
@@ -179,19 +181,20 @@ class Stage:
         :raises BudgetReached: it is more than the role may use.
         """
         limit = self.role.tokens
-        if limit is not None and self._spent > limit:
+        if limit is not None and self.spent > limit:
             raise BudgetReached(
-                f"the role {self.role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
+                f"the role {self.role.name!r} used {self.spent} tokens for this stage and may use {limit}; "
                 f"set `tokens` higher in {_place(self.role)}, or give it less to do",
                 f"tokens of the role {self.role.name} ({limit})",
             )
         if self._around is not None:
             self._around.check_budget()
 
-    def _spend(self, tokens: int) -> None:
-        self._spent += tokens
+    def spend(self, tokens: int) -> None:
+        """Count tokens, for those who asked for this stage, too."""
+        self.spent += tokens
         if self._around is not None:
-            self._around._spend(tokens)
+            self._around.spend(tokens)
 
     def report_refusal(self, reason: str) -> None:
         """Tell that an answer was refused and is asked for again."""
@@ -228,6 +231,7 @@ async def open_stage(
     """
     for notice in role.notices:
         step.notice(notice, level="warn")
+    step = step.measured_by(role.adapter)
     rules = await project_rules(step, paths)
     limit: asyncio.Timeout | None = None
     try:

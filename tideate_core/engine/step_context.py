@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tideate_core.adapters import Conversation
 from tideate_core.engine.confirmation import ConfirmationRequest
@@ -126,17 +128,18 @@ class StepRun:
         self.context_tokens = run.adapter.context_tokens
         self.rules_files = run.rules_files
         self.run = run
-        self._is_left = False
+        self._measure: Adapter | None = None
+        self._left = threading.Event()
 
     def leave(self) -> None:
         """Refuse what the handler still writes: it was stopped and goes on, and nothing waits for it."""
-        self._is_left = True
+        self._left.set()
         words = f"{self.step} is still running though it was stopped; what it writes now is refused"
         self.notice(words, level="warn")
 
     def is_left(self) -> bool:
         """Tell whether the handler was left to itself."""
-        return self._is_left
+        return self._left.is_set()
 
     # made when a handler needs them: most steps need few
     @cached_property
@@ -173,9 +176,19 @@ class StepRun:
         """Access to the run's memory."""
         return StepMemory(self.run.memory, self.step)
 
+    def measured_by(self, adapter: str | None) -> Self:
+        if adapter is None:
+            return self
+        # made before it is copied, so that both have the same
+        _ = self.model, self.person, self.memory, self.workspace
+        view = copy(self)
+        view._measure = self.run.adapters(adapter)
+        view.context_tokens = view._measure.context_tokens
+        return view
+
     @property
     def demonstration(self) -> bool:
-        return self.model.demonstration
+        return self.model.demonstration if self._measure is None else self._measure.demonstration
 
     @demonstration.setter
     def demonstration(self, demonstration: bool) -> None:
@@ -295,7 +308,7 @@ class StepRun:
             message,
             details,
             payload,
-            self.demonstration,
+            self.model.demonstration,
             executed,
         )
         return await self.person.confirm(request)

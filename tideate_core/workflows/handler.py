@@ -144,6 +144,16 @@ class ModelAccess(Protocol):
         """
         ...
 
+    def measured_by(self, adapter: str | None) -> Self:
+        """Return this context for prompts to another adapter: its window, not the run's, is what they fit.
+
+        It is still the run's that is asked where no other one is named.
+
+        :param adapter: None: the run's.
+        :raises UnknownAdapter: there is none of this name.
+        """
+        ...
+
     @property
     def tool_servers(self) -> Collection[str]:
         """Names of the MCP servers whose tools may be named."""

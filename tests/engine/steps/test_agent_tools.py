@@ -10,6 +10,7 @@ import pytest
 from tests.engine.steps.test_tool import READ, Tools, use
 from tests.engine.test_resumed_runs import Stop, taken_up
 from tests.support.state import trust_file
+from tideate_core.adapters import AdapterPool
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
 
@@ -285,3 +286,26 @@ async def test_a_budget_that_an_earlier_process_used_up_is_used_up(bench: Bench,
     assert (result.error_code, result.results["one"]) == ("BudgetReached", "seen")
     assert "limits.run_turns (2) is reached" in str(result.error)
     assert len(bench.server.requests) == 2
+
+
+@pytest.mark.parametrize(("of_run", "of_agent", "left_out"), [(None, 4_000, True), (4_000, 400_000, False)])
+async def test_an_agents_own_adapter_is_measured_by_its_own_window(
+    bench: Bench, write: Write, of_run: int | None, of_agent: int, left_out: bool
+) -> None:
+    fake = bench.config.adapters["fake"].model_copy(update={"context_tokens": of_run})
+    own = fake.model_copy(update={"context_tokens": of_agent})
+    bench.config = bench.config.model_copy(update={"adapters": {"fake": fake, "own": own}})
+    bench.pool = AdapterPool(bench.config)
+    bench.runner = bench.make_runner(bench.config)
+    text = "---\nadapter: own\ntools: [read_file]\n---\nYou count.\n"
+    trust_file(bench.write(".tideate/agents/counter.md", text))
+    write("steps: [{id: count, agent: counter, task: Count them}]")
+    for number in range(5):
+        bench.write(f"{number}.txt", f"file {number}\n" + "word\n" * 800)
+        bench.server.calls("Count them", "read_file", {"path": f"{number}.txt"}, times=1)
+    bench.server.answers("Count them", "five")
+    result = await bench.run("flow")
+    assert result.response == "five", (result.error, bench.server.unmatched)
+    last = str(bench.server.requests[-1]["messages"])
+    assert ("was left out to save room" in last) == left_out
+    assert ("file 0" not in last) == left_out

@@ -58,7 +58,7 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
             stage.tools.check()
             asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
-            prompt = partial(_prompt, step, role, task)
+            prompt = partial(_prompt, stage.step, role, task)
             value = await _answer(stage, _with_schema(definition, role), prompt, agents)
         if not stage.tools.stages:
             return value
