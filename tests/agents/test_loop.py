@@ -341,15 +341,34 @@ async def test_nothing_is_called_once_the_work_is_handed_in() -> None:
     assert (done.value, made) == (Answer(number=1), [])
 
 
-async def test_a_result_can_be_read_again_where_a_crash_forgot_that_it_was_left_out() -> None:
+async def test_a_result_that_was_left_out_can_be_read_again_after_a_crash() -> None:
     long = turn("a", ("echo", {"text": "x" * 5_000}))
     again = turn("b", ("read_result", {"call": 1}))
     memory: Memory = {}
     with pytest.raises(Killed):
-        await work(LoopStep([long, ContextTooLong("too long"), again, turn("done")], memory, dies_at=5))
+        await work(LoopStep([long, ContextTooLong("too long"), again, turn("done")], memory, dies_at=6))
     step = LoopStep([long, again, turn("done")], memory)
     await work(step)
     assert said(step.asked[-1])[-1].startswith("read_result: xxx")
+
+
+@pytest.mark.parametrize("dies_at", [6, 7, 8])
+async def test_what_a_provider_refused_as_too_long_is_not_sent_again_after_a_crash(dies_at: int) -> None:
+    long = turn("a", ("echo", {"text": "x" * 5_000}), ("echo", {"text": "y" * 5_000}))
+    more = turn("b", ("echo", {"text": "z"}))
+    whole: Memory = {}
+    step = LoopStep([long, ContextTooLong("too long"), more, turn("done")], whole)
+    await work(step)
+    wanted = said(step.asked[-1])
+    memory: Memory = {}
+    with pytest.raises(Killed):
+        await work(LoopStep([long, ContextTooLong("too long"), more, turn("done")], memory, dies_at=dies_at))
+    step = LoopStep([long, more, turn("done")], memory)
+    await work(step)
+    sent = [line for conversation in step.asked for line in said(conversation)]
+    assert any("was left out" in line for line in sent)
+    assert "echo: " + "x" * 5_000 not in sent
+    assert (said(step.asked[-1]), memory) == (wanted, whole)
 
 
 async def test_a_limit_of_costs_ends_with_what_is_staged() -> None:

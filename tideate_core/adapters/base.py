@@ -95,6 +95,8 @@ class OfferedTool:
     model. An exception ends the answer."""
     parallel: bool = False
     """It only reads: calls of one turn may run side by side."""
+    recalled: Callable[[str], None] | None = None
+    """Is given the key of a call that was made before a crash, and is not made again."""
 
 
 def tool_name(wanted: str, taken: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from tideate_core.adapters import OfferedTool, tool_name
 from tideate_core.agents.stage import TaskBrief, open_stage
 from tideate_core.errors import AdapterError, ConfigError, InvalidDefinition, StepFailed, ToolError
-from tideate_core.workflows import Declined
+from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -40,6 +40,8 @@ SCHEMA: Final = {
 }
 FAILURES: Final = (AdapterError, ConfigError, Declined, InvalidDefinition, StepFailed, ToolError)
 """Errors of an agent that was asked, which the one who asked can go on without."""
+SPENT: Final = "asked:"
+"""Stands before the keys of calls, in those of the tokens that they took."""
 AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool], str], Awaitable[str]]"
 
 
@@ -92,10 +94,18 @@ class Delegation:
             calls[role.name] += 1
             if calls.total() > MOST_CALLS:
                 return f"error: no more than {MOST_CALLS} tasks may be given; answer with what you know"
-            return await self._call(stage, role, str(arguments.get("task", "")), around, key)
+            before = stage.spent
+            text = await self._call(stage, role, str(arguments.get("task", "")), around, key)
+            await self._step.remember(f"{SPENT}{key}", stage.spent - before)
+            return text
 
-        words = role.description or "an agent"
-        return OfferedTool(name, f"Give a task to the agent {role.name}: {words}", SCHEMA, call)
+        def recalled(key: str) -> None:
+            calls[role.name] += 1
+            if (spent := self._step.recall(f"{SPENT}{key}")) is not MISSING:
+                stage.spend(spent)
+
+        words = f"Give a task to the agent {role.name}: {role.description or 'an agent'}"
+        return OfferedTool(name, words, SCHEMA, call, recalled=recalled)
 
     async def _call(self, stage: Stage, role: Role, task: str, around: Sequence[str], key: str) -> str:
         stage.check_budget()

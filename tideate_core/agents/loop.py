@@ -86,8 +86,9 @@ class LoopResult(Generic[T]):
 class WorkLoop(Generic[T]):
     """Turns of one model, in one attempt of a step.
 
-    After a crash the loop goes on from the last result that was recorded: no turn is asked for again, and no
-    call is made again whose result was recorded. Its prompt is then the one that it began with.
+    After a crash the loop goes on from the last result that was recorded: no turn is asked for again, no call
+    is made again whose result was recorded, and what a provider refused as too long is not sent again. Its
+    prompt is then the one that it began with.
 
     Its budgets are those of its step and its run. Where one is used up it has a last turn, in which it can
     only hand in; a loop that finds one used up when it begins does not begin.
@@ -258,11 +259,16 @@ class WorkLoop(Generic[T]):
             tools = [tool for tool in tools if tool.name == self._submit_name]
             self._tell(last_words(exhausted, self._submit_name))
         self._make_room()
+        key = f"{self._key}:{self._turns}:refused"
+        was_refused = self._step.recall(key) is not MISSING
+        if was_refused:
+            self._make_room(refused=True)
         try:
             turn = await self._ask(system, tools)
         except ContextTooLong:
-            if not self._make_room(refused=True):
+            if was_refused or not self._make_room(refused=True):
                 raise
+            await self._step.remember(key, True)
             turn = await self._ask(system, tools)
         self._turns += 1
         self._calls += len(turn.calls)
@@ -325,6 +331,9 @@ class WorkLoop(Generic[T]):
             return ToolResult(call, text)
         if self._staged is not None:
             self._staged.restore(kept["staged"])
+        tool = self._tools.get(call.name)
+        if tool is not None and tool.recalled is not None:
+            tool.recalled(key)
         return ToolResult(call, kept["text"])
 
     async def _make(self, call: RequestedCall, key: str) -> str:
