@@ -225,6 +225,18 @@ async def test_a_full_window_leaves_old_results_out_and_shows_them_again() -> No
     assert any("context is nearly full" in notice for notice in step.notices)
 
 
+async def test_nothing_is_left_out_where_nobody_knows_the_window_until_it_is_refused() -> None:
+    turns = [turn(str(at), ("echo", {"text": f"{at} " + "x" * 2_000})) for at in range(5)]
+    step = LoopStep([*turns, turn("done")])
+    await work(step)
+    assert "was left out" not in str(said(step.asked[-1]))
+    assert step.notices == []
+    step = LoopStep([*turns[:4], ContextTooLong("too long"), turns[4], turn("done")])
+    await work(step)
+    assert len(step.asked) == 7, "what it says then is known to be too much: no more is sent to be refused"
+    assert "echo: 0 xxx" not in str(said(step.asked[-1]))
+
+
 async def test_a_provider_that_refuses_the_length_is_asked_once_more_with_less() -> None:
     long = turn("a", ("echo", {"text": "x" * 5_000}), ("echo", {"text": "y" * 5_000}))
     step = LoopStep([long, ContextTooLong("too long"), turn("done")])

@@ -77,7 +77,12 @@ class Compaction:
         :param refused: the provider said that it is too long.
         """
         size = sum(len(_text(message)) for message in self.sent(messages))
-        limit = size if self._window is None else self._window * FEWEST_CHARACTERS_PER_TOKEN
+        if refused:  # that is known of the window now
+            refused_tokens = size // FEWEST_CHARACTERS_PER_TOKEN
+            self._window = min(self._window or refused_tokens, refused_tokens)
+        if self._window is None:
+            return 0
+        limit = self._window * FEWEST_CHARACTERS_PER_TOKEN
         if size <= limit * FULL and not refused:
             return 0
         wanted = min(size, limit) * FREED
