@@ -32,9 +32,10 @@ def serve(script: dict[str, Any], log: Path) -> None:
     """Follow a script.
 
     `capabilities`, `answers` (a result by method), `errors` (a message by method), `silent` (methods),
-    `dies` (methods), `first` (messages by method, sent before the answer), `published` (diagnostics by
-    URI, when the file is opened), `complains` (a diagnostic by a word, of each line with it: published, or
-    given when it is asked for), `second` (what is other with every process but the first).
+    `silent_once` (methods that are not answered the first time that the log has them), `dies` (methods),
+    `first` (messages by method, sent before the answer), `published` (diagnostics by URI, when the file is
+    opened), `complains` (a diagnostic by a word, of each line with it: published, or given when it is asked
+    for), `second` (what is other with every process but the first).
     """
     first = log.with_suffix(".first")
     script = {**script, **script.get("second", {})} if first.exists() else script
@@ -61,7 +62,8 @@ def serve(script: dict[str, Any], log: Path) -> None:
         if method == "textDocument/diagnostic" and script.get("complains"):
             text = texts[message["params"]["textDocument"]["uri"]]
             script["answers"] = {method: {"kind": "full", "items": complaints(script, text)}}
-        if "id" in message and method and method not in script.get("silent", ()):
+        once = method in script.get("silent_once", ()) and log.read_text().count(f'"{method}"') == 1
+        if "id" in message and method and not once and method not in script.get("silent", ()):
             write_message(sys.stdout.buffer, {"id": message["id"], **answer_to(script, method)})
 
 
