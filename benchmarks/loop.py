@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.figures import Figure, console, targets_table
+from benchmarks.figures import Figure, console, ratios, targets_table
 from tests.support.model_server import ModelServer
 from tideate_core.adapters import ModelTurn, Prompt, RequestedCall
 from tideate_core.agents import StagedFiles, WorkLoop
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 
 TURNS: Final = 50
 MODULE: Final = "".join(f"def function_{number}(x):\n    return x + {number}\n\n\n" for number in range(20))
+
+LIBRARY: Final = """
+import gc, os
+gc.disable()
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+OpenAIChatModel("m", provider=OpenAICompatibleProvider("x", base_url="http://127.0.0.1:1/v1"))
+os._exit(0)
+"""
+"""What has to be done before any request of a model, of which there is no less: the start's floor."""
 
 
 class Turns:
@@ -107,6 +117,13 @@ def start_seconds(root: Path) -> float:
     return took
 
 
+def library_seconds() -> float:
+    """Return the seconds in which a bare Python imports the model library and makes a model."""
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", LIBRARY], check=True)
+    return time.perf_counter() - begun
+
+
 def main(*, short: bool) -> None:
     """Print the figures."""
     rounds = 3 if short else 9
@@ -115,10 +132,14 @@ def main(*, short: bool) -> None:
         root.mkdir()
         (root / "a.py").write_text(MODULE)
         turns = [asyncio.run(turn_ms(root)) for _ in range(rounds)]
-        starts = [start_seconds(root) for _ in range(rounds)]
+        starts, libraries = zip(
+            *[(start_seconds(root), library_seconds()) for _ in range(rounds)], strict=True
+        )
     figures = [
         Figure("a turn with one call, without the model", turns, "ms", target=5),
-        Figure("a cold shell to its first request", starts, "s", target=0.7),
+        Figure("a cold shell to its first request", list(starts), "s", target=0.7),
+        Figure("the model library alone, in a bare Python", list(libraries), "s"),
+        Figure("a cold shell / the library alone", ratios(list(starts), list(libraries))),
     ]
     console().print(targets_table(figures, "work loop"))
 

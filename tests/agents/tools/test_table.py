@@ -8,7 +8,7 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from tideate_core.agents.tools.table import GROUPS, named_tools, own_tool_names, tools_named
+from tideate_core.agents.tools.table import GROUPS, OF_EDITOR, named_tools, own_tool_names, tools_named
 from tideate_core.errors import InvalidInput, ToolError
 
 
@@ -37,6 +37,8 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 
 def test_what_needs_an_editor_is_offered_only_there() -> None:
     assert not any(tool.needs_editor for tool in tools_named(GROUPS, editor=False))
+    assert all(tool.needs_editor for tool in tools_named([OF_EDITOR], editor=True))
+    assert names(OF_EDITOR, "read_file", editor=False) == ["read_file"]
 
 
 @pytest.mark.parametrize("tool", tools_named(GROUPS, editor=True), ids=lambda tool: tool.name)

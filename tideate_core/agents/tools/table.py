@@ -18,6 +18,8 @@ __all__ = ["GROUPS", "NamedTools", "named_tools", "own_tool_names", "tools_named
 
 GROUPS: Final = ("files", "search", "symbols", "git", "editor", "skills", "edits", "checks")
 """Groups of tools; each is a module of this package with a table `TOOLS`."""
+OF_EDITOR: Final = "editor"
+"""The group whose tools all need a running Neovim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
     :param editor: there is a running Neovim; without one its tools are left out.
     :raises InvalidInput: a name is of neither a tool nor a group; says the nearest one.
     """
+    names = tuple(names)
+    if set(names) <= set(GROUPS):  # the others' modules would be loaded in vain
+        groups = [group for group in GROUPS if group in names and (editor or group != OF_EDITOR)]
+        found = [tool for group in groups for tool in _table(group)]
+        return [tool for tool in found if editor or not tool.needs_editor]
     tables = {group: _table(group) for group in GROUPS}
     every = [tool for table in tables.values() for tool in table]
     wanted: set[str] = set()

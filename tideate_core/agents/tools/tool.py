@@ -32,7 +32,8 @@ MayChange: TypeAlias = "Callable[[Sequence[str]], Awaitable[str]]"
 class Arguments(BaseModel):
     """Arguments of a tool; the fields' descriptions are written for a model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # compiled when it is first used: a step has few of the tools
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
