@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -139,6 +140,43 @@ async def test_a_configured_pytest_is_limited_to_files_and_names(tmp_path: Path)
     assert "3 passed" in await project.call("run_check", check="tests")
     assert "2 passed" in await project.call("run_check", check="tests", files=["test_a.py"])
     assert "1 passed" in await project.call("run_check", check="tests", pattern="one")
+
+
+@pytest.mark.slow
+async def test_only_the_checks_that_there_are_are_offered_and_the_command_that_ran_is_told(
+    tmp_path: Path,
+) -> None:
+    project = with_pytest(tmp_path)
+    assert (await offered(project)).schema["properties"]["check"]["enum"] == ["tests"]
+    told = await project.call("run_check", check="tests", files=["test_a.py"], pattern="one")
+    assert "-k=one" in told.split("`")[1]
+    assert "test_a.py" in told.split("`")[1]
+
+
+REPEATED = """
+import unittest, warnings
+
+
+class T(unittest.TestCase):
+    def test_x(self):
+        warnings.warn("a warning of the test")
+        for number in range(3):
+            with self.subTest(f"{number} with a name that makes the heading longer than the line has room"):
+                self.assertEqual(number, 0, "said for " + str(number))
+"""
+
+
+@pytest.mark.slow
+async def test_what_failures_say_is_not_said_again(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path)
+    write_files(project.root, {"test_b.py": REPEATED})
+    told = await project.call("run_check", check="tests")
+    first, *lines = told.split("\n")
+    assert "3 passed, 2 failed" in first
+    assert sum(line.startswith("test_b.py:10: T.test_x") for line in lines) == 2, told
+    assert "short test summary" not in told
+    assert "UserWarning" not in told
+    assert re.search(r"^2 failed, 3 passed", told, re.MULTILINE), told
 
 
 @pytest.mark.slow

@@ -80,3 +80,10 @@ def test_those_of_servers_come_once_with_their_servers() -> None:
         "team/*",
         "git/git_log",
     )
+
+
+def test_a_number_above_the_largest_is_taken_as_that() -> None:
+    (search,) = (tool for tool in tools_named(["search"], editor=False) if tool.name == "search")
+    assert search.parse({"pattern": "a", "context": 30, "limit": 5000}).context == 20
+    with pytest.raises(ToolError, match="search: context: input should be greater"):
+        search.parse({"pattern": "a", "context": -1, "limit": 5000})

@@ -23,6 +23,7 @@ def test_cargo() -> None:
     [
         ("==== 3 failed, 4 passed, 1 skipped, 2 xfailed, 1 xpassed, 2 errors in 0.14s ====", (5, 3, 2, 3)),
         ("5 passed in 0.02s", (5, 0, 0, 0)),
+        ("1 failed, 705 passed, 22 skipped, 5 deselected, 16 subtests passed in 16.71s", (705, 1, 0, 22)),
         ("no tests ran in 0.01s", (0, 0, 0, 0)),
         ("Ran 4 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)", (1, 1, 1, 1)),
         ("Ran 2 tests in 0.001s\n\nOK", (2, 0, 0, 0)),

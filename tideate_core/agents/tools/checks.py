@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from tideate_core.toolchain import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
@@ -52,6 +53,11 @@ LONGEST_FAILURE: Final = 600
 LONGEST_OUTPUT: Final = 8_000
 """Characters of what a check that failed printed last."""
 
+_ASIDE: Final = re.compile(
+    r"^=+ (?:warnings summary|short test summary info)\b.*?(?=^=+ |^\d+ [a-z]+.* in \d|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""Sections of pytest's output that say again what the failures say, and warnings."""
 UNREVIEWED: Final = (
     "Nobody has reviewed these edits yet, and a check runs the project's code. The scratch copy keeps the "
     "project as it is, but it is no sandbox. The answer counts for all checks of this kind in the run."
@@ -101,7 +107,7 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
     about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
-    told = f"{check} {report.status}: `{shlex.join(tool.argv)}` {report.ending}, {about}"
+    told = f"{check} {report.status}: `{shlex.join(report.argv)}` {report.ending}, {about}"
     return f"{told}\n{report.text}".rstrip()
 
 
@@ -193,6 +199,7 @@ async def _scratch(context: ToolContext, root: Path, files: dict[str, Any]) -> A
 class _Report:
     """The end of a check."""
 
+    argv: Sequence[str]
     status: str
     ending: str
     text: str
@@ -224,13 +231,13 @@ class _Place:
         )
         printed = result.printed
         if result.ok:
-            return _Report("passed", result.ending, _last(printed, 1_000))
+            return _Report(tool.argv, "passed", result.ending, _last(printed, 1_000))
         failures = await asyncio.to_thread(
             parse_failures, printed, root=self.scratch.root, tool=tool.name, most=MOST_FAILURES
         )
         found = [str(failure) for failure in failures.found]
         more = ["[there are more]"] if failures.cut else []
-        return _Report("failed", result.summary, _joined(found, more, printed))
+        return _Report(tool.argv, "failed", result.summary, _joined(found, more, printed))
 
     async def run_tests(self, tool: Tool, arguments: RunCheck) -> _Report:
         """Run tests, or some of them.
@@ -259,7 +266,7 @@ class _Place:
         numbers = [f"{count} {name}" for name in counts if (count := getattr(results, name))]
         ending = ", ".join([*numbers, results.ending])
         if results.status == "passed":
-            return _Report("passed", ending, "")
+            return _Report(results.command, "passed", ending, "")
         found = [
             ": ".join(
                 part
@@ -269,7 +276,10 @@ class _Place:
             for one in results.failures[:MOST_FAILURES]
         ]
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
-        return _Report(results.status.replace("_", " "), ending, _joined(found, more, done.output))
+        printed = _ASIDE.sub("", done.output) if found else done.output
+        return _Report(
+            results.command, results.status.replace("_", " "), ending, _joined(found, more, printed)
+        )
 
     def _file(self, path: str, *, folders: bool) -> str:
         name = name_in_project(self.context, path)
@@ -304,8 +314,8 @@ def _shown(text: str) -> str:
 
 
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
-    """Return the tool with only those arguments that the command of the project's tests can take."""
-    can = _selectable(context)
+    """Return the tool with the checks that there are, and with those arguments that tests can take here."""
+    checks, can = _offered(context)
     ways = {"files": can.files, "names": bool(can.pattern)}
     said = " and ".join(way for way, is_there in ways.items() if is_there)
     limits = f"Tests can be limited to {said}: run few." if said else "Each of them runs as a whole."
@@ -315,21 +325,26 @@ def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[Ru
         description=f"{tool.description} {limits}",
         left_out=frozenset(name for name, is_there in left_out.items() if not is_there),
         described={"pattern": f"Of tests: only those of these names, {can.pattern}."} if can.pattern else {},
+        choices={"check": checks} if checks else {},
     )
 
 
-def _selectable(context: ToolContext) -> SelectableTests:
+def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
+    """Return the checks that there are, also those that nobody trusts, and what tests can be limited to."""
     root = context.step.workspace.root
     if root is None:
-        return SelectableTests()
+        return [], SelectableTests()
     try:
         config = _config_of(root)
-        if config.tests is None and Check.TESTS.value in declared_checks(root):
-            return SelectableTests()  # what the project says of it counts, once it is trusted
-        tool = select_tools(root, config, verification_environment(root, config)).get(Check.TESTS)
+        waiting = declared_checks(root)
+        tools = select_tools(root, config, verification_environment(root, config))
     except ConfigError:
-        return SelectableTests()  # told by the call
-    return selectable_tests(tool, configured=config.tests is not None) if tool else SelectableTests()
+        return [], SelectableTests()  # told by the call
+    there = [check.value for check, tool in tools.items() if tool is not None or check.value in waiting]
+    tests = tools.get(Check.TESTS)
+    if tests is None or (config.tests is None and Check.TESTS.value in waiting):
+        return there, SelectableTests()  # what the project says of it counts, once it is trusted
+    return there, selectable_tests(tests, configured=config.tests is not None)
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

@@ -78,6 +78,8 @@ class WorkTool(Generic[A]):
     """Arguments that are not offered; it says itself why, where they are given all the same."""
     described: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of arguments in place of those that all projects have."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values of arguments likewise."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -88,16 +90,26 @@ class WorkTool(Generic[A]):
             del schema["properties"][name]
         for name, words in self.described.items():
             schema["properties"][name]["description"] = words
+        for name, values in self.choices.items():
+            given = schema["properties"][name]
+            schema["properties"][name] = {**given, "anyOf": [{"enum": list(values), "type": "string"}]}
         return {**_lean(schema, parts), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
-        """Return a model's arguments, checked.
+        """Return a model's arguments, checked; a number above the largest is taken as that.
 
         :raises ToolError: they do not fit; says which.
         """
         try:
             return self.arguments.model_validate(given)
         except ValidationError as error:
+            largest = {
+                one["loc"][0]: one["ctx"]["le"]
+                for one in error.errors(include_url=False)
+                if one["type"] == "less_than_equal" and len(one["loc"]) == 1
+            }
+            if largest:
+                return self.parse({**given, **largest})
             wrong = "; ".join(
                 f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'].lower()}"
                 for one in error.errors(include_url=False)

@@ -28,7 +28,7 @@ __all__ = [
     "parse_unittest",
 ]
 
-_HEAD: Final = re.compile(r"_{2,200} (?P<name>\S.{0,400}?) _{2,200}$")
+_HEAD: Final = re.compile(r"_{1,200} (?P<name>[^\W_].{0,400}?) _{1,200}$")
 _PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): ?(?P<rest>.*)")
 _SAID: Final = re.compile(r"E\s{3}(?P<said>.*)")
 _IN_FILE: Final = re.compile(r"[ \t]{0,12}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})")

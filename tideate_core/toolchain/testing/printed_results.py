@@ -16,8 +16,10 @@ __all__ = ["count_printed", "failures_printed"]
 
 _LONGEST: Final = 400
 """Characters of a line that may say how many."""
-_PAIR: Final = re.compile(r"(\d{1,9}) ([a-z]{2,12})")
-_PYTEST: Final = re.compile(r"(?:=+ )?((?:\d{1,9} [a-z]{2,12}(?:, )?){1,9})(?: in \d[\d.]{0,11}s)")
+_PAIR: Final = re.compile(r"(\d{1,9}) ((?:subtests )?[a-z]{2,12})")
+_PYTEST: Final = re.compile(
+    r"(?:=+ )?((?:\d{1,9} (?:subtests )?[a-z]{2,12}(?:, )?){1,9})(?: in \d[\d.]{0,11}s)"
+)
 _CARGO: Final = re.compile(r"test result: \w{2,8}\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored")
 _RAN: Final = re.compile(r"Ran (\d{1,9}) tests? in ")
 _VERDICT: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]{1,200})\))?$")
