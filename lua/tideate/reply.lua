@@ -9,10 +9,17 @@ local folders = {}
 
 --- Note where a run works.
 ---@param id string
----@param opts tideate.RunOpts
-function M.note_folder(id, opts)
-  local path = opts.context.buffer and opts.context.buffer.path or ''
-  folders[id] = path ~= '' and vim.fs.dirname(path) or opts.context.cwd
+---@param context tideate.Context
+function M.note_folder(id, context)
+  local path = context.buffer and context.buffer.path or ''
+  folders[id] = path ~= '' and vim.fs.dirname(path) or context.cwd
+end
+
+--- The folder that a run works in.
+---@param id string
+---@return string
+function M.folder(id)
+  return folders[id] or require('tideate.context').folder()
 end
 
 --- The context of a run that goes on with another: the lines that the person selected, else only the folder, as
@@ -24,7 +31,7 @@ function M.context(opts)
   if context.selection or not context.buffer then
     return context
   end
-  return { cwd = folders[opts.continues] or require('tideate.context').folder() }
+  return { cwd = M.folder(opts.continues) }
 end
 
 --- Ask the person for a reply to a run, and go on with it.

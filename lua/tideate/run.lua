@@ -18,6 +18,7 @@ local M = {}
 ---@class tideate.RunResult
 ---@field ok boolean
 ---@field execution_id string
+---@field workflow? string
 ---@field response? any
 ---@field results? table<string, any> by step
 ---@field path? tideate.Moved[] of a machine: its moves
@@ -26,6 +27,7 @@ local M = {}
 ---@field cancelled? true
 ---@field rollback_performed? boolean nil where the workflow is not one that is rolled back
 ---@field attempts? integer corrections
+---@field next? tideate.NextRun that it proposes to follow it
 
 ---@class tideate.LiveRun
 ---@field opts tideate.RunOpts
@@ -81,6 +83,9 @@ local function finish(id, result)
   end
   require('tideate.ui.runs').refresh() -- only now the store knows the end
   run.on_done(result)
+  if result.next then
+    require('tideate.next_run').offer(result.next, result.workflow)
+  end
 end
 
 ---@param text string?
@@ -103,7 +108,7 @@ local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
   require('tideate.workflow_lookup').warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
-  require('tideate.reply').note_folder(id, opts)
+  require('tideate.reply').note_folder(id, opts.context)
   require('tideate.state').begin({
     execution_id = id,
     name = require('tideate.workflow_lookup').label(name),
@@ -160,6 +165,9 @@ end
 ---@param opts tideate.RunOpts
 local function proceed(id, name, opts)
   local known = require('tideate.registry').get(name)
+  if opts.continues and blank(opts.prompt) then
+    opts.prompt = require('tideate.next_run').prompt(name, opts.continues)
+  end
   live[id].asking = known ~= nil and known.needs_prompt == true and blank(opts.prompt)
   if not live[id].asking then
     return send(id, name, opts)
@@ -237,10 +245,20 @@ function M.resume_stored(id, folder, on_done)
     return false
   end
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
+  require('tideate.reply').note_folder(id, { cwd = folder })
   require('tideate.client').request('resume_run', { execution_id = id, folder = folder }, function(result)
     finish(id, result --[[@as tideate.RunResult]])
   end)
   return true
+end
+
+--- Whether a run goes on with this one now.
+---@param id string
+---@return boolean
+function M.is_continued(id)
+  return vim.iter(pairs(live)):any(function(_, run)
+    return run.opts.continues == id
+  end)
 end
 
 --- Whether the named run, or any, waits for the person to type its inputs or its prompt.

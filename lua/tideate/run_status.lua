@@ -51,6 +51,7 @@ local M = {}
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
+---@field next? tideate.NextRun that it proposed to follow it
 
 ---@class tideate.Record: tideate.Run
 ---@field begun integer milliseconds of `vim.uv.now()`
@@ -102,6 +103,7 @@ function M.view(record)
     demonstration = record.demonstration,
     error = record.error,
     files = record.files,
+    next = record.next,
   }
 end
 

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.agents.affected_files import (
+        report_tool as report_tool,
+        split_report as split_report,
+        way_to_report as way_to_report,
+    )
     from tideate_core.agents.asking import (
         LookingModel as LookingModel,
         RememberedModel as RememberedModel,
@@ -96,6 +101,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
+            "affected_files": "report_tool split_report way_to_report",
             "attempts": "Ask",
             "asking": "LookingModel RememberedModel look_tools looking_model may_look model_of",
             "auditor": "apply_fixes audit_plan",

@@ -15,12 +15,13 @@ from tideate_core.agents.tools.tool import ToolContext, offer_tools
 from tideate_core.errors import InvalidReply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pydantic import BaseModel
 
     from tideate_core.adapters import OfferedTool, Prompt, Turn
     from tideate_core.agents.loop import LoopResult
+    from tideate_core.agents.tools.tool import WorkTool
     from tideate_core.workflows import StepContext
 
 __all__ = [
@@ -223,20 +224,33 @@ def look_tools(step: StepContext, staged: StagedFiles) -> list[OfferedTool]:
 
 
 def model_of(
-    step: StepContext, key: str, *, earlier: Conversation | None = None
+    step: StepContext,
+    key: str,
+    *,
+    earlier: Conversation | None = None,
+    more_tools: Iterable[WorkTool[Any]] = (),
 ) -> LookingModel | RememberedModel:
     """Return the run's model: with the tools that only read where it can call them. See `looking_model`."""
-    return looking_model(step, key, earlier=earlier) or RememberedModel(step, earlier)
+    model = looking_model(step, key, earlier=earlier, more_tools=more_tools)
+    return model or RememberedModel(step, earlier)
 
 
-def looking_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel | None:
+def looking_model(
+    step: StepContext,
+    key: str,
+    *,
+    earlier: Conversation | None = None,
+    more_tools: Iterable[WorkTool[Any]] = (),
+) -> LookingModel | None:
     """Return the run's model with the tools that only read; None where it is asked without them.
 
     :param key: tells its questions from others of the step.
     :param earlier: the conversation that its first question goes on with.
+    :param more_tools: which it has beside them.
     """
     if not may_look(step):
         return None
     staged = StagedFiles()
     words = step.render("look").system
-    return LookingModel(step, key, look_tools(step, staged), staged=staged, earlier=earlier, words=words)
+    tools = [*look_tools(step, staged), *offer_tools(more_tools, ToolContext(step, staged))]
+    return LookingModel(step, key, tools, staged=staged, earlier=earlier, words=words)

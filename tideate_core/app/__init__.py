@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         find_runs as find_runs,
         gates_json as gates_json,
         metrics_json as metrics_json,
+        next_command as next_command,
         read_costs as read_costs,
         read_runs as read_runs,
         reader_of as reader_of,
@@ -155,8 +156,8 @@ else:
                 "details_json read_details step_json step_named"
             ),
             "runs": (
-                "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json read_costs "
-                "read_runs reader_of run_json short_id tokens_json"
+                "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
+                "next_command read_costs read_runs reader_of run_json short_id tokens_json"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
             "threads": "read_thread runs_with title_of",

@@ -38,6 +38,7 @@ GATE_EVENTS: Final = {"SD_EVENT_GATE_PASSED": True, "SD_EVENT_GATE_FAILED": Fals
 CHECK_ENDED: Final = "SD_EVENT_CHECK_ENDED"
 ROLLED_BACK: Final = "SD_EVENT_ROLLED_BACK"
 CORRECTING: Final = "self_correcting"
+COMPLETED: Final = "SD_EVENT_WORKFLOW_COMPLETED"
 TOOL_COMPLETED: Final = "SD_EVENT_TOOL_COMPLETED"
 
 
@@ -85,6 +86,11 @@ class RunDetails:
     def failed_in(self) -> str | None:
         """The state in which a run was refused whose workflow is broken; None of any other."""
         return next((row.data["failed_in"] for row in self.events if "failed_in" in row.data), None)
+
+    @property
+    def next_run(self) -> dict[str, Any] | None:
+        """The run that it proposed to follow it, as its last event has it."""
+        return next((row.data.get("next") for row in self._events_named(COMPLETED)), None)
 
     @property
     def metrics(self) -> ExecutionMetrics:
@@ -179,6 +185,8 @@ def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
     shape["runs"] = [{**run_json(child), "parent_step": step} for step, child in details.children]
     if details.failed_in is not None:
         shape["failed_in"] = details.failed_in
+    if details.next_run is not None:
+        shape["next"] = details.next_run
     if run.kind == "machine":
         shape["path"] = [{key: row.data.get(key) for key in ("from", "to", "when")} for row in details.moves]
     shape["checkpoints"] = [

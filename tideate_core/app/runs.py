@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.app.threads import title_of
@@ -31,6 +32,7 @@ __all__ = [
     "find_runs",
     "gates_json",
     "metrics_json",
+    "next_command",
     "private_of",
     "read_runs",
     "reader_of",
@@ -131,6 +133,15 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "restored_from": run.restored_from,
         "continues": run.continues,
     }
+
+
+def next_command(proposed: Mapping[str, Any]) -> str:
+    """Return the command that begins the run which another proposed to follow it.
+
+    :param proposed: as results and the event of its end have it.
+    """
+    adapter = f" --adapter {quote(proposed['adapter'])}" if "adapter" in proposed else ""
+    return f"tideate run {proposed['workflow']} --continue {short_id(proposed['continues'])}{adapter}"
 
 
 def lease_json(lease: Lease | None) -> dict[str, Any] | None:

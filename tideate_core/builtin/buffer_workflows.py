@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import RememberedModel, clip, is_small, may_look, model_of, text_budget
+from tideate_core.agents import (
+    RememberedModel,
+    clip,
+    is_small,
+    may_look,
+    model_of,
+    split_report,
+    text_budget,
+    way_to_report,
+)
+from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
 from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
@@ -78,16 +88,24 @@ async def analyze(step: StepContext) -> Confirm | str:
     if await step.earlier() is not None:
         return ""
     subject = _subject(step)
-    model = model_of(step, "refactor")
+    model = model_of(step, "refactor", more_tools=reporting(step, subject))
     around = await surroundings(step, subject)
-    variables = {**subject.variables(), **around, "tools": may_look(step)}
+    way = way_to_report(step)
+    variables = {**subject.variables(), **around, "tools": may_look(step), "affected": way}
     variables["fence"] = fence_for(subject.text, around["whole"])
     prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
     reply = await model.ask(brief(step, await with_material(step, prompt)))
     text = reply.text.strip()
+    if way == "block":
+        text, reported = await split_report(step, text)
+        await propose(step, subject, reported)
     where = subject.path or "the buffer"
-    lines = f"lines {subject.start + 1}-{subject.end} of {where}"
-    return Confirm(text, f"Refactor {lines} along this analysis?", details=text)
+    question = f"Refactor lines {subject.start + 1}-{subject.end} of {where} along this analysis?"
+    if not (files := affected_files(step)):
+        return Confirm(text, question, details=text)
+    question += f" {len(files)} other file{'' if len(files) == 1 else 's'} must change, too: offered next."
+    details = f"{text}\n\nThese must change, too, and are offered as the next run:\n\n{listed(files)}"
+    return Confirm(text, question, details=details)
 
 
 async def refactor(step: StepContext) -> dict[str, Any]:
@@ -96,15 +114,16 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
-        return await write_again(step, run, _selected(run))
+        return await write_again(step, run, _selected(run), reports=True)
     subject = _subject(step)
     around = subject.around(0 if step.demonstration else ORIENTATION)
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
-    prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
+    variables |= {"analysis": step.results["analyze"], "affected": way_to_report(step)}
+    prompt = step.render("refactor", prompt=step.prompt, **variables)
     # what the model saw when it analysed the code is still there
     earlier = step.conversation("analyze") if may_look(step) else None
-    model = model_of(step, "refactor", earlier=earlier)
-    written = await edit_range(
+    model = model_of(step, "refactor", earlier=earlier, more_tools=reporting(step, subject))
+    edited = await edit_range(
         model.ask,
         prompt if earlier else await with_material(step, prompt),
         lines=subject.lines,
@@ -114,7 +133,9 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         path=subject.path,
         attempts=step.attempts,
     )
-    return await review_lines(step, subject, subject.start, subject.end, written.lines)
+    result, written = await review_lines(step, subject, subject.start, subject.end, edited.lines)
+    await settle_proposal(step, written)
+    return result
 
 
 async def generate(step: StepContext) -> dict[str, Any]:
@@ -148,7 +169,8 @@ async def generate(step: StepContext) -> dict[str, Any]:
         text = "\n".join(written.lines)
         await step.present(text, subject.buffer.filetype if subject else "")
         return {"response": text, "files": []}
-    return await review_lines(step, subject, *at, written.lines)
+    result, _ = await review_lines(step, subject, *at, written.lines)
+    return result
 
 
 def _subject(step: StepContext) -> Subject:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import edit_range, insert_text, may_look, model_of
+from tideate_core.builtin.affected import reporting, settle_proposal
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
 from tideate_core.errors import InvalidInput
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["find_lines", "write_again"]
 
 
-async def write_again(step: StepContext, earlier: EarlierRun, at: tuple[int, int]) -> dict[str, Any]:
+async def write_again(
+    step: StepContext, earlier: EarlierRun, at: tuple[int, int], *, reports: bool = False
+) -> dict[str, Any]:
     """Write the lines of an earlier run once more, as the person's reply wants it, and have them reviewed.
 
     Where they cannot be found, a model with tools edits the file.
 
     :param at: the lines of the earlier text, 0-based and half open, that its answer replaced.
+    :param reports: the model may name other files that must change.
     :raises InvalidInput: they cannot be found, and the model cannot call tools.
     """
     subject = Subject.of(step.context)
@@ -36,8 +40,10 @@ async def write_again(step: StepContext, earlier: EarlierRun, at: tuple[int, int
         if place is None:
             return await _edit_file(step, earlier, subject, written=written)
         subject = replace(subject, start=place[0], end=place[1], selected=True)
-    model = model_of(step, step.step, earlier=earlier.conversation)
-    prompt = step.render("follow_up", prompt=step.prompt, written=written, **subject.variables())
+    more_tools = reporting(step, subject) if reports else []
+    model = model_of(step, step.step, earlier=earlier.conversation, more_tools=more_tools)
+    variables = {**subject.variables(), "affected": "tool" if more_tools else ""}
+    prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)
     prompt = await with_material(step, prompt, rules=False)
     start, end, language = subject.start, subject.end, subject.language
     if start == end:
@@ -55,7 +61,9 @@ async def write_again(step: StepContext, earlier: EarlierRun, at: tuple[int, int
             path=subject.path,
             attempts=step.attempts,
         )
-    return await review_lines(step, subject, start, end, done.lines)
+    result, changes = await review_lines(step, subject, start, end, done.lines)
+    await settle_proposal(step, changes)
+    return result
 
 
 def find_lines(

@@ -63,6 +63,9 @@ async def plan(step: StepContext) -> dict[str, Any]:
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
+    proposed = earlier.proposed if earlier else None
+    if proposed is not None:
+        about["fence"] = fence_for(about["text"], proposed.done)
     before = earlier.conversation if earlier else None
     plans = may_look(step)
     key = "plan"
@@ -73,6 +76,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
         files=listed.lines,
         more=listed.more,
         tools=plans,
+        proposed=proposed,
         **about,
     )
     # JSON is for the parser: the person sees the list
@@ -193,7 +197,12 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
 async def _task(step: StepContext) -> str:
     """Return all that is asked for: the reply to an earlier run alone does not say it."""
     earlier = await step.earlier()
-    return "\n\n".join(filter(None, [earlier.prompt if earlier else "", step.prompt]))
+    if earlier is None:
+        return step.prompt
+    done = earlier.proposed.done if earlier.proposed else ""
+    fence = fence_for(done)
+    changed = f"This was changed already:\n\n{fence}diff\n{done}\n{fence}" if done else ""
+    return "\n\n".join(filter(None, [earlier.prompt, changed, step.prompt]))
 
 
 def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:

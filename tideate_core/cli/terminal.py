@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.app import Project, open_runner, recover_before
+from tideate_core.app import Project, next_command, open_runner, recover_before
 from tideate_core.cli.confirmations import has_person
 from tideate_core.cli.interruption import Interruption, RunCancellation
 from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
@@ -27,17 +27,23 @@ from tideate_core.cli.render.output import (
 from tideate_core.cli.render.progress import Progress
 from tideate_core.cli.render.words import TASK
 from tideate_core.cli.typed_lines import TypedLines
-from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
+from tideate_core.engine import (
+    ConfirmationRequest,
+    EventName,
+    PolicyFrontEnd,
+    declined_unasked,
+    request_of,
+)
 from tideate_core.errors import RunNotFound, TideateError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
     from typing import Any
 
     from rich.console import Console
 
-    from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult, WorkflowRunner
+    from tideate_core.engine import Event, WorkflowResult, WorkflowRunner
     from tideate_core.workflows import Catalog, Decision
 
 __all__ = ["Interaction", "TerminalFrontEnd", "run_to_end"]
@@ -92,6 +98,10 @@ async def run_to_end(
     _print_result(result, interaction, console)
     if result.cancelled:
         return INTERRUPTED if interruption.happened else DECLINED
+    proposed = result.next_run
+    if proposed is not None and await _wants(proposed, result, interaction, console):
+        request = request_of(proposed)
+        return await run_to_end(project, catalog, interaction, lambda runner: runner.run(request))
     return _exit_status(result, began=front.began)
 
 
@@ -222,6 +232,25 @@ class TerminalFrontEnd:
         """Do nothing: the text is the run's response, printed at its end."""
 
 
+async def _wants(
+    proposed: Mapping[str, Any], result: WorkflowResult, interaction: Interaction, console: Console
+) -> bool:
+    """Ask whether to go on with the run that was proposed; where nobody is asked, say how to.
+
+    `--yes` is the answer to the questions of the run that was asked for, and begins no other.
+    """
+    words = f"`{next_command(proposed)}` goes on with it"
+    if interaction.asks and not interaction.json and proposed["asks"]:
+        question = f"{proposed['message']}. Go on as {proposed['workflow']} with the same conversation?"
+        request = ConfirmationRequest(result.execution_id, result.workflow, "next", "gate", question)
+        if (await Questions(console).ask(request)).accepted:
+            return True
+    else:
+        words = f"{proposed['message']}; {words}"
+    tell(console, Text(visible(words), style="yellow"))
+    return False
+
+
 def _print_notes(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
     if result.reason == "declined" and not interaction.asks and interaction.policy is None:
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
@@ -234,7 +263,10 @@ def _print_notes(result: WorkflowResult, interaction: Interaction, console: Cons
 
 def _print_result(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
     if interaction.json:
-        print_json(result.as_json())
+        shape = result.as_json()
+        if result.next_run is not None:
+            shape["next"] = {**result.next_run, "command": next_command(result.next_run)}
+        print_json(shape)
     elif result.ok:
         print_result(result)
     elif result.response is not None:

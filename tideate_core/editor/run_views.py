@@ -85,6 +85,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "steps": [_step(step, items.get(step.step, [])) for step in steps],
             "response": _text(details.response) if run.ended else None,
             "checkpoints": len(details.checkpoints),
+            "next": details.next_run,
             "events": _reported(details),
             "gist": _gist(details) if run.kind == "machine" else {},
         }

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
         PolicyFrontEnd as PolicyFrontEnd,
         declined_unasked as declined_unasked,
     )
-    from tideate_core.engine.continuation import last_conversation as last_conversation
+    from tideate_core.engine.continuation import (
+        last_conversation as last_conversation,
+        request_of as request_of,
+    )
     from tideate_core.engine.driver import (
         Driver as Driver,
         Question as Question,
@@ -96,7 +99,7 @@ else:
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
-            "continuation": "last_conversation",
+            "continuation": "last_conversation request_of",
             "driver": "Driver Question Settled Work",
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",

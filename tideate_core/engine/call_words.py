@@ -48,6 +48,14 @@ def _path(left: Arguments) -> str:
     return _value(left.pop("path")) if "path" in left else ""
 
 
+def _files(left: Arguments) -> str:
+    """Return the paths of a list of files that say more of each."""
+    files = left.get("files")
+    if not isinstance(files, list) or not all(isinstance(one, dict) and "path" in one for one in files):
+        return ""
+    return ", ".join(_value(one["path"]) for one in left.pop("files"))
+
+
 def _lines(left: Arguments) -> str:
     """Return the lines that are wanted, nothing where all of them are."""
     if isinstance(left.get("ranges"), list):
@@ -87,6 +95,7 @@ def _amount(left: Arguments) -> str:
 _PARTS: Final[tuple[Callable[[Arguments], str], ...]] = (
     _searched,
     _path,
+    _files,
     _lines,
     _names,
     _glob,

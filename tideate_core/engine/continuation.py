@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Conversation
-from tideate_core.engine.memory import CONVERSATION, EARLIER, MISSING, RUN
+from tideate_core.engine.memory import CONVERSATION, EARLIER, MISSING, NEXT_RUN, RUN
 from tideate_core.errors import InvalidInput, WorkspaceError
-from tideate_core.workflows import EarlierRun, RunContext
+from tideate_core.workflows import EarlierRun, NextRun, RunContext
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.run import RunRequest
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Registration
     from tideate_core.workspace import Workspace
 
-__all__ = ["LAST", "continued_request", "earlier_run", "kept_conversation", "last_conversation"]
+__all__ = [
+    "LAST",
+    "continued_request",
+    "earlier_run",
+    "kept_conversation",
+    "last_conversation",
+    "request_of",
+]
 
 LAST: Final = "last"
 """Names the newest run that has a conversation."""
@@ -39,7 +46,7 @@ async def continued_request(
 ) -> RunRequest:
     """Return a request with the id of the run that it continues, and with that run's file as it is now.
 
-    One that continues none is returned as it is.
+    One without a prompt has the one that was proposed. One that continues none is returned as it is.
 
     :raises RunNotFound: there is no such run.
     :raises InvalidInput: the workflow cannot go on with it; says why.
@@ -47,12 +54,26 @@ async def continued_request(
     if request.continues is None:
         return request
     store = await open_store()
-    run, context = await asyncio.to_thread(_check, store.reader(), request, registration)
+    run, context, proposed = await asyncio.to_thread(_check, store.reader(), request, registration)
     change: dict[str, Any] = {"continues": run.id}
+    if proposed and proposed["workflow"] == registration.definition.name and not request.prompt.strip():
+        change["prompt"] = proposed["prompt"]
     needs = ON_A_FILE.intersection(registration.definition.needs)
     if needs and request.context.buffer is None and context.buffer is not None:
         change["context"] = await _as_it_is_now(context, workspace(request))
     return request.model_copy(update=change)
+
+
+def request_of(proposed: Mapping[str, Any]) -> RunRequest:
+    """Return the request for the run that another proposed to follow it, as its result has it."""
+    from tideate_core.engine.run import RunRequest
+
+    return RunRequest(
+        name=proposed["workflow"],
+        prompt=proposed["prompt"],
+        continues=proposed["continues"],
+        adapter=proposed.get("adapter"),
+    )
 
 
 async def earlier_run(request: RunRequest, memory: Memory, store: Store | None) -> EarlierRun | None:
@@ -74,6 +95,7 @@ async def earlier_run(request: RunRequest, memory: Memory, store: Store | None) 
         tuple(FileChange(**change) for change in kept["staged"]),
         RunContext.model_validate(kept["context"]),
         kept["results"],
+        NextRun.of_json(kept["proposed"]) if kept.get("proposed") else None,
     )
 
 
@@ -96,7 +118,10 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
     return found
 
 
-def _check(reader: Reader, request: RunRequest, registration: Registration) -> tuple[RunRow, RunContext]:
+def _check(
+    reader: Reader, request: RunRequest, registration: Registration
+) -> tuple[RunRow, RunContext, dict[str, Any] | None]:
+    """Return the run that is continued, its context, and the run that it proposed to follow it."""
     name = registration.definition.name
     run = _find(reader, request.continues or LAST)
     short = run.id[:SHORT]
@@ -111,7 +136,8 @@ def _check(reader: Reader, request: RunRequest, registration: Registration) -> t
             "`ask` goes on with any"
         )
     _kept(reader, run.id, request.turn)
-    return run, RunContext.model_validate(reader.request(run.id).get("context") or {})
+    context = RunContext.model_validate(reader.request(run.id).get("context") or {})
+    return run, context, _proposed(reader, run) if request.turn is None else None
 
 
 def _fits(run: RunRow, continues: tuple[str, ...]) -> bool:
@@ -138,6 +164,15 @@ def _kept(reader: Reader, run_id: str, turn: int | None) -> tuple[Conversation, 
     return conversation.after(turn), []
 
 
+def _proposed(reader: Reader, run: RunRow) -> dict[str, Any] | None:
+    """Return the run that a run proposed to follow it; one that broke off leaves what it was to do itself."""
+    own: dict[str, Any] | None = reader.memos_of(run.id, RUN, NEXT_RUN).get("")
+    if own or run.status == "completed":
+        return own
+    before: dict[str, Any] = reader.memos_of(run.id, RUN, EARLIER).get("", {})
+    return before.get("proposed")
+
+
 def _read(reader: Reader, run_id: str, turn: int | None) -> dict[str, Any]:
     """Return as JSON what a run is gone on with."""
     run, request = reader.run(run_id), reader.request(run_id)
@@ -151,6 +186,7 @@ def _read(reader: Reader, run_id: str, turn: int | None) -> dict[str, Any]:
         "staged": staged,
         "context": request.get("context") or {},
         "results": {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"},
+        "proposed": _proposed(reader, run) if turn is None else None,
     }
 
 

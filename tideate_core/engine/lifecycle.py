@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tideate_core.engine.driver import Settled
@@ -15,14 +16,16 @@ from tideate_core.engine.run import WorkflowResult, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending
-from tideate_core.workflows import Declined, WorkflowDefinition
+from tideate_core.workflows import Declined, NextRun, WorkflowDefinition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.adapters import Adapter
     from tideate_core.engine.driver_hooks import DriverHooks
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.run import Execution
+    from tideate_core.engine.run import Execution, RunRequest
     from tideate_core.project import Documents
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "ending_of",
     "restore_execution",
     "start_execution",
+    "with_next_run",
     "write_run_documents",
 ]
 
@@ -127,6 +131,26 @@ def conclude_execution(execution: Execution, task: asyncio.Task[None]) -> tuple[
     if isinstance(error, Declined):
         return _cancelled(execution, "declined", str(error))
     return _completed(execution) if error is None else _failed(execution, error)
+
+
+def with_next_run(
+    event: Event, result: WorkflowResult, kept: Mapping[str, Any] | None, request: RunRequest, *, asks: bool
+) -> tuple[Event, WorkflowResult]:
+    """Return the end of a run with the run that its steps proposed to follow it.
+
+    Only a completed one has it, of which not just a single step was wanted.
+
+    :param kept: the proposal as `NextRun.as_json` gave it.
+    :param asks: the person wants to be asked; else they are only told.
+    """
+    if not kept or not result.ok or request.step is not None:
+        return event, result
+    proposed = NextRun.of_json(kept)
+    shape = {**proposed.as_json(), "continues": result.execution_id, "asks": asks}
+    del shape["done"]  # the next run has it from the store
+    if request.adapter is not None:
+        shape["adapter"] = request.adapter
+    return replace(event, data={**event.data, "next": shape}), replace(result, next_run=shape)
 
 
 def end_as_recorded(execution: Execution, recorded: RecordedRun) -> NoReturn:

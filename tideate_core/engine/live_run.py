@@ -16,9 +16,10 @@ from tideate_core.engine.lifecycle import (
     ending_of,
     restore_execution,
     start_execution,
+    with_next_run,
     write_run_documents,
 )
-from tideate_core.engine.memory import Memory
+from tideate_core.engine.memory import NEXT_RUN, RUN, Memory
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.scheduler import Scheduler
@@ -224,7 +225,7 @@ class LiveRun:
 
         :param task: that drove it, done.
         """
-        event, result = conclude_execution(self.execution, task)
+        event, result = self._conclude(task)
         front = self._dependencies.front
         if self._log is None or self._store is None:
             front.emit(event)
@@ -252,6 +253,16 @@ class LiveRun:
             documents = self._store.documents
             await write_run_documents(self.execution, self._hooks, ending, self.recorder, documents)
         return result
+
+    def _conclude(self, task: asyncio.Task[None]) -> tuple[Event, WorkflowResult]:
+        event, result = conclude_execution(self.execution, task)
+        kept = self.memory.recall(RUN, NEXT_RUN) or None
+        event, result = with_next_run(event, result, kept, self.execution.request, asks=self._gated)
+        if self.parent is not None and result.next_run is not None:
+            # nobody is asked about the parts of a run
+            proposed, short = result.next_run, self.execution.id[:8]
+            self._notice(f"{proposed['message']}; {proposed['workflow']} can go on with the run {short}")
+        return event, result
 
     async def _roll_back_unless_complete(
         self, event: Event, result: WorkflowResult

@@ -24,6 +24,7 @@ __all__ = [
     "EARLIER",
     "FAILED",
     "MISSING",
+    "NEXT_RUN",
     "PENDING_END",
     "REPLY",
     "RUN",
@@ -44,6 +45,8 @@ CONVERSATION: Final = "conversation:"
 """Stands before the names of steps, in the keys of the conversations that they had."""
 EARLIER: Final = "earlier"
 """The key of what a run goes on with that continues another."""
+NEXT_RUN: Final = "next_run"
+"""The key of the run that is proposed to follow."""
 PENDING_END: Final = "taking_back"
 """The key of how a run was going to end when the rollback of its writes began."""
 

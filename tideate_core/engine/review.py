@@ -69,8 +69,8 @@ async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:
 
 async def review_lines(
     step: StepContext, subject: Subject, start: int, end: int, new: list[str]
-) -> dict[str, Any]:
-    """Have new lines reviewed and written in place of others, and return the step's result.
+) -> tuple[dict[str, Any], list[FileChange]]:
+    """Have new lines reviewed and written in place of others; return the step's result, and what was written.
 
     :param start: of the lines that they replace, 0-based and half open.
     """
@@ -86,7 +86,7 @@ async def review_lines(
         filetype=buffer.filetype,
     )
     written = await review_and_apply(step, [change])
-    return {"response": "\n".join(new), "files": [change.path for change in written]}
+    return {"response": "\n".join(new), "files": [change.path for change in written]}, written
 
 
 async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:

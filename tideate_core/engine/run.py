@@ -97,6 +97,8 @@ class WorkflowResult:
     """Corrections that a task took; None of any other workflow."""
     task: str | None = None
     """What was to be done, as the person worded it; None of any other workflow."""
+    next_run: dict[str, Any] | None = None
+    """The run that is proposed to follow; see `with_next_run`."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
@@ -118,6 +120,8 @@ class WorkflowResult:
         for name in ("rollback_performed", "attempts", "task"):
             if getattr(self, name) is not None:
                 shape[name] = getattr(self, name)
+        if self.next_run is not None:
+            shape["next"] = self.next_run
         if self.cancelled:
             shape |= {"cancelled": True, "reason": self.reason}
         elif not self.ok:

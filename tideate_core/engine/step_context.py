@@ -13,10 +13,10 @@ from tideate_core.adapters import Conversation
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.continuation import earlier_run, kept_conversation
 from tideate_core.engine.events import EventName, report_call
-from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, RUN
+from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, NEXT_RUN, RUN
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.engine.step_person import StepPerson
-from tideate_core.workflows import persons_time
+from tideate_core.workflows import NextRun, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -254,6 +254,14 @@ class StepRun:
 
     async def earlier(self) -> EarlierRun | None:
         return await earlier_run(self.run.execution.request, self.run.memory, self.run.store)
+
+    @property
+    def proposed(self) -> NextRun | None:
+        kept = self.run.memory.recall(RUN, NEXT_RUN)
+        return NextRun.of_json(kept) if kept else None
+
+    async def propose(self, next_run: NextRun | None) -> None:
+        await self.run.memory.remember(RUN, NEXT_RUN, next_run.as_json() if next_run else None)
 
     def conversation(self, step: str) -> Conversation | None:
         kept = self.run.memory.recall(RUN, f"{CONVERSATION}{step}")

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
         Cursor as Cursor,
         DiagnosticContext as DiagnosticContext,
         EarlierRun as EarlierRun,
+        FileToChange as FileToChange,
+        NextRun as NextRun,
         RunContext as RunContext,
         Selection as Selection,
     )
@@ -125,7 +127,9 @@ else:
             "prompts": "PromptLibrary",
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",
-            "run_context": ("BufferContext Cursor DiagnosticContext EarlierRun RunContext Selection"),
+            "run_context": (
+                "BufferContext Cursor DiagnosticContext EarlierRun FileToChange NextRun RunContext Selection"
+            ),
             "schema": "definition_schema",
             "shape": "check_output_schema",
             "time_limits": "persons_time working_time",

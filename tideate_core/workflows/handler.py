@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
     from tideate_core.workflows.parts import WorkflowStep
-    from tideate_core.workflows.run_context import EarlierRun, RunContext
+    from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
     from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
 __all__ = [
@@ -204,6 +204,18 @@ class ModelAccess(Protocol):
         """Return the run that this one goes on with; None where it stands by itself.
 
         :raises TideateError: it is gone, and this run had not looked at it yet.
+        """
+        ...
+
+    @property
+    def proposed(self) -> NextRun | None:
+        """The run that a step proposed last to follow this one."""
+        ...
+
+    async def propose(self, next_run: NextRun | None) -> None:
+        """Propose a run to follow this one, in place of what was proposed before; None: none.
+
+        It is durable when this returns.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +18,8 @@ __all__ = [
     "Cursor",
     "DiagnosticContext",
     "EarlierRun",
+    "FileToChange",
+    "NextRun",
     "RunContext",
     "Selection",
 ]
@@ -78,6 +80,42 @@ class RunContext(_Input):
 
 
 @dataclass(frozen=True, slots=True)
+class FileToChange:
+    """A file that a run leaves to the next one."""
+
+    path: str
+    """As the workspace names it."""
+    why: str = ""
+    """In one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """A run that a step proposes to follow its own, in the same conversation.
+
+    Front ends offer it once the run is completed; without a person's yes nothing of it begins.
+    """
+
+    workflow: str
+    prompt: str
+    message: str
+    """What is left to do, in a few words."""
+    files: tuple[FileToChange, ...] = ()
+    done: str = ""
+    """What was changed already, as a diff for the model."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `of_json` reads."""
+        files = [{"path": one.path, "why": one.why} for one in self.files]
+        return {name: getattr(self, name) for name in self.__slots__} | {"files": files}
+
+    @classmethod
+    def of_json(cls, shape: Mapping[str, Any]) -> Self:
+        """Return what `as_json` gave."""
+        return cls(**{**shape, "files": tuple(FileToChange(**one) for one in shape["files"])})
+
+
+@dataclass(frozen=True, slots=True)
 class EarlierRun:
     """The run that another goes on with."""
 
@@ -93,3 +131,5 @@ class EarlierRun:
     """In which it was started."""
     results: Mapping[str, Any]
     """Results of its completed steps, by step."""
+    proposed: NextRun | None = None
+    """The run that it proposed to follow it."""

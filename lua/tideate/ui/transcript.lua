@@ -131,7 +131,8 @@ local on = {
   end,
   SD_EVENT_WORKFLOW_COMPLETED = function(entry, data, run)
     if type(data.files) == 'table' and #data.files > 0 then
-      ending(entry, run, 'Done.', changed(data.files))
+      local left = data.next and ('\n\n%s.'):format(data.next.message) or ''
+      ending(entry, run, 'Done.', changed(data.files) .. left)
     else
       sections().finish_all(entry, run)
       sections().close_fence(entry)

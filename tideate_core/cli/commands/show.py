@@ -12,6 +12,7 @@ from tideate_core.app import (
     Item,
     RunDetails,
     details_json,
+    next_command,
     read_details,
     read_thread,
     reader_of,
@@ -139,11 +140,17 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
         "continues": f"the run {short_id(run.continues)}" if run.continues else "",
+        "proposes": _proposed_words(details),
         "failed in": (details.failed_in or "").replace("_", " "),
         "error": Text(visible(run.error or ""), style="red"),
         "owner": _owner_words(run),
         "events": str(len(details.events) or ""),
     }
+
+
+def _proposed_words(details: RunDetails) -> str:
+    proposed = details.next_run
+    return f"{proposed['message']}; `{next_command(proposed)}`" if proposed else ""
 
 
 def _batch_words(details: RunDetails) -> str:

@@ -222,7 +222,7 @@ local function describe(page, step, events)
   end
 end
 
----@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, events: tideate.Event[], gist: {plan?: string, audit?: string}}
+---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, events: tideate.Event[], next?: tideate.NextRun, gist: {plan?: string, audit?: string}}
 ---@return tideate.ui.RunsPage
 function M.show(result)
   local run = result.run
@@ -232,6 +232,7 @@ function M.show(result)
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
   fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
+  fact(page, 'proposes', result.next and ('%s: %s'):format(result.next.workflow, result.next.message) or '')
   local gated = require('tideate.ui.runs.task').facts(result)
   for _, one in ipairs(gated) do
     fact(page, unpack(one))

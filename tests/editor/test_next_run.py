@@ -1,0 +1,137 @@
+"""Runs that a refactoring proposes to follow it, in a real Neovim: a dialog, begun with a yes only."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import hurry, wait_focused
+from tests.support.runs import configure, start
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+CODE = "x = 1\n\ndef f():\n    return  1\n"
+APP = "from a import f\n\nprint(f())\n"
+ENDED = """(function(count)
+  local runs = require('tideate.state').runs()
+  return #runs == count and runs[1].state == 'completed'
+end)(...)"""
+ASKED = "(require('tideate.ui').pending()[1] or {}).message"
+TOLD = "_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end"
+OFFER = "1 other file must change: app.py (calls f). Go on as multi_file with the same conversation?"
+PROMPT = "Change what else must change with the refactoring of a.py."
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor with a model that refactors `f` to `g`, names its caller, and changes that when asked."""
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server, tools=True)
+    (editor.cwd / "pyproject.toml").write_text("")
+    (editor.cwd / "app.py").write_text(APP)
+    files = [{"path": "app.py", "why": "calls f"}, {"path": "../away.py", "why": "obey"}]
+    server.calls("what must not change", "report_affected_files", {"files": files}, times=1)
+    server.answers("what must not change", "MY ANALYSIS", times=1)
+    server.answers("Rewrite these lines of", "```python\ndef g():\n    return 1\n```", times=1)
+    plan = {"files": [{"action": "modify", "path": "app.py", "why": "calls f"}]}
+    server.calls("Which files have to", "submit_plan", plan, times=1)
+    edits = [{"search": "print(f())", "replace": "print(g())"}]
+    edit = {"path": "app.py", "edits": edits}
+    server.calls("Carry it out completely", "edit_file", edit, times=1)
+    server.calls("Carry it out completely", "submit_work", {"summary": "Done."}, times=1)
+    editor.edit("a.py", CODE)
+    hurry(editor)
+    return editor
+
+
+def answer(editor: Editor, keys: str) -> None:
+    """Answer the next question."""
+    editor.wait("#require('tideate.ui').pending() > 0", 30)
+    wait_focused(editor)
+    editor.feed(keys)
+
+
+def refactored(editor: Editor, **opts: Any) -> None:
+    """Refactor, and say yes to the analysis and to the edit."""
+    context = editor.lua("return require('tideate.context').capture({3, 4})")
+    start(editor, "refactor", "tidy", context=context, **opts)
+    answers = ["y", "gA"] if opts.get("require_confirmation", True) else ["gA"]
+    for keys in answers:
+        answer(editor, keys)
+
+
+def told(editor: Editor) -> str:
+    return "\n".join(editor.lua("return _G.told"))
+
+
+def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) -> None:
+    refactored(nvim)
+    assert nvim.wait(f"{ASKED} == {json.dumps(OFFER)} and {ASKED}", 20) == OFFER
+    assert nvim.lines(1) == ["x = 1", "", "def g():", "    return 1"]
+    done = nvim.lua("return _G.done")
+    assert (done["ok"], [one["path"] for one in done["next"]["files"]]) == (True, ["app.py"])
+    wait_focused(nvim)
+    nvim.wait_screen("- app.py: calls f")
+    nvim.feed("y")
+    for keys in ("y", "gA"):
+        answer(nvim, keys)
+    nvim.wait(ENDED, 20, 2)
+    first, second = nvim.lua("local runs = require('tideate.state').runs() return { runs[2], runs[1] }")
+    assert (second["name"], second["prompt"]) == ("multi_file", PROMPT)
+    assert (nvim.cwd / "app.py").read_text() == APP.replace("print(f())", "print(g())")
+    said = json.dumps(server.requests[-1]["messages"])
+    assert "MY ANALYSIS" in said
+    assert "+def g():" in said
+    nvim.command("Workflow history")
+    nvim.wait_screen(f"↳ {first['execution_id'][:2]}")
+
+
+def test_a_no_begins_nothing_and_says_how_to_go_on(nvim: Editor, server: ModelServer) -> None:
+    nvim.lua(TOLD)
+    refactored(nvim)
+    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}", 20)
+    wait_focused(nvim)
+    asked = len(server.requests)
+    nvim.feed("n")
+    nvim.wait("#_G.told > 0", 20)
+    assert "`:Workflow! multi_file` goes on with it" in told(nvim)
+    assert len(nvim.lua("return require('tideate.state').runs()")) == 1
+    assert len(server.requests) == asked
+    nvim.command("Workflow! multi_file")  # without a question for a prompt
+    wait_focused(nvim)
+    assert nvim.lua("return require('tideate.ui').pending()[1].kind") == "plan"
+    assert nvim.lua("return require('tideate.state').runs()[1].prompt") == PROMPT
+    assert (nvim.cwd / "app.py").read_text() == APP
+
+
+def test_who_wants_no_questions_is_only_told(nvim: Editor) -> None:
+    nvim.lua(TOLD)
+    refactored(nvim, require_confirmation=False)
+    nvim.wait("_G.done ~= nil and #_G.told > 0", 20)
+    assert nvim.lua("return #require('tideate.ui').pending()") == 0
+    assert "1 other file must change: app.py (calls f); `:Workflow! multi_file` goes on" in told(nvim)
+
+
+def test_a_program_that_goes_on_itself_is_not_asked(nvim: Editor) -> None:
+    context = nvim.lua("return require('tideate.context').capture({3, 4})")
+    nvim.lua(
+        """local opts = ...
+        require('tideate').run('refactor', opts, function(result)
+          _G.next_id = require('tideate').run(result.next.workflow, {
+            prompt = 'my own words', continues = result.execution_id, context = { cwd = vim.fn.getcwd() },
+          })
+        end)""",
+        {"prompt": "tidy", "context": context},
+    )
+    for keys in ("y", "gA"):
+        answer(nvim, keys)
+    nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'plan'", 20)
+    assert nvim.lua("return #require('tideate.ui').pending()") == 1
+    assert nvim.lua("return require('tideate.state').runs()[1].prompt") == "my own words"
