@@ -1,12 +1,13 @@
 """Tasks of real projects: an upstream change to be made anew, and the upstream tests of it.
 
-A task is a folder: `task.toml`, see `Task`, `request.txt` in a user's words, `expected.json` with the ids of
-the hidden tests that have to pass, and reduced recordings, one for a workflow: `multi_file.jsonl`.
+A task is a folder: `task.toml`, see `Task`, `request.txt` in a user's words, `expected.json`, see
+`Expected`, and reduced recordings, one for a workflow: `multi_file.jsonl`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -21,17 +22,18 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 from tomllib import loads
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["CACHE", "LIVE", "LiveTask", "Rename", "Task", "project_python"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CACHE", "LIVE", "Expected", "LiveTask", "Rename", "Task", "project_python"]
 
 LIVE: Final = Path(__file__).parent
 CACHE: Final = LIVE.parent.parent / ".cache" / "live"
 REQUIREMENTS: Final = LIVE / "requirements.txt"
-WHOLE: Final = "complete"
-"""A file in an environment that was made to its end."""
 TEXT: Final = {".py", ".pyi", ".toml", ".cfg", ".ini", ".rst", ".md", ".txt", ".po", ".pot", ".sql", ""}
 MADE: Final = ("*.egg-info", "*.pyc", "__pycache__")
 DROPPED: Final = (
@@ -101,6 +103,17 @@ class Task(BaseModel):
     rename: Rename = Field(default_factory=Rename)
 
 
+class Expected(BaseModel):
+    """What `expected.json` says: the hidden tests that have to pass."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    change: list[str] = Field(min_length=1)
+    """Ids of the tests of the change."""
+    older: int
+    """How many others passed before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiveTask:
     """A task's folder, and where its sdists are kept.
@@ -121,11 +134,8 @@ class LiveTask:
         return (self.folder / "request.txt").read_text().strip()
 
     @property
-    def expected(self) -> list[str]:
-        """Ids of the hidden tests: those of the change, and older ones that passed before."""
-        found: dict[str, list[str]] = json.loads((self.folder / "expected.json").read_text())
-        assert found["feature"], f"{self.folder}: no test of the change"
-        return [test for tests in found.values() for test in tests]
+    def expected(self) -> Expected:
+        return Expected.model_validate_json((self.folder / "expected.json").read_text())
 
     def lay(self, tree: Path) -> None:
         """Lay the project as it was before the change, as a git repository of one commit."""
@@ -166,16 +176,18 @@ class LiveTask:
             done = self._pytest(copy, "--continue-on-collection-errors", f"--junitxml={report}", tests)
             assert report.exists(), done.stdout + done.stderr
             passed = _passed(report)
-        return [test for test in self.expected if test not in passed]
+        expected = self.expected
+        missing = [test for test in expected.change if test not in passed]
+        older = len(passed.difference(expected.change))
+        return missing if older >= expected.older else [*missing, f"{expected.older - older} older tests"]
 
     def _sdist(self, version: str) -> Path:
         """Return the unpacked sdist, fetched by pip if it is not there."""
         package = self.task.package
         kept = self.cache / f"{package}-{version}"
-        if kept.exists():
-            return kept
-        self.cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.cache) as there:
+        with _alone(self.cache), tempfile.TemporaryDirectory(dir=self.cache) as there:
+            if kept.exists():
+                return kept
             pip = [self.python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
             build = ["--no-build-isolation", "-d", there, f"{package}=={version}"]
             subprocess.run([*pip, *build], check=True)
@@ -248,10 +260,21 @@ def _passed(report: Path) -> set[str]:
 @functools.cache
 def project_python() -> str:
     """Return the interpreter that has what the projects' tests import; made by pip once."""
+    wanted = REQUIREMENTS.read_text()
     place = CACHE / "venv"
-    python = place / "bin" / "python"
-    if not (place / WHOLE).exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "-r", str(REQUIREMENTS)], check=True)
-        (place / WHOLE).touch()
+    python, made = place / "bin" / "python", place / "requirements.txt"
+    with _alone(CACHE):
+        if not made.exists() or made.read_text() != wanted:
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+            subprocess.run([python, "-m", "pip", "install", "-q", "-r", str(REQUIREMENTS)], check=True)
+            made.write_text(wanted)
     return str(python)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Have the folder, which other processes of the tests use as well, to oneself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -65,7 +65,7 @@ def task(tmp_path: Path) -> LiveTask:
     folder.mkdir()
     (folder / "task.toml").write_text(TASK)
     (folder / "request.txt").write_text("make the rate an argument\n")
-    tests = {"feature": ["tests.test_price::test_rate"], "older": ["tests.test_price::test_price"]}
+    tests = {"change": ["tests.test_price::test_rate"], "older": 1}
     (folder / "expected.json").write_text(json.dumps(tests))
     unpack(cache, "1.0", PRICE, OLDER)
     unpack(cache, "2.0", WITH_RATE, NEWER)
@@ -83,6 +83,8 @@ def test_a_task_is_laid_without_the_change_and_under_other_names(task: LiveTask,
     assert task.failures(tree) == ["tests.test_price::test_rate"]
     task.solve(tree)
     assert task.failures(tree) == []
+    (tree / "kiosk/amount.py").write_text(WITH_RATE.replace("price", "amount").replace("rate=2", "rate=1"))
+    assert task.failures(tree) == ["1 older tests"]
 
 
 def test_names_are_replaced_in_three_cases_and_words_as_a_whole() -> None:
