@@ -60,6 +60,22 @@ def test_002_refactor_analyzes_first_and_uses_it(nvim: Editor, server: ModelServ
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
+def test_one_hunk_of_a_long_refactoring_is_accepted_alone(nvim: Editor, server: ModelServer) -> None:
+    old = ["def f():", "    x = 1", "    if x:", "        pass", "    return x", ""] * 170
+    new = [line.replace("return x", "return x + 1") for line in old]
+    nvim.edit("a.py", "\n".join(old) + "\n")
+    server.answers("what must not change", "nothing")
+    server.answers("nothing", "```python\n" + "\n".join(new) + "\n```", pieces=10)
+    start(nvim, "refactor", "add one", require_confirmation=False)
+    nvim.wait_screen("hunk 1/170", 60)
+    wait_focused(nvim)
+    nvim.feed("]cga")
+    nvim.feed("g<CR>")
+    done = result(nvim)
+    assert done["ok"], done
+    assert [at for at, line in enumerate(nvim.lines(1)) if line not in old] == [10]
+
+
 HANDLERS = """{
   a = function(_, _, done) done({requires_confirmation = true, message = 'Proceed?', value = 'A'}) end,
   b = function(state, _, done) _G.reached = state.results.a; done('end') end,

@@ -39,6 +39,38 @@ def test_an_inserted_function_is_one_insertion() -> None:
     assert (hunk.old, len(hunk.new)) == ((), 3)
 
 
+FUNCTION = ["def f():", "    x = 1", "    if x:", "        pass", "    return x", ""]
+
+
+@pytest.mark.parametrize("lines", [300, 1000, 10_000])
+@pytest.mark.parametrize("line", [0, 4])
+def test_hunks_of_a_long_text_of_equal_lines_are_as_fine_as_those_of_git(line: int, lines: int) -> None:
+    old = [FUNCTION[number % 6] for number in range(lines)]
+    new = [f"{text}  # new" if number % 6 == line else text for number, text in enumerate(old)]
+    places = range(line, lines, 6)
+    assert diff_lines(old, new) == [
+        Hunk(at, (FUNCTION[line],), (f"{FUNCTION[line]}  # new",)) for at in places
+    ]
+
+
+def test_a_text_that_is_compared_in_parts_has_fine_hunks() -> None:
+    old = [f"line {number % 97}" for number in range(50_000)]
+    new = [f"new {text}" if number % 50 == 0 else text for number, text in enumerate(old)]
+    assert len(diff_lines(old, new)) == 1000
+
+
+@given(LINES, LINES)
+def test_as_many_lines_as_possible_are_kept_where_none_is_unique(old: list[str], new: list[str]) -> None:
+    old, new = ["old head", *old, *old, "old end"], ["new head", *new, *new, "new end"]
+    lengths = [0] * (len(new) + 1)
+    for line in old:
+        row = [0]
+        for at, other in enumerate(new):
+            row.append(lengths[at] + 1 if line == other else max(row[-1], lengths[at + 1]))
+        lengths = row
+    assert len(old) - sum(len(hunk.old) for hunk in diff_lines(old, new)) == lengths[-1]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

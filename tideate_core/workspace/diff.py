@@ -1,14 +1,15 @@
-"""Common lines of two texts: patience anchors first, then Myers' search between them.
+"""Common lines of two texts: patience anchors first, then a longest common subsequence between them.
 
-`difflib` takes seconds on large texts with many equal lines; here the time is bounded for any input,
-and a part that would take too long counts as replaced.
+`difflib` takes seconds on large texts with many equal lines; here a part that would take too long is cut.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from math import isqrt
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,8 @@ Block = tuple[int, int, int]
 """Start in the old text, start in the new text, number of equal lines."""
 _Span = tuple[int, int, int, int]
 
-_MAX_EDITS = 300
-"""Of Myers' search in one part without unique lines; its work and memory grow with the square."""
+_MOST_PAIRS: Final = 1 << 28
+"""Of an old and a new line in one part without unique lines: 16,000 lines a side, a bit each (32 MiB)."""
 
 
 def matching_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
@@ -38,8 +39,10 @@ def matching_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
         if anchors:
             blocks.extend((i, j, 1) for i, j in anchors)
             spans.extend(_between(anchors, span))
+        elif (span[1] - span[0]) * (span[3] - span[2]) <= _MOST_PAIRS:
+            blocks.extend(_common(a, b, span))
         else:
-            blocks.extend(_myers(a, b, span))
+            spans.extend(_parts(span))
     return sorted(blocks)
 
 
@@ -100,36 +103,45 @@ def _between(anchors: list[tuple[int, int]], span: _Span) -> list[_Span]:
     return spans
 
 
-def _myers(a: list[int], b: list[int], span: _Span) -> list[Block]:
-    """Myers' greedy search, at most `_MAX_EDITS` deep; nothing in common beyond that."""
+def _common(a: list[int], b: list[int], span: _Span) -> list[Block]:
+    """Return a longest common subsequence, computed for all old lines at once in the bits of one number.
+
+    Of the row of a new line, a bit is 0 where one old line more has one common line more (Hyyrö, 2004).
+    """
+    a1, a2, b1, b2 = span
+    places: dict[int, int] = {}
+    for i in range(a1, a2):
+        places[a[i]] = places.get(a[i], 0) | 1 << (i - a1)
+    every = row = (1 << (a2 - a1)) - 1
+    rows = [row]
+    for j in range(b1, b2):
+        here = row & places.get(b[j], 0)
+        row = (row + here | row - here) & every
+        rows.append(row)
+    return _walk_back(a, b, span, rows)
+
+
+def _walk_back(a: list[int], b: list[int], span: _Span, rows: list[int]) -> list[Block]:
+    a1, i, b1, j = span
+    blocks: list[Block] = []
+    while a1 < i and b1 < j:
+        size = 0
+        while a1 < i - size and b1 < j - size and a[i - size - 1] == b[j - size - 1]:
+            size += 1
+        if size:
+            i, j = i - size, j - size
+            blocks.append((i, j, size))
+        elif rows[j - b1] >> (i - a1 - 1) & 1:
+            i -= 1
+        else:
+            j -= 1
+    return blocks
+
+
+def _parts(span: _Span) -> list[_Span]:
+    """Cut both sides at the same shares of their length, so that each part may be searched."""
     a1, a2, b1, b2 = span
     n, m = a2 - a1, b2 - b1
-    furthest = {1: 0}
-    trace: list[dict[int, int]] = []
-    for depth in range(min(n + m, _MAX_EDITS) + 1):
-        trace.append(dict(furthest))
-        for k in range(-depth, depth + 1, 2):
-            down = k == -depth or (k != depth and furthest[k - 1] < furthest[k + 1])
-            x = furthest[k + 1] if down else furthest[k - 1] + 1
-            while x < n and 0 <= x - k < m and a[a1 + x] == b[b1 + x - k]:
-                x += 1
-            furthest[k] = x
-            if x >= n and x - k >= m:
-                return [(a1 + i, b1 + j, size) for i, j, size in _walk_back(trace, n, m)]
-    return []
-
-
-def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[Block]:
-    blocks: list[Block] = []
-    for depth in range(len(trace) - 1, -1, -1):
-        furthest = trace[depth]
-        k = x - y
-        down = k == -depth or (k != depth and furthest[k - 1] < furthest[k + 1])
-        before_x = furthest[k + 1 if down else k - 1] if depth else 0
-        before_y = before_x - (k + 1 if down else k - 1) if depth else 0
-        # the snake starts after the one step down or right
-        start_x = (before_x if down else before_x + 1) if depth else 0
-        if x > start_x:
-            blocks.append((start_x, start_x - k, x - start_x))
-        x, y = before_x, before_y
-    return blocks
+    count = isqrt(n * m // _MOST_PAIRS) + 1
+    cuts = [(a1 + n * part // count, b1 + m * part // count) for part in range(count + 1)]
+    return [(i, to_i, j, to_j) for (i, j), (to_i, to_j) in pairwise(cuts)]
