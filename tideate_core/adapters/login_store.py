@@ -70,7 +70,7 @@ class LoginStore:
 
     @property
     def place(self) -> str:
-        """Where new logins go, for the person.
+        """The place of new logins, for the person.
 
         :raises ConfigError: the configuration cannot be read.
         :raises StateError: there is no keyring that can be used.

@@ -72,7 +72,7 @@ class Exchange(BaseModel):
 
 
 class Keys(NamedTuple):
-    """What an exchange is found by: see `Exchange`."""
+    """The keys by which an exchange is found: see `Exchange`."""
 
     key: str
     said: str

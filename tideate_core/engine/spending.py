@@ -25,7 +25,7 @@ WITHIN: Final = "spent_within:"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What models took in work loops."""
+    """Turns, tool calls and tokens of models in work loops."""
 
     turns: int = 0
     tool_calls: int = 0
@@ -43,7 +43,7 @@ class Spent:
 
 
 class Ledger:
-    """What models took in the work loops of a run: by step, in all its attempts, and in the runs within it.
+    """Spending of models in the work loops of a run: by step, in all its attempts, and in the runs within it.
 
     An item of a `for_each` counts like a step of its own.
 
@@ -89,7 +89,7 @@ class Ledger:
 
     @property
     def total(self) -> Spent:
-        """What all steps took, and the runs within."""
+        """Spending of all steps, and of the runs within."""
         return sum((*self._spent.values(), *map(self.within, self._within)), Spent())
 
     @property

@@ -212,7 +212,9 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
 def write_release(transaction: Transaction, tally: Tally) -> None:
     """Delete the run's lease, and the control requests to its owner; messages are for the next one, too."""
     transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
-    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ? AND wish <> 'say'", (tally.run,))
+    transaction.execute(
+        "DELETE FROM workflow_wishes AS w WHERE w.execution_id = ? AND w.wish <> 'say'", (tally.run,)
+    )
 
 
 def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:

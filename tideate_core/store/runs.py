@@ -118,7 +118,9 @@ def take_over(
             "pause or cancel it there, or end that process"
         )
     # what was asked of the one before is not asked of this one
-    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ? AND wish <> 'say'", (run,))
+    transaction.execute(
+        "DELETE FROM workflow_wishes AS w WHERE w.execution_id = ? AND w.wish <> 'say'", (run,)
+    )
     _write_lease(transaction, run)
     sequence, ordinal = transaction.execute(
         "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"

@@ -35,7 +35,7 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 
 @dataclass(frozen=True, slots=True)
 class CheckedChanges:
-    """What is wrong with the texts that changes lead to and was not before."""
+    """New errors of the texts that changes lead to."""
 
     word: str = ""
     """For the line that says what was staged; empty: nothing can be said, or there are errors."""
