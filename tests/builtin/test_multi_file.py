@@ -164,6 +164,21 @@ async def test_a_file_is_asked_for_behind_those_that_it_uses_and_is_shown_what_t
     assert "m.py" not in shown
 
 
+async def test_tests_are_asked_for_last_though_they_are_new_and_name_no_file(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\n")
+    bench.front.answer = lambda _request: Decision(True)
+    files = [
+        {"action": "create", "path": "tests/test_f.py", "why": "the new behaviour"},
+        {"action": "modify", "path": "a.py", "why": "use the new name"},
+    ]
+    bench.server.answers("Which files have to be", {"files": files})
+    bench.server.answers("Change a.py", "```python\nx = 2\n```")
+    bench.server.answers("Write the new file tests/test_f.py", "```python\ndef test_x():\n    assert 1\n```")
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    assert "+++ b/a.py" in prompt_of(bench, "Write the new file tests/test_f.py")
+
+
 async def test_a_file_that_is_tried_again_is_shown_what_the_others_became(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.server.answers("Write the new file lib/b.py: all of it", GOOD)

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
+    from tideate_core.agents.tools.symbol_lines import is_test as is_test
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
@@ -113,7 +114,7 @@ else:
             "file_plan": "Plan PlannedFile make_plan parse_plan",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
-            "model_input": ("clip is_small named_files text_budget why_hidden"),
+            "model_input": "clip is_small named_files text_budget why_hidden",
             "plan_document": "parse_plan_document plan_as_markdown",
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
@@ -124,6 +125,7 @@ else:
             "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
+            "tools.symbol_lines": "is_test",
             "tools.table": "own_tool_names",
             "writer": "Bounds planning_model within_plan write_with_tools",
         },

@@ -15,6 +15,7 @@ from tideate_core.agents import (
     clip,
     edit_format,
     is_small,
+    is_test,
     list_for_model,
     make_plan,
     may_look,
@@ -255,19 +256,21 @@ async def _write_all(
 
 
 async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
-    """Return files so that each comes behind those that it names, else as the plan has them."""
+    """Return files so that each comes behind those that it names, tests last, else as the plan has them."""
     words: dict[str, set[str]] = {}
     for file in files:
         text = "" if file.action == "create" else (await step.workspace.read(file.path)).text
         words[file.path] = set(WORD.findall(f"{file.why}\n{text}"))
-    left, ordered = list(files), list[PlannedFile]()
 
-    def uses_another(file: PlannedFile) -> bool:
+    def uses_another(file: PlannedFile, left: list[PlannedFile]) -> bool:
         return any(_module(one) in words[file.path] for one in left if one is not file)
 
-    while left:  # in a circle the first is taken
-        ordered.append(next((file for file in left if not uses_another(file)), left[0]))
-        left.remove(ordered[-1])
+    ordered: list[PlannedFile] = []
+    for tests in (False, True):
+        left = [file for file in files if is_test(file.path) is tests]
+        while left:  # in a circle the first is taken
+            ordered.append(next((file for file in left if not uses_another(file, left)), left[0]))
+            left.remove(ordered[-1])
     return ordered
 
 
