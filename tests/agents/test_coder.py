@@ -211,7 +211,7 @@ async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines()
     model = Model(bad, good)
     written = await write_text(model.ask, PROMPT, before=BEFORE, language="python")
     assert written.lines[-1] == "        pass"
-    assert "        os.abort()" in model.asked[1].user
+    assert "        os.abort()\n\nAnswer the same task again" in model.asked[1].user
 
 
 DIFF = "```diff\n--- a/shop.py\n+++ b/shop.py\n@@ -99 +1 @@\n-        os.abort()\n+        os._exit(0)\n```"

@@ -150,10 +150,11 @@ def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:
         if len(reply.text) <= _MOST_QUOTED or not (reply.truncated or len(reply.text) > _LONGEST)
         else reply.text[:_MOST_QUOTED]
     )
+    stop = "" if "\n" in reason else "."  # it ends with lines of the file, which have to be copied exactly
     return replace(
         prompt,
         user=(
-            f"Your answer cannot be used: {reason}.\n\n"
+            f"Your answer cannot be used: {reason}{stop}\n\n"
             f"Answer the same task again, completely, in the form that was asked for{form and f': {form}'}."
         ),
         history=(*prompt.history, Turn(prompt.user, answer.strip() or "(no answer)")),
