@@ -35,6 +35,11 @@ async def test_of_many_definitions_the_outer_ones_are_told_as_far_as_there_is_ro
     (shown,) = await in_part([python("a.py", "".join(f"def f{n}(): ...\n" for n in range(5000)))], None)
     assert shown.outline is not None
     assert LONGEST_OUTLINE / 2 < len(shown.outline) <= LONGEST_OUTLINE
+    changes = "".join(f"## {n}.0.0 (a day)\n\n{'word ' * 20}\n\n" for n in range(500))
+    (shown,) = await in_part([ShownFile("CHANGELOG.md", changes, "markdown")], None)
+    assert shown.outline is not None
+    assert shown.outline.startswith("1:   0.0.0 (a day)\n5:   1.0.0")
+    assert LONGEST_OUTLINE / 2 < len(shown.outline) <= LONGEST_OUTLINE
     (shown,) = await in_part([ShownFile("words.txt", "word\n" * 9000, "text")], None)
     assert (shown.outline, shown.lines) == ("", 9001)
 

@@ -56,3 +56,11 @@ def test_what_is_configured_wins_over_what_is_detected(tmp_path: Path) -> None:
     tests = tools[Check.TESTS]
     assert tests is not None
     assert tests.argv == ("pytest",)
+
+
+def test_a_configured_command_may_hold_a_long_script(tmp_path: Path) -> None:
+    script = "pytest -q && " * 30
+    tests = select_tools(tmp_path, VerifyConfig(tests=["bash", "-c", script]))[Check.TESTS]
+    assert tests is not None
+    assert tests.argv == ("bash", "-c", script)
+    assert not tests.names_paths

@@ -168,7 +168,8 @@ async def _outlined(file: ShownFile) -> ShownFile:
     text = file.text or ""
     lines = await asyncio.to_thread(outline, text, file.path)
     if sum(map(len, lines)) > LONGEST_OUTLINE:
-        lines = [line for line in lines if not line.partition(": ")[2].startswith(" ")]
+        # a text whose headings all are of a lower level has no outermost ones
+        lines = [line for line in lines if not line.partition(": ")[2].startswith(" ")] or lines
         lines = lines[: LONGEST_OUTLINE // (max(map(len, lines)) + 1)]
     return replace(file, text=None, outline="\n".join(lines), lines=text.count("\n") + 1)
 

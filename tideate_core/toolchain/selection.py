@@ -60,7 +60,14 @@ def _configured(root: Path, check: Check, words: list[str]) -> Tool:
     name, reason = tool_name(list(argv)), f"verify.{check} is configured"
     template = () if argv == tuple(words) else tuple(words)
     named = (word.partition("::")[0] for word in argv[1:] if word[:1] not in ("", "-") and word != name)
-    return Tool(check, name, argv, reason, "", template, any((root / word).exists() for word in named))
+    return Tool(check, name, argv, reason, "", template, any(_exists(root / word) for word in named))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # the script behind `bash -c` is longer than a name can be
+        return False
 
 
 def tool_name(argv: list[str]) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
+from tideate_core.agents.tools.checks import SAID_AGAIN
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.config import VerifyConfig
@@ -177,6 +178,13 @@ async def test_what_failures_say_is_not_said_again(tmp_path: Path) -> None:
     assert "short test summary" not in told
     assert "UserWarning" not in told
     assert re.search(r"^2 failed, 3 passed", told, re.MULTILINE), told
+
+
+def test_a_section_that_is_left_out_ends_at_the_last_line_or_the_next_heading() -> None:
+    printed = "=== FAILURES ===\nE no\n=== warnings summary ===\n3 things are odd\n=== {}\n1 failed in 0.04s"
+    assert SAID_AGAIN.sub("", printed.format("rest")) == "=== FAILURES ===\nE no\n=== rest\n1 failed in 0.04s"
+    printed = printed.format("short test summary info ===\nFAILED a.py")
+    assert SAID_AGAIN.sub("", printed) == "=== FAILURES ===\nE no\n1 failed in 0.04s"
 
 
 @pytest.mark.slow

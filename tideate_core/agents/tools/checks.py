@@ -53,8 +53,9 @@ LONGEST_FAILURE: Final = 600
 LONGEST_OUTPUT: Final = 8_000
 """Characters of what a check that failed printed last."""
 
-_ASIDE: Final = re.compile(
-    r"^=+ (?:warnings summary|short test summary info)\b.*?(?=^=+ |^\d+ [a-z]+.* in \d|\Z)",
+SAID_AGAIN: Final = re.compile(
+    r"^=+ (?:warnings summary|short test summary info)\b.*?"
+    r"(?=^=+ |^\d{1,9} [a-z]{2,12}[^\n]{0,400} in \d|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 """Sections of pytest's output that say again what the failures say, and warnings."""
@@ -276,7 +277,7 @@ class _Place:
             for one in results.failures[:MOST_FAILURES]
         ]
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
-        printed = _ASIDE.sub("", done.output) if found else done.output
+        printed = SAID_AGAIN.sub("", done.output) if found else done.output
         return _Report(
             results.command, results.status.replace("_", " "), ending, _joined(found, more, printed)
         )
