@@ -212,7 +212,9 @@ function M.buffer_moved(params)
     return nil, ('%s could not be renamed to %s: %s'):format(M.label(buf), params.to, err)
   end
   M.delete_old_name(params.from, buf)
-  if not vim.bo[buf].modified then
+  if vim.bo[buf].modified then
+    require('tideate.modified_buffers').note_moved(buf)
+  else
     vim.api.nvim_buf_call(buf, function()
       -- otherwise the next :write says that the file exists
       vim.cmd('silent! keepalt edit!')

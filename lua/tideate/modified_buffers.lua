@@ -36,13 +36,28 @@ local function stale(buf)
   return found
 end
 
+--- What a file is recognised by as long as nobody writes it.
+---@param buf integer
+---@return string
+local function stamp(buf)
+  local stat = vim.uv.fs_stat(vim.api.nvim_buf_get_name(buf))
+  return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
+end
+
+--- The file of a buffer with changes was moved: that it is another one now is no reason not to save it.
+---@param buf integer
+function M.note_moved(buf)
+  vim.b[buf].tideate_moved = stamp(buf)
+end
+
 --- Write one buffer to its file, whatever window or mode the person is in.
 ---@param buf integer
 ---@return string? err
 local function write(buf)
   local label = require('tideate.edit').label(buf)
   local other = ('%s was not saved: its file changed on disk since it was read'):format(label)
-  if stale(buf) then
+  local moved = vim.b[buf].tideate_moved ~= nil and vim.b[buf].tideate_moved == stamp(buf)
+  if not moved and stale(buf) then
     return other
   end
   local fix = vim.bo[buf].fixendofline
@@ -50,10 +65,12 @@ local function write(buf)
   local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
     -- no autocommands: what was reviewed is written, not what a formatter makes of it. Typed, because to the
     -- question whether a file that changed on disk is to be overwritten the end of the keys says no
-    vim.cmd([[execute "silent normal! :silent noautocmd lockmarks write ++p\<CR>"]])
+    local command = [[execute "silent normal! :silent noautocmd lockmarks write%s ++p\<CR>"]]
+    vim.cmd(command:format(moved and '!' or ''))
   end)
   vim.bo[buf].fixendofline = fix
   if ok and not vim.bo[buf].modified then
+    vim.b[buf].tideate_moved = nil
     return
   elseif ok then
     return other
@@ -96,6 +113,20 @@ function M.modified(params)
     end
   end
   return { paths = paths }
+end
+
+--- The files of a run that changed several, whose buffers have changes that were not saved.
+---@param run tideate.Run
+---@return string[] relative to its root
+function M.of_run(run)
+  if #run.files < 2 or not run.root then
+    return {}
+  end
+  local edit = require('tideate.edit')
+  return vim.tbl_filter(function(name)
+    local buf = edit.find(vim.fs.joinpath(run.root, name))
+    return buf ~= nil and vim.bo[buf].modified
+  end, run.files)
 end
 
 return M

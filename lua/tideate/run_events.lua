@@ -90,6 +90,7 @@ local function begin(record, data)
   record.prompt = data.prompt or record.prompt
   record.adapter = data.adapter
   record.parent = data.parent
+  record.root = data.root
   record.demonstration = data.demonstration == true
   record.steps = M.waiting(data.steps or {})
   record.total_steps = #record.steps

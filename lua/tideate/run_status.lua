@@ -51,6 +51,7 @@ local M = {}
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
+---@field root? string of its project, absolute
 ---@field next? tideate.NextRun that it proposed to follow it
 
 ---@class tideate.Record: tideate.Run
@@ -101,6 +102,7 @@ function M.view(record)
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
     adapter = record.adapter,
     demonstration = record.demonstration,
+    root = record.root,
     error = record.error,
     files = record.files,
     next = record.next,

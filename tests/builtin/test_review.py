@@ -210,21 +210,48 @@ async def test_an_answer_by_rule_that_cannot_be_carried_out_fails_and_is_not_ask
 # buffers of an editor
 
 
-async def test_what_was_changed_in_an_editors_buffers_is_told_to_be_unsaved(
+async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned(bench)
     editor = Editor()
     number = editor.load(bench.root / "a.py", "from old import f\n\nf()")
+    editor.unwritable.add(number)
+    monkeypatch.setattr(
+        bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
+    )
+    assert (await bench.run("multi_file", "move f into a library")).ok
+    assert bench.fingerprint()["lib/b.py"]
+    warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
+    assert warned == [f"buffer {number} cannot be saved"]
+
+
+@pytest.mark.parametrize(
+    ("modified", "on_disk", "words"),
+    [
+        (False, b"from lib.b import f\n\nf()\n", []),
+        (
+            True,
+            b"from old import f\n\nf()\n",
+            ["not saved, because of other unsaved changes (`:wa` saves): a.py"],
+        ),
+    ],
+)
+async def test_what_was_changed_in_an_editors_buffers_is_saved_unless_it_had_unsaved_changes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, modified: bool, on_disk: bytes, words: list[str]
+) -> None:
+    planned(bench)
+    editor = Editor()
+    number = editor.load(bench.root / "a.py", "from old import f\n\nf()", modified=modified)
     monkeypatch.setattr(
         bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
     )
     result = await bench.run("multi_file", "move f into a library")
     assert result.ok, result.error
     assert editor.text(number) == "from lib.b import f\n\nf()"
-    assert bench.fingerprint()["a.py"] == b"from old import f\n\nf()\n"
+    assert bench.fingerprint()["a.py"] == on_disk
     warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
-    assert warned == ["changed in the editor and not saved yet (`:wa` does): a.py"]
+    assert warned == words
     shown = bench.front.requests[-1].payload["files"][0]
     assert (shown["buffer"], shown["tick"], "before" in shown) == (number, 1, False)
 

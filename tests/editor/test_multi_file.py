@@ -66,23 +66,43 @@ def buffer_named(editor: Editor, name: str) -> int:
     return int(editor.lua("return vim.fn.bufnr(...)", str(editor.cwd / name)))
 
 
-def test_open_files_change_in_their_buffers_and_the_others_on_disk(nvim: Editor) -> None:
+def test_open_files_change_in_their_buffers_and_are_saved_with_the_others(nvim: Editor) -> None:
     accept_all(nvim)
     start(nvim, "multi_file", "rename A to B")
     done = result(nvim, 40)
     assert done["ok"], done
     assert files(nvim) == {
         "pyproject.toml": "",
-        "open.py": "A = 1\n",
+        "open.py": "B = 1\n",
         "closed.py": "from open import B\n",
         "new/made.py": "MADE = 1\n",
         "new/there.py": "HERE = 1\n",
     }
     opened = buffer_named(nvim, "open.py")
     assert nvim.lines(opened) == ["B = 1"]
-    assert nvim.lua("return vim.bo[...].modified", opened)
+    assert not nvim.lua("return vim.bo[...].modified", opened)
     assert buffer_named(nvim, "new/there.py") > 0
     assert sorted(done["files"]) == ["closed.py", "new/made.py", "new/there.py", "old.py", "open.py"]
+
+
+def test_an_open_file_with_other_unsaved_changes_is_not_saved_and_the_end_says_so(nvim: Editor) -> None:
+    opened = buffer_named(nvim, "open.py")
+    nvim.lua("vim.api.nvim_buf_set_lines(..., -1, -1, true, {'# mine'})", opened)
+    nvim.lua("_G.told = {} vim.notify = function(text) table.insert(_G.told, text) end")
+    accept_all(nvim)
+    identity = start(nvim, "multi_file", "rename A to B")
+    assert result(nvim, 40)["ok"]
+    assert (nvim.lines(opened), files(nvim)["open.py"]) == (["B = 1"], "A = 1\n")
+    assert [text.splitlines()[1:] for text in nvim.lua("return _G.told")] == [["not saved: open.py"]]
+    shown = nvim.lua("return vim.fn.bufnr('tideate://multi_file/')")
+    nvim.wait(
+        "table.concat(vim.api.nvim_buf_get_lines(..., 0, -1, true)):find('Not saved: `open.py`', 1, true)",
+        20,
+        shown,
+    )
+    nvim.lua("require('tideate').rollback(..., function(r) _G.back = r end)", identity)
+    assert nvim.wait("_G.back")["ok"]
+    assert (nvim.lines(opened), files(nvim)) == (["A = 1", "# mine"], BEFORE)
 
 
 def test_a_rollback_takes_all_of_it_back(nvim: Editor) -> None:

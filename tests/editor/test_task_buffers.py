@@ -268,7 +268,7 @@ def test_a_moved_and_saved_buffer_goes_back_under_its_old_name(
     move = FileChange(NAME, "move", LONG, WANTED, move_to="lib/long.py")
     host.apply(move)
     assert text(editor, number) == WANTED
-    editor.command("write!")
+    assert host.save("lib/long.py") == ["lib/long.py"]
     assert host.take_back().left == []
     assert tree(editor.cwd) == before
     assert editor.lua("return vim.api.nvim_buf_get_name(...)", number) == str(long.path)

@@ -29,9 +29,9 @@ from tideate_core.agents import (
     within_plan,
     write_text,
 )
-from tideate_core.builtin.work import review_files, summary_of, work_again, work_and_review
+from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, with_material
+from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_paths, language_of, unified_diff
@@ -157,7 +157,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
     if may_look(step):
         return await _work(step, planned)
     kept, failed = await _write_and_ask(step, planned)
-    written = await review_files(step, kept)
+    written = await review_and_apply(step, kept)
     paths = [change.move_to or change.path for change in written]
     if failed:
         reasons = "; ".join(map(str, failed.values()))

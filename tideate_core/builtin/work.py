@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import EarlierRun, StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["review_files", "summary_of", "work_again", "work_and_review"]
+__all__ = ["summary_of", "work_again", "work_and_review"]
 
 SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
@@ -38,7 +38,7 @@ async def work_and_review(
         step.notice(note, level="warn")
     if done.exhausted:
         step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
-    written = await review_files(step, done.changes)
+    written = await review_and_apply(step, done.changes)
     changed = {path for change in done.changes for path in (change.path, change.move_to)}
     unchanged = [path for path in named if path not in changed]
     paths = [change.move_to or change.path for change in written]
@@ -85,17 +85,6 @@ async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence
         staged.stage([change])
         kept.append(change.move_to or change.path)
     return kept
-
-
-async def review_files(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
-    """Have changes reviewed and written; say which buffers are not saved yet."""
-    written = await review_and_apply(step, changes)
-    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
-    if unsaved:
-        step.notice(
-            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
-        )
-    return written
 
 
 def summary_of(changes: list[FileChange], unchanged: Sequence[str]) -> str:

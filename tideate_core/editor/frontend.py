@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine import declined_unasked
+from tideate_core.engine import EventName, declined_unasked
 from tideate_core.errors import EditConflict, StepFailed, ToolError, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQueries", "EditorQuestions", "lua_handler"]
 
 
+BEGINNINGS: Final = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
+"""Events that tell the root to which the files of a run are relative."""
 PLACES: Final = ("failures", "entries")
 """Keys of events with entries of a quickfix list, whose paths are relative to the project's root."""
 
@@ -114,6 +116,8 @@ class EditorFrontEnd:
 
     def emit(self, event: Event) -> None:
         message = event.as_json()
+        if event.name in BEGINNINGS and (root := self._root_of(event.execution_id)) is not None:
+            message = {**message, "data": {**message["data"], "root": str(root)}}
         for key in PLACES:
             if event.data.get(key):
                 root = self._root_of(event.execution_id)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.agents import StagedFiles
     from tideate_core.engine.selected_text import Subject
     from tideate_core.workflows import PersonAccess, StepContext
+    from tideate_core.workspace import AppliedChanges
 
 __all__ = ["ask_for_review", "review_and_apply", "review_lines", "write_changes", "write_staged"]
 
@@ -38,21 +39,49 @@ UNUSABLE: Final = "the answer to the review cannot be used"
 async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> list[FileChange]:
     """Ask for a review and write what was accepted, all of it or nothing.
 
+    Files that are open in an editor are saved, so that they go with the others on disk, too; one that had
+    unsaved changes of the person's is not.
+
     :raises Declined: nothing was accepted.
     :raises WorkspaceError: the changes could not be written; nothing was.
     """
+    accepted, applied = await _review(step, changes)
+    if applied is not None:
+        await run_uncancelled(_save_open_files(step, applied))
+    return accepted
+
+
+async def _review(
+    step: StepContext, changes: Sequence[FileChange]
+) -> tuple[list[FileChange], AppliedChanges | None]:
+    """Do all of it but the saving."""
     wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
     if not wanted:
         step.notice("the answer changes nothing")
-        return []
+        return [], None
     problems = await asyncio.to_thread(_compare_and_check, wanted)
     step.gate("syntax", problems)
     accepted = await _ask(step, wanted, problems)
     if accepted != wanted:  # a part of a change is another text
         problems = await asyncio.to_thread(_compare_and_check, accepted)
     await _override(step, problems)
-    await write_changes(step, accepted)
-    return accepted
+    return accepted, await write_changes(step, accepted)
+
+
+async def _save_open_files(step: StepContext, applied: AppliedChanges) -> None:
+    unsaved = []
+    for path, modified in applied.open_files.items():
+        if modified:
+            unsaved.append(path)
+            continue
+        try:
+            await step.workspace.save([path])
+        except WorkspaceError as error:  # its buffer is changed all the same
+            step.notice(str(error), level="warn")
+    if unsaved:
+        step.notice(
+            f"not saved, because of other unsaved changes (`:wa` saves): {', '.join(unsaved)}", level="warn"
+        )
 
 
 async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:
@@ -85,7 +114,7 @@ async def review_lines(
         tick=buffer.tick,
         filetype=buffer.filetype,
     )
-    written = await review_and_apply(step, [change])
+    written, _ = await _review(step, [change])
     return {"response": "\n".join(new), "files": [change.path for change in written]}, written
 
 
@@ -144,12 +173,14 @@ async def _override(step: PersonAccess, problems: list[str]) -> None:
         raise Declined("the change brings new syntax errors")
 
 
-async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
+async def write_changes(step: StepContext, changes: list[FileChange]) -> AppliedChanges:
     """Apply, and revert it where the run is cancelled meanwhile; tell which files other tools run."""
     executed = await executable_changes(step.workspace, changes)
     workspace = step.workspace
-    await run_uncancelled(workspace.apply(changes, execution_id=step.execution_id), workspace.revert)
+    writing = workspace.apply(changes, execution_id=step.execution_id)
+    applied = await run_uncancelled(writing, workspace.revert)
     step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
+    return applied
 
 
 class _Verdict(BaseModel):

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.rollback import Rollback as Rollback, RollbackResult as RollbackResult
     from tideate_core.workspace.rollback_planner import plan_rollback as plan_rollback
     from tideate_core.workspace.rollback_state import RollbackPlan as RollbackPlan
+    from tideate_core.workspace.run_changes import AppliedChanges as AppliedChanges
     from tideate_core.workspace.staging import (
         DirectoryOperation as DirectoryOperation,
         FileOperation as FileOperation,
@@ -107,6 +108,7 @@ else:
             "rollback": "Rollback RollbackResult",
             "rollback_planner": "plan_rollback",
             "rollback_state": "RollbackPlan",
+            "run_changes": "AppliedChanges",
             "staging": "DirectoryOperation FileOperation ModeOperation WritePlan",
             "transaction": "Committer CommittedPlan",
             "workspace": "MAX_BYTES Source Workspace",

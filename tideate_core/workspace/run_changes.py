@@ -40,6 +40,13 @@ class AppliedChanges:
     committed: CommittedPlan | None = None
     """None if there was nothing to write."""
 
+    @property
+    def open_files(self) -> dict[str, bool]:
+        """Files changed in their buffers and not saved, and whether these had unsaved changes before."""
+        buffers = self.committed.buffers if self.committed else ()
+        found = {each.change.move_to or each.change.path: each.modified for each in buffers}
+        return {path: modified for path, modified in found.items() if path}
+
 
 class RunChanges:
     """Applies changes and reverts them, journalled first; `Workspace` documents each method.

@@ -70,6 +70,8 @@ class BufferOperation:
     after: str
     disk: FileImage | None
     """Image of its file; None where that is not known."""
+    modified: bool = False
+    """It had changes before that were not saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def buffer_operation(
         raise EditConflict(f"{name} was changed where the edit goes; nothing was written. Run it again.")
     after = "\n".join(apply_hunks(lines_of(current.text), hunks))
     edit = BufferEdit(current.number, current.tick, tuple(hunks))
-    return BufferOperation(change, current.path, edit, current.text, after, disk)
+    return BufferOperation(change, current.path, edit, current.text, after, disk, current.modified)
 
 
 class Stager:

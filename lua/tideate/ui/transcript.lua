@@ -51,8 +51,8 @@ end
 
 ---@param files string[]
 ---@return string
-local function changed(files)
-  return 'Changed: ' .. table.concat(
+local function names(files)
+  return table.concat(
     vim.tbl_map(function(path)
       return '`' .. path .. '`'
     end, files),
@@ -132,7 +132,9 @@ local on = {
   SD_EVENT_WORKFLOW_COMPLETED = function(entry, data, run)
     if type(data.files) == 'table' and #data.files > 0 then
       local left = data.next and ('\n\n%s.'):format(data.next.message) or ''
-      ending(entry, run, 'Done.', changed(data.files) .. left)
+      local unsaved = require('tideate.modified_buffers').of_run(run)
+      local rest = #unsaved > 0 and '  \nNot saved: ' .. names(unsaved) or ''
+      ending(entry, run, 'Done.', 'Changed: ' .. names(data.files) .. rest .. left)
     else
       sections().finish_all(entry, run)
       sections().close_fence(entry)
