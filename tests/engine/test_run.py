@@ -13,10 +13,11 @@ from tests.engine.test_scheduler import Room, graph, paused, step
 from tideate_core.adapters import OfferedTool, Prompt
 from tideate_core.agents.loop import WorkLoop
 from tideate_core.engine import EventName
-from tideate_core.errors import InvalidInput, RunNotFound
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Message
 
 if TYPE_CHECKING:
+    from tideate_core.store import NewRun, RunLog
     from tideate_core.workflows import StepContext, StepHandler
 
 pytestmark = pytest.mark.concurrency
@@ -215,3 +216,43 @@ async def test_a_run_whose_model_takes_no_turns_refuses_a_message(bench: Bench) 
     await bench.front.until(lambda: "was not passed on" in str(bench.front.data(EventName.NOTICE)))
     gate.release()
     assert (await asyncio.wait_for(task, LIMIT)).ok
+
+
+async def test_a_message_waits_until_its_run_is_in_the_store(bench: Bench, monkeypatch: Any) -> None:
+    store, opening, may_open = await bench.runner.store(), asyncio.Event(), asyncio.Event()
+    begin = store.begin
+
+    async def begin_later(run: NewRun) -> RunLog:
+        opening.set()
+        await may_open.wait()
+        return await begin(run)
+
+    monkeypatch.setattr(store, "begin", begin_later)
+    called(bench, "a")
+    graph(bench, {"a": Looking(bench)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(opening.wait(), LIMIT)
+    saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
+    may_open.set()
+    (said_to, result) = await asyncio.wait_for(asyncio.gather(saying, task), LIMIT)
+    assert (said_to, result.ok) == (result.execution_id, True)
+    assert "keep the name" in str(bench.server.requests[-1]["messages"])
+
+
+async def test_a_message_to_a_run_that_cannot_begin_is_refused(bench: Bench, monkeypatch: Any) -> None:
+    store, opening, may_fail = await bench.runner.store(), asyncio.Event(), asyncio.Event()
+
+    async def fail(_run: NewRun) -> RunLog:
+        opening.set()
+        await may_fail.wait()
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(store, "begin", fail)
+    graph(bench, {"a": Looking(bench)}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(opening.wait(), LIMIT)
+    saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
+    may_fail.set()
+    assert (await asyncio.wait_for(task, LIMIT)).error == "the disk is full"
+    with pytest.raises(InvalidInput, match="has come to its end"):
+        await asyncio.wait_for(saying, LIMIT)

@@ -20,6 +20,7 @@ from tideate_core.engine.lifecycle import (
     write_run_documents,
 )
 from tideate_core.engine.memory import NEXT_RUN, RUN, Memory
+from tideate_core.engine.messages import RunMessages
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.scheduler import Scheduler
@@ -28,7 +29,7 @@ from tideate_core.engine.step_context import StepEnvironment
 from tideate_core.engine.step_model import no_tools
 from tideate_core.engine.step_runner import StepRunner, TaskExecutor
 from tideate_core.engine.task_group import TaskGroup
-from tideate_core.errors import InvalidInput, RunLost, StoreError
+from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.store import Message
 from tideate_core.util.uncancelled import wait_uncancelled
@@ -118,6 +119,7 @@ class LiveRun:
         """The tasks of its steps."""
         self.parent = (parent[0].execution.id, parent[1]) if parent else None
         """The ids of the run and the step that it is part of."""
+        self.messages: RunMessages = RunMessages(self)
         self.cancellation_notice = CancellationNotice(self, dependencies.front)
         self._parent_run = parent[0] if parent else None
         self._dependencies = dependencies
@@ -127,7 +129,6 @@ class LiveRun:
         self._recorded = recorded
         self._store: Store | None = None
         self._log: RunLog | None = None
-        self._ends = False  # its end is being written
 
     @property
     def was_resumed(self) -> bool:
@@ -190,8 +191,7 @@ class LiveRun:
         """Record in this log from now on, and follow the control requests of other processes."""
         self._store = store
         self._log = log
-        for message in log.unread:
-            self.execution.say(message)
+        self.messages.attach(log, store)
         self.memory.attach(log)
         self.recorder.attach(log)
         self.execution.on_state = self._record_state
@@ -209,8 +209,7 @@ class LiveRun:
             start_execution(execution, recorder, self.adapter, self.parent)
         else:
             restore_execution(execution, recorder, self.adapter, self.parent, recorded)
-            for message in self._log.unread if self._log else ():
-                self._notice(f"you: {message.text}")
+            self.messages.repeat_unread()
             if recorded.pending_end is not None:
                 end_as_recorded(execution, recorded)
         executor = TaskExecutor(recorder, self.memory, self.task_group, gated=self._gated)
@@ -228,6 +227,7 @@ class LiveRun:
         event, result = self._conclude(task)
         front = self._dependencies.front
         if self._log is None or self._store is None:
+            self.messages.close()
             front.emit(event)
             return result
         error = None if task.cancelled() else task.exception()
@@ -240,9 +240,7 @@ class LiveRun:
                 event, result = await self._roll_back_unless_complete(event, result)
             ending = ending_of(self.execution, result)
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
-            for message in self.execution.take_own_messages():
-                self._notice(f"no model read what you said: {message.text}", level="warn")
-            self._ends = True
+            self.messages.close()
             await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
         except StoreError as failure:
             words = error_fields(failure)
@@ -261,7 +259,7 @@ class LiveRun:
         if self.parent is not None and result.next_run is not None:
             # nobody is asked about the parts of a run
             proposed, short = result.next_run, self.execution.id[:8]
-            self._notice(f"{proposed['message']}; {proposed['workflow']} can go on with the run {short}")
+            self.notify(f"{proposed['message']}; {proposed['workflow']} can go on with the run {short}")
         return event, result
 
     async def _roll_back_unless_complete(
@@ -325,45 +323,12 @@ class LiveRun:
         places = [] if self.execution.driver.at_last else ["the next step"]
         places += ["the model's next turn"] if self.takes_turns else []
         words = f"pauses before {' or '.join(places)}" if places else "no step is left to pause before"
-        self._notice(words)
+        self.notify(words)
 
-    async def say(self, text: str) -> None:
-        """Have the model told something before its next turn, also if another process has the run then.
-
-        :raises InvalidInput: there is nothing to tell, or no model that would read it.
-        :raises StoreError: the message cannot be kept.
-        """
-        self._refuse_unreadable(text)
-        assert self._store is not None  # noqa: S101 what runs is in the store
-        await self._store.send_control_request(self.execution.id, Message(text))
-
-    def _refuse_unreadable(self, text: str) -> None:
-        if not text.strip():
-            raise InvalidInput("there is nothing to say; add the message")
-        if self._ends:
-            raise InvalidInput("the run has come to its end; no model reads it any more")
-        if not self.takes_turns:
-            name = self.adapter.name
-            raise InvalidInput(
-                f"the run reads no messages: the model of the adapter {name!r} does not work with tools, "
-                "so it takes no turns between which it could be told something"
-            )
-
-    def _take_message(self, message: Message) -> None:
-        """Take a message that is in the store; its person reads what becomes of it among the events."""
-        try:
-            self._refuse_unreadable(message.text)
-        except InvalidInput as error:
-            if self._log is not None and not self._ends:
-                self._log.drop(message)
-            self._notice(f"a message was not passed on: {error}", level="warn")
-        else:
-            if self.execution.say(message):
-                self._notice(f"you: {message.text}")
-
-    def _notice(self, message: str, *, level: str = "info") -> None:
+    def notify(self, message: str, *, level: str = "info") -> None:
+        """Tell the person something of the run."""
         data = {"step": self.execution.step, "message": message, "level": level}
-        if self._ends:  # nothing is recorded behind it
+        if self.messages.closed:  # its end is being written: nothing is recorded behind it
             self._dependencies.front.emit(Event(EventName.NOTICE, self.execution.id, data))
         else:
             self.recorder.event(EventName.NOTICE, data)
@@ -384,7 +349,7 @@ class LiveRun:
         elif request == "pause":
             self.pause()
         elif isinstance(request, Message):
-            self._take_message(request)
+            self.messages.take(request)
         else:
             self.execution.resume()
 

@@ -178,13 +178,13 @@ class WorkflowRunner:
         self._get(execution_id).execution.resume()
 
     async def say(self, execution_id: str | None, text: str) -> str:
-        """Tell a run's model something, as `LiveRun.say`, without an id the newest's; returns the id.
+        """Tell a run's model something, as `RunMessages.send`, without an id the newest's; returns the id.
 
         :raises RunNotFound: nothing of this id is running.
         """
         newest = (run.id for run in self.running if self._running[run.id].parent is None)
         live = self._get(execution_id or next(newest, ""))
-        await live.say(text)
+        await live.messages.send(text)
         return live.execution.id
 
     def leave(self) -> list[str]:
