@@ -339,6 +339,17 @@ def actions(*found: dict[str, Any]) -> dict[str, Any]:
     return {"textDocument/codeAction": list(found)}
 
 
+def test_what_is_null_in_a_code_action_is_not_there(editor: Editor, serving: Serving) -> None:
+    uri = uri_of(editor, "a.lua")
+    edit = {"documentChanges": None, "changes": {uri: [{"range": span(0, 12, 13), "newText": "2"}]}}
+    nothing = {"edit": None, "command": None, "disabled": None, "diagnostics": None}
+    lazy = {"title": "Use 2", "kind": None, "isPreferred": None, "data": 5, **nothing}
+    whole = {**lazy, "edit": edit}
+    server = serving(answers={**actions(lazy), "codeAction/resolve": whole})
+    assert server.call("lsp_code_actions", path="a.lua", line=1) == "Use 2 [server]"
+    assert "+local one = 2" in server.call("lsp_apply_code_action", path="a.lua", line=1, title="Use 2")
+
+
 def test_a_code_action_is_completed_by_the_server_and_staged(editor: Editor, serving: Serving) -> None:
     uri = uri_of(editor, "a.lua")
     whole = {"title": "Use 2", "edit": {"changes": {uri: [{"range": span(0, 12, 13), "newText": "2"}]}}}

@@ -37,6 +37,21 @@ local function busy(client)
   return title and tostring(title) or nil
 end
 
+--- Take out what is null, as Neovim did by itself before 0.12: `vim.NIL` is true.
+---@param value any of JSON
+local function drop_nulls(value)
+  if type(value) ~= 'table' then
+    return
+  end
+  for key, one in pairs(value) do
+    if one == vim.NIL and type(key) == 'string' then
+      value[key] = nil
+    else
+      drop_nulls(one)
+    end
+  end
+end
+
 ---@param task tideate.Task
 ---@param client vim.lsp.Client
 ---@param method string
@@ -56,6 +71,9 @@ local function send(task, client, method, params, buf, answer, attempts)
           answer(ENDED, nil)
         end
       end)
+    end
+    if vim.fn.has('nvim-0.12') == 1 then
+      drop_nulls(result)
     end
     answer(err and tostring(err.message or vim.inspect(err)) or nil, result)
   end))

@@ -228,8 +228,10 @@ end
 ---@private
 ---@param provider any options of `textDocument/diagnostic`
 function Server:set_pulls(provider)
-  if provider then
-    self.pulls = { identifier = type(provider) == 'table' and provider.identifier or nil }
+  -- null is `vim.NIL` since Neovim 0.12
+  if provider == true or type(provider) == 'table' then
+    local identifier = type(provider) == 'table' and provider.identifier
+    self.pulls = { identifier = type(identifier) == 'string' and identifier or nil }
   end
 end
 
@@ -237,8 +239,8 @@ end
 ---@param params any of `client/registerCapability`
 function Server:register(params)
   for _, one in ipairs(type(params) == 'table' and params.registrations or {}) do
-    if one.method == PULL then
-      self:set_pulls(one.registerOptions or {})
+    if type(one) == 'table' and one.method == PULL then
+      self:set_pulls(type(one.registerOptions) == 'table' and one.registerOptions or true)
     end
   end
   self:advance_all()
