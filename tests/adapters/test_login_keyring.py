@@ -14,7 +14,7 @@ import pytest
 from keyrings.alt.file import PlaintextKeyring  # type: ignore[import-untyped]  # has no types
 
 from tideate_core.adapters import login_states
-from tideate_core.adapters.login_flows import keep_key
+from tideate_core.adapters.login_flows import keep_key, login_flow
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.stored_logins import stored_key
 from tideate_core.config import load_config
@@ -127,6 +127,14 @@ def test_without_a_keyring_nothing_is_stored_and_the_error_says_what_to_do(
     with pytest.raises(StateError, match=r'no keyring can be used here.*store = "file"'):
         keep_key("openai", SECRET)
     assert LoginStore().all() == {}
+
+
+def test_no_login_begins_that_could_not_be_kept(wants: Callable[[str], None]) -> None:
+    wants("keyring")
+    login_flow("openai-codex")
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    with pytest.raises(StateError, match="no keyring can be used here"):
+        login_flow("openai-codex")
 
 
 def test_without_the_library_the_error_names_the_extra(

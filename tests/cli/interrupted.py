@@ -51,7 +51,7 @@ def killed(shell: Shell, server: ModelServer) -> dict[str, Any]:
     """Kill one in the middle of its second step; return the run. Its model answers afterwards."""
     process, gate = held(shell, server)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     gate.wait_disconnected()
     gate.release()
     run = only_run(shell)

@@ -110,7 +110,7 @@ def summed_up(response: str) -> bool:
 def kill(process: subprocess.Popen[str], *gates: Gate) -> None:
     """Kill a run whose requests are all held; the model answers afterwards."""
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     for gate in gates:
         gate.wait_disconnected()
         gate.release()

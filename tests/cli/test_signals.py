@@ -27,7 +27,7 @@ def test_a_signal_cancels_the_run_and_the_request(
         signal.signal(number, before)
     gate.wait_started(30)
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=20)
+    stdout, stderr = process.communicate(timeout=60)
     gate.wait_disconnected()
     assert process.returncode == 130, stderr
     assert json.loads(stdout)["reason"] == "cancelled"
@@ -70,5 +70,5 @@ def test_a_background_job_that_ignores_hangups_goes_on(shell: Shell, answering: 
     gate.wait_started(30)
     process.send_signal(signal.SIGHUP)
     gate.release()
-    stdout, stderr = process.communicate(timeout=20)
+    stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (0, "held to the end\n"), stderr

@@ -58,9 +58,9 @@ class Host:
 
         thread = threading.Thread(target=finish, daemon=True)
         thread.start()
-        while (message := self._asked.get(timeout=20)) is not None:
+        while (message := self._asked.get(timeout=60)) is not None:
             loop.call_soon_threadsafe(self._asker.answer, self._nvim.lua(ASK, message))
-        thread.join(timeout=20)
+        thread.join(timeout=60)
         loop.close()
         return task.result()
 

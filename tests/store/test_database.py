@@ -103,7 +103,7 @@ def test_processes_that_open_a_new_store_at_once_all_can(
 ) -> None:
     children = [child("open") for _ in range(4)]
     assert [line(process) for process in children] == ["opened"] * 4
-    assert [process.wait(timeout=20) for process in children] == [0] * 4
+    assert [process.wait(timeout=60) for process in children] == [0] * 4
     assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["REPOSITORY", "Editor", "find_nvim"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+WITHIN = 30.0
+"""Seconds until what is waited for has to be there: two loaded cores import a model's library in many."""
 POLL = 0.005
 """Seconds between two looks at the editor."""
 INHERITED = ("PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "VIMRUNTIME")
@@ -168,7 +170,7 @@ class Editor:
 
     # -- waiting ----------------------------------------------------------------------------------
 
-    def wait(self, expression: str, timeout: float = 10, *args: Any) -> Any:
+    def wait(self, expression: str, timeout: float = WITHIN, *args: Any) -> Any:
         """Wait until a Lua expression is neither nil nor false, and return its value.
 
         :param timeout: seconds.
@@ -176,7 +178,7 @@ class Editor:
         """
         return self.wait_for(lambda: self.lua(f"return {expression}", *args), expression, timeout)
 
-    def wait_screen(self, text: str, timeout: float = 10) -> list[str]:
+    def wait_screen(self, text: str, timeout: float = WITHIN) -> list[str]:
         """Wait until a line of the screen contains `text`."""
         assert self.ui, "start the Editor with ui=(columns, rows)"
         end = time.monotonic() + timeout
@@ -189,7 +191,7 @@ class Editor:
             self.ui.wait_flush(min(left, 0.2))
         return self.screen()
 
-    def wait_screen_without(self, text: str, timeout: float = 10) -> list[str]:
+    def wait_screen_without(self, text: str, timeout: float = WITHIN) -> list[str]:
         """Wait until no line of the screen contains `text`."""
         assert self.ui, "start the Editor with ui=(columns, rows)"
         end = time.monotonic() + timeout
@@ -202,7 +204,7 @@ class Editor:
             self.ui.wait_flush(min(left, 0.2))
         return self.screen()
 
-    def wait_for(self, look: Callable[[], Any], what: str, timeout: float = 10) -> Any:
+    def wait_for(self, look: Callable[[], Any], what: str, timeout: float = WITHIN) -> Any:
         """Wait until `look` returns something true; it is not called while Neovim waits for a key."""
         end = time.monotonic() + timeout
         while True:

@@ -104,9 +104,11 @@ def login_flow(provider: str, *, client_id: str = "") -> LoginFlow:
 
     :param client_id: of an OAuth app, for GitHub; by default `$TIDEATE_GITHUB_CLIENT_ID`.
     :raises ConfigError: there is no such login, or the client id is missing.
+    :raises StateError: there is no place to keep it.
     """
     if login_kind(provider) != "account":
         raise ConfigError(f"{provider} has keys and no login; `tideate login {provider}` asks for one")
+    LoginStore().check()  # before the person goes through all of it
     if provider != COPILOT:
         return _BrowserLogin(provider)
     earlier = LoginStore().get(COPILOT) or {}

@@ -77,6 +77,16 @@ class LoginStore:
         """
         return login_keyring.name() if self.uses_keyring else f"{self.path}, readable by you only"
 
+    def check(self) -> None:
+        """Check that a login can be kept, as far as that can be told without one.
+
+        :raises ConfigError: the configuration cannot be read.
+        :raises StateError: the file cannot be used, or there is no keyring that can be.
+        """
+        self._load()
+        if self.uses_keyring:
+            login_keyring.name()
+
     async def in_thread(self, call: Callable[..., T], *values: Any) -> T:
         """Call a method that blocks; where the caller is cancelled, it ends first and holds no lock."""
         work = asyncio.ensure_future(asyncio.to_thread(call, *values))

@@ -110,7 +110,7 @@ def test_a_continued_run_that_is_killed_goes_on_with_the_same_conversation(
     process = shell.start("run", "ask", "and in c?", "--continue", first)
     gate.wait_started(30)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     gate.wait_disconnected()
     gate.release()
     # what it goes on with is its own

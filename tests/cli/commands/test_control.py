@@ -50,12 +50,12 @@ def test_it_is_said_that_a_locked_database_is_waited_for_and_then_it_is_done(
     assert asking.stderr is not None
     assert "waiting for the database, which another process keeps locked" in asking.stderr.readline()
     other.execute("ROLLBACK")
-    _, words = asking.communicate(timeout=20)
+    _, words = asking.communicate(timeout=60)
     assert (asking.returncode, done in words) == (0, True), words
     if command[0] == "pause":
         assert shell.run("cancel", run).returncode == 0
     gate.wait_disconnected()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 3
 
 
@@ -72,5 +72,5 @@ def test_a_database_that_stays_locked_is_told_with_what_to_do(
     other.execute("ROLLBACK")
     assert shell.run("cancel", run).returncode == 0
     gate.wait_disconnected()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 3

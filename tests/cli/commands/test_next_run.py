@@ -127,7 +127,7 @@ def test_a_killed_refactoring_keeps_what_was_reported(shell: Shell, looking: Mod
     process = shell.start(*REFACTOR, "--yes")
     gate.wait_started(30)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     gate.wait_disconnected()
     gate.release()
     done = shell.run("resume", "--yes", "--json")

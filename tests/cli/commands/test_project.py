@@ -178,7 +178,7 @@ def test_a_paused_run_is_left_by_its_process_and_goes_on_where_the_project_is_no
     refused = shell.run("project", "move", str(old), str(shell.project))
     assert f"`kill -HUP {process.pid}` leaves the run paused" in refused.stderr
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     hinted = shell.run("history")
     assert f"`tideate project move {old} '{shell.project}'`" in hinted.stderr
     moved = shell.run("project", "move", str(old), str(shell.project))

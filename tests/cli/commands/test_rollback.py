@@ -64,7 +64,7 @@ def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answ
     process = shell.start("run", both, "--file", "a.py", "--yes")
     gate.wait_started(30)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     run = only_run(shell)
     assert (run["state"], file.read_text()) == ("interrupted", SHORT)
     shown = object_of(shell.run("show", run["execution_id"], "--json"))
