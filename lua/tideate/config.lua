@@ -22,7 +22,7 @@ M.schema = {
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
   { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes, prompt and answer; by default what is known of the model.' },
   { key = 'adapters.*.tools', type = 'boolean', help = 'Whether its model can call tools; it can, unless this is false: then it is asked in one go.' },
-  { key = 'adapters.*.timeout', type = 'number', help = 'Seconds to wait for the server.' },
+  { key = 'adapters.*.timeout', type = 'number', help = 'Seconds without a byte from the server after which a request fails, and is made again, three times at most; 120 by default.' },
   { key = 'adapters.*.temperature', type = 'number', least = 0, help = 'How much chance there is in the answers.' },
   { key = 'adapters.*.max_tokens', type = 'number', help = 'How long an answer may be, in tokens, thoughts included.' },
   { key = 'adapters.*.thinking', type = 'level', help = 'Whether the model thinks before it answers: true, false, or how much: `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.' },

@@ -88,6 +88,51 @@ def test_a_rate_limit_is_waited_for_and_the_run_succeeds(nvim: Editor, server: M
     assert result(nvim)["response"] == "because"
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (
+            lambda s: s.fails("Why", 429, headers={"Retry-After": "30"}),
+            "> asked to wait 30 s (2 of 3): adapter",
+        ),
+        (lambda s: s.fails("Why", 500), "> asking again in 1."),
+        (lambda s: s.holds("Why", before_first=True), "did not answer in time"),
+    ],
+)
+def test_a_request_that_is_made_again_is_told_before_it_is(
+    start_editor: EditorFactory, server: ModelServer, fault: Callable[[Any], None], words: str
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server, timeout=1)
+    fault(server)
+    start(editor, "ask", "Why?")
+    editor.wait_screen(words, 30)
+    editor.lua("require('tideate').cancel()")
+    assert result(editor)["cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("workflow", "refused"),
+    [
+        ("multi_file", "I would change it."),
+        ("generate", "```python\ndef f(:\n```"),
+        ("multi_file", {"files": []}),
+    ],
+)
+def test_an_answer_that_is_refused_is_told(
+    start_editor: EditorFactory, server: ModelServer, workflow: str, refused: Any
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server)
+    editor.edit("a.py", CODE)
+    server.answers("", refused, times=1)
+    server.holds("")
+    start(editor, workflow, "do it")
+    editor.wait_screen("answer refused, asking again", 30)
+    editor.lua("require('tideate').cancel()")
+    assert result(editor)["cancelled"]
+
+
 def test_a_plan_that_is_no_json_fails_the_run(nvim: Editor, server: ModelServer) -> None:
     server.answers("", "I would change the file a.py.")
     start(nvim, "multi_file", "do it")

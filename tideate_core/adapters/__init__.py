@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.adapters.pool import AdapterPool as AdapterPool
     from tideate_core.adapters.prices import PricedAdapter as PricedAdapter
+    from tideate_core.adapters.retry import report_retries as report_retries
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -67,5 +68,6 @@ else:
             "model_list": "ListedModel ModelList list_models",
             "pool": "AdapterPool",
             "prices": "PricedAdapter",
+            "retry": "report_retries",
         },
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters.base import Prompt, Reply, Usage
 from tideate_core.adapters.model_options import ModelOptions
+from tideate_core.adapters.retry import Backoff, report_retry, retrying
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.base import OfferedTool
     from tideate_core.adapters.conversation import Conversation, ModelTurn
     from tideate_core.adapters.prices import ModelReference
-    from tideate_core.adapters.retry import Backoff
     from tideate_core.adapters.sources import ModelSource, OpenModel
     from tideate_core.adapters.translate import Origin
 
@@ -48,6 +48,10 @@ class _Stream:
     """Of the answer that is streaming."""
     shown: bool = False
     """Something of any answer arrived."""
+    attempts: int = 1
+    """Times that a typed answer may be refused and asked for again."""
+    answers: int = 0
+    """Begun in one conversation: each but the first corrects the one before."""
 
     async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
         from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
@@ -59,9 +63,16 @@ class _Stream:
             if read > self.longest:
                 raise InvalidReply(f"the model's answer has more than {self.longest} characters")
             if isinstance(event, PartStartEvent):
+                if event.index == 0:  # the library also streams what it does with an answer
+                    self._begin()
                 self._pass_on(_text_of(event.part))
             elif isinstance(event, PartDeltaEvent):
                 self._pass_on(_text_of(event.delta))
+
+    def _begin(self) -> None:
+        self.answers += 1
+        if self.answers > 1:
+            report_retry(f"answer refused, asking again ({self.answers} of {self.attempts})")
 
     def _pass_on(self, text: str) -> None:
         if not text:
@@ -178,8 +189,6 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        from tideate_core.adapters.retry import Backoff, retrying
-
         stream = _Stream(on_token, _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
@@ -196,7 +205,6 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         on_reasoning: Callable[[str], None] | None = None,
     ) -> ModelTurn:
-        from tideate_core.adapters.retry import Backoff, retrying
         from tideate_core.adapters.turns import TurnStream, request_turn
 
         stream = TurnStream(on_token, on_reasoning)
@@ -289,6 +297,7 @@ class ModelAdapter:
     ) -> AgentRunResult[Any]:
         from pydantic_ai import Agent
 
+        stream.attempts, stream.answers = self._attempts, 0
         agent = Agent(
             opened.model,
             output_type=_output_type(schema, opened.typed),

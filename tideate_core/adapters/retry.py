@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from tideate_core.errors import AdapterUnavailable, RateLimited
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
-__all__ = ["Backoff", "retrying"]
+__all__ = ["Backoff", "report_retries", "report_retry", "retrying"]
 
 T = TypeVar("T")
+
+_report: ContextVar[Callable[[str], None] | None] = ContextVar("report_of_retries", default=None)
+
+
+@contextmanager
+def report_retries(report: Callable[[str], None]) -> Iterator[None]:
+    """Have the requests that are made within told of, in words, when they are about to be made again."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
+
+
+def report_retry(words: str) -> None:
+    """Tell whoever listens that a request is made again."""
+    if report := _report.get():
+        report(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +75,11 @@ async def retrying(
             delay = backoff.delay(failed, error) if may_retry() else None
             if delay is None:
                 raise
+            report_retry(_words(delay, error, f"{failed + 1} of {backoff.tries}"))
         await asyncio.sleep(delay)
+
+
+def _words(delay: float, error: AdapterUnavailable | RateLimited, which: str) -> str:
+    if isinstance(error, RateLimited) and error.retry_after is not None:
+        return f"asked to wait {delay:.0f} s ({which}): {error}"
+    return f"asking again in {delay:.1f} s ({which}): {error}"

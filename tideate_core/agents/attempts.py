@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.errors import ContextTooLong, UnusableAnswer
@@ -13,11 +14,16 @@ from tideate_core.errors import ContextTooLong, UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ask", "Attempted", "Draft", "OnRefused", "until_usable"]
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Ask", "Attempted", "Draft", "OnRefused", "refusal_notice", "until_usable"]
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
 OnRefused = Callable[[str], None]
 """Is given the reason that an answer cannot be used, before the model is asked again."""
+
+LONGEST_REASON: Final = 300
+"""Characters of a reason that the person is told."""
 
 T = TypeVar("T")
 
@@ -56,6 +62,16 @@ class Attempted(Generic[T, P]):
     attempts: int
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
+
+
+def refusal_notice(step: StepContext) -> OnRefused:
+    """Return what tells the person that an answer was refused and is asked for again."""
+
+    def notice(reason: str) -> None:
+        short = shorten(reason, LONGEST_REASON, placeholder=" …")
+        step.notice(f"answer refused, asking again: {short}", level="warn")
+
+    return notice
 
 
 async def until_usable(

@@ -117,6 +117,7 @@ async def edit_range(
     language: str,
     path: str = "",
     attempts: int = 3,
+    on_refused: OnRefused | None = None,
 ) -> Written:
     """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
 
@@ -138,11 +139,18 @@ async def edit_range(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:start], *new, *lines[end:]]))
 
-    return await _written(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused)
 
 
 async def insert_text(
-    ask: Ask, prompt: Prompt, *, lines: Sequence[str], at: int, language: str, attempts: int = 3
+    ask: Ask,
+    prompt: Prompt,
+    *,
+    lines: Sequence[str],
+    at: int,
+    language: str,
+    attempts: int = 3,
+    on_refused: OnRefused | None = None,
 ) -> Written:
     """Ask for new lines and return them, indented for their place before line `at` (0-based).
 
@@ -156,7 +164,7 @@ async def insert_text(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:at], *new, *lines[at:]]))
 
-    return await _written(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused)
 
 
 async def write_text(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Prompt
     from tideate_core.agents.answers import AskBySchema
+    from tideate_core.agents.attempts import OnRefused
     from tideate_core.workspace import Workspace
 
 __all__ = ["Plan", "PlannedFile", "make_plan", "parse_plan"]
@@ -52,7 +53,13 @@ class Plan(BaseModel):
 
 
 async def make_plan(
-    ask: AskBySchema, prompt: Prompt, workspace: Workspace, known: Sequence[str], *, attempts: int
+    ask: AskBySchema,
+    prompt: Prompt,
+    workspace: Workspace,
+    known: Sequence[str],
+    *,
+    attempts: int,
+    on_refused: OnRefused | None = None,
 ) -> list[PlannedFile]:
     """Ask for a plan until it fits the project.
 
@@ -67,6 +74,7 @@ async def make_plan(
         lambda plan: _mistakes(plan.files, workspace, known),
         attempts=attempts,
         correction="This plan cannot be carried out: {mistakes}. Give the corrected plan.",
+        on_refused=on_refused,
     )
     if mistakes:
         raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")

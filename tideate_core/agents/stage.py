@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
+from tideate_core.agents.attempts import refusal_notice
 from tideate_core.agents.rules import project_rules
 from tideate_core.agents.step_tools import StepTools
 from tideate_core.errors import BudgetReached, StepTimedOut
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Stage", "TaskBrief", "open_stage"]
 
 T = TypeVar("T", bound="BaseModel")
-
-LONGEST_REASON: Final = 300
-"""Characters of the reason that an answer was refused for, as a person is told it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +195,7 @@ class Stage:
 
     def report_refusal(self, reason: str) -> None:
         """Tell that an answer was refused and is asked for again."""
-        short = shorten(reason, LONGEST_REASON, placeholder=" …")
-        self.step.notice(f"answer refused, asking again: {short}", level="warn")
+        refusal_notice(self.step)(reason)
 
     async def ask_for(self, schema: type[T], prompt: Prompt) -> T:
         """Ask for a value of a schema; see `ask`."""

@@ -110,7 +110,7 @@ async def analyze(step: StepContext) -> Confirm | str:
 
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
-    from tideate_core.agents import edit_range
+    from tideate_core.agents import edit_range, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -132,6 +132,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         language=subject.language,
         path=subject.path,
         attempts=step.attempts,
+        on_refused=refusal_notice(step),
     )
     result, written = await review_lines(step, subject, subject.start, subject.end, edited.lines)
     await settle_proposal(step, written)
@@ -140,7 +141,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new lines below the cursor, or into a new buffer where there is none to write to."""
-    from tideate_core.agents import insert_text
+    from tideate_core.agents import insert_text, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -164,6 +165,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
         at=at[1],
         language=language,
         attempts=step.attempts,
+        on_refused=refusal_notice(step),
     )
     if subject is None or not subject.buffer.modifiable:
         text = "\n".join(written.lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import edit_range, insert_text, may_look, model_of
+from tideate_core.agents import edit_range, insert_text, may_look, model_of, refusal_notice
 from tideate_core.builtin.affected import reporting, settle_proposal
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
@@ -48,7 +48,13 @@ async def write_again(
     start, end, language = subject.start, subject.end, subject.language
     if start == end:
         done = await insert_text(
-            model.ask, prompt, lines=subject.lines, at=start, language=language, attempts=step.attempts
+            model.ask,
+            prompt,
+            lines=subject.lines,
+            at=start,
+            language=language,
+            attempts=step.attempts,
+            on_refused=refusal_notice(step),
         )
     else:
         done = await edit_range(
@@ -60,6 +66,7 @@ async def write_again(
             language=language,
             path=subject.path,
             attempts=step.attempts,
+            on_refused=refusal_notice(step),
         )
     result, changes = await review_lines(step, subject, start, end, done.lines)
     await settle_proposal(step, changes)
@@ -106,7 +113,15 @@ async def _present_again(step: StepContext, earlier: EarlierRun) -> dict[str, An
     model = model_of(step, step.step, earlier=earlier.conversation)
     prompt = step.render("follow_up", prompt=step.prompt, written=False, **NO_TEXT)
     prompt = await with_material(step, prompt, rules=False)
-    done = await insert_text(model.ask, prompt, lines=[""], at=1, language="", attempts=step.attempts)
+    done = await insert_text(
+        model.ask,
+        prompt,
+        lines=[""],
+        at=1,
+        language="",
+        attempts=step.attempts,
+        on_refused=refusal_notice(step),
+    )
     text = "\n".join(done.lines)
     await step.present(text, "")
     return {"response": text, "files": []}

@@ -24,6 +24,7 @@ from tideate_core.agents import (
     parse_plan,
     planning_model,
     project_rules,
+    refusal_notice,
     text_budget,
     why_hidden,
     within_plan,
@@ -83,7 +84,9 @@ async def plan(step: StepContext) -> dict[str, Any]:
     # JSON is for the parser: the person sees the list
     quietly = model.ask if plans else partial(model.ask, quiet=True)
     prompt = await with_material(step, prompt, rules=earlier is None)
-    planned = await make_plan(quietly, prompt, step.workspace, listed.files, attempts=step.attempts)
+    planned = await make_plan(
+        quietly, prompt, step.workspace, listed.files, attempts=step.attempts, on_refused=refusal_notice(step)
+    )
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
 
@@ -391,6 +394,7 @@ async def _write(
             language=language,
             path=file.path,
             attempts=step.attempts,
+            on_refused=refusal_notice(step),
             form=form,
         )
     except UnusableAnswer as error:

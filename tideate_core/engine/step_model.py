@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage
+from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage, report_retries
 from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
@@ -117,7 +117,8 @@ class StepModel:
         if kept is not MISSING:
             return _reply_of(kept, schema)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
-        with self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens):
+        limit = self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens)
+        with limit, report_retries(self._notice_retry):
             begun = time.monotonic()
             reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
             reply = replace(reply, text=mended(reply.text))
@@ -169,7 +170,8 @@ class StepModel:
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
         origin = replace(conversation.origin, run=self._execution.outermost.id)
         conversation = replace(conversation, origin=origin)
-        with self._within_cost_limit(asked, conversation_tokens(conversation, tools)):
+        limit = self._within_cost_limit(asked, conversation_tokens(conversation, tools))
+        with limit, report_retries(self._notice_retry):
             begun = time.monotonic()
             turn = await taker.take_turn(
                 conversation,
@@ -212,6 +214,9 @@ class StepModel:
                 self._emit(event, text=text)
 
         return stream
+
+    def _notice_retry(self, words: str) -> None:
+        self._emit(EventName.NOTICE, message=words, level="info")
 
     def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float) -> None:
         self._execution.usage += answer.usage

@@ -46,6 +46,17 @@ def test_the_result_goes_to_stdout_and_progress_to_stderr(shell: Shell, answerin
     assert "scattering" not in done.stderr
 
 
+def test_a_request_that_is_made_again_is_told_on_stderr(shell: Shell, answering: ModelServer) -> None:
+    answering.fails("why", 429, headers={"Retry-After": "0"}, times=1)
+    answering.fails("why", 500, times=1)
+    answering.answers("why", "because")
+    done = shell.run("run", "ask", "why")
+    assert done.stdout == "because\n", done.stderr
+    assert "asked to wait 0 s (2 of 3): adapter" in done.stderr
+    assert "asking again in " in done.stderr
+    assert "(3 of 3): adapter" in done.stderr
+
+
 def test_json_is_one_object_on_stdout(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "world \N{SNOWMAN}")
     done = shell.run("run", "ask", "hello", "--json")
