@@ -94,8 +94,16 @@ def be_mortal(deeds: Path, places: str) -> None:
     StepRun.take_turn, StepRun.report_call, StepRun.remember = taken, reported, remembered  # type: ignore[method-assign]
 
 
+class OutsideBench(Bench):
+    """A bench that keeps what is private beside the project, where no scratch copy takes it along."""
+
+    @property
+    def private(self) -> Path:
+        return self.root.parent / "private"
+
+
 async def run(root: Path, url: str, places: str) -> None:
-    bench = Bench(root, SimpleNamespace(base_url=url), tools=True)  # type: ignore[arg-type]
+    bench = OutsideBench(root, SimpleNamespace(base_url=url), tools=True)  # type: ignore[arg-type]
     flow = json.loads((root.parent / "flow.json").read_text())
     bench.registry.register(WorkflowDefinition.model_validate(flow), {})
     given = root.parent / "config.json"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -19,9 +22,11 @@ from tests.support.model_server import ModelServer
 from tests.support.state import trust_file
 from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.agents.tools.table import GROUPS, tools_named
+from tideate_core.config import VerifyConfig
+from tideate_core.toolchain import ProjectTrust, select_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     Call = tuple[str, Mapping[str, Any]]
@@ -274,3 +279,90 @@ def test_no_more_tasks_are_given_after_crashes_than_without_one(place: Place) ->
         place.server.answers(f"Name soup {at}", "goulash", times=1)
     assert place.go("recorded") == MOST_CALLS + 1
     assert place.told()[-1].startswith(f"error: no more than {MOST_CALLS} tasks may be given")
+
+
+# -- checks: a pytest that says in a pipe that it runs, and counts its runs ------------------------
+
+TEST = """\
+import pathlib
+
+def test_it():
+    place = pathlib.Path({place!r})
+    with (place / "runs").open("a") as file:
+        file.write("run\\n")
+    if not (place / "answered").exists():
+        with (place / "pipe").open("w") as pipe:
+            pipe.write("it runs\\n")
+            pipe.flush()
+            (place / "never").open().read()  # until it is killed
+"""
+CHECK: Call = ("run_check", {"check": "tests"})
+
+
+@pytest.fixture
+def checked(place: Place) -> Place:
+    """A project whose trusted check waits until it is killed, until there is a file `answered`."""
+    around = place.root.parent
+    for name in ("pipe", "never"):
+        os.mkfifo(around / name)
+    write_files(
+        place.root,
+        {"pyproject.toml": "[tool.pytest.ini_options]\n", "tests/test_it.py": TEST.format(place=str(around))},
+    )
+    ProjectTrust(place.root).trust(tool for tool in select_tools(place.root, VerifyConfig()).values() if tool)
+    place.let(["checks"])
+    place.call(CHECK)
+    return place
+
+
+def runs(place: Place) -> int:
+    return (place.root.parent / "runs").read_text().count("run")
+
+
+def test_killed_at_every_boundary_a_check_is_run_once(checked: Place) -> None:
+    (checked.root.parent / "answered").touch()
+    assert checked.go("after recorded") == 3
+    assert runs(checked) == 1
+    assert checked.told()[0].startswith("tests passed: ")
+
+
+def test_killed_while_a_check_runs_it_ends_and_is_run_again_on_a_new_scratch_copy(checked: Place) -> None:
+    around = checked.root.parent
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tests.engine.killed_calls", str(checked.root), checked.server.base_url, ""],
+        cwd=REPOSITORY,
+        start_new_session=True,
+    )
+    try:
+        with open_in_time(around / "pipe") as pipe:
+            assert read_in_time(pipe) == b"it runs\n"
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait(60)
+            assert read_in_time(pipe) == b"", "the check goes on after its owner was killed"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    (around / "answered").touch()
+    assert checked.go("") == 0
+    assert runs(checked) == 2, "it was cut off, and only reads what counts"
+    assert checked.told()[0].startswith("tests passed: ")
+    assert len(checked.server.requests) == 2
+    private = checked.root.parent / "private" / "scratch"
+    assert not private.exists() or not list(private.iterdir()), "a scratch copy is left"
+
+
+@contextlib.contextmanager
+def open_in_time(path: Path) -> Iterator[int]:
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        yield pipe
+    finally:
+        os.close(pipe)
+
+
+def read_in_time(pipe: int) -> bytes:
+    """Return what comes next; nothing once nobody has it open who could write."""
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN | select.POLLHUP)
+    assert ready.poll(90_000), "nothing came in time"
+    return os.read(pipe, 100)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.workspace.languages import Fit, fit_of_tag, language_of
+from tideate_core.workspace.languages import Fit, fit_of_tag, is_test, language_of
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,21 @@ def test_the_language_of_a_file(path: str, filetype: str, language: str) -> None
 )
 def test_how_a_tag_fits(info: str, language: str, fit: Fit) -> None:
     assert fit_of_tag(info, language)[1] is fit
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/a.py", True),
+        ("src/test/java/A.java", True),
+        ("a/test_b.py", True),
+        ("b_test.go", True),
+        ("b.spec.ts", True),
+        ("src/__tests__/b.js", True),
+        ("src/latest/contest.py", False),
+        ("src/inspect.py", False),
+        ("src/attested.py", False),
+    ],
+)
+def test_tests_are_known_by_their_names(path: str, expected: bool) -> None:
+    assert is_test(path) is expected

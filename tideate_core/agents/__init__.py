@@ -90,7 +90,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
-    from tideate_core.agents.tools.symbol_lines import is_test as is_test
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
@@ -125,7 +124,6 @@ else:
             "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
-            "tools.symbol_lines": "is_test",
             "tools.table": "own_tool_names",
             "writer": "Bounds planning_model within_plan write_with_tools",
         },

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.util.escaping import label
 from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
-from tideate_core.workspace import language_of
+from tideate_core.workspace import is_test, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +38,8 @@ WHOLE: Final = 24_000
 """Characters of whole files that a model which can read the others itself is shown."""
 LONGEST_OUTLINE: Final = 6_000
 """Characters of an outline beside them."""
+LONGEST_OF_TESTS: Final = 1_500
+"""The same of a file of tests, of which few matter."""
 
 
 def text_budget(step: StepContext) -> int | None:
@@ -167,10 +169,11 @@ async def _outlined(file: ShownFile) -> ShownFile:
 
     text = file.text or ""
     lines = await asyncio.to_thread(outline, text, file.path)
-    if sum(map(len, lines)) > LONGEST_OUTLINE:
+    longest = LONGEST_OF_TESTS if is_test(file.path) else LONGEST_OUTLINE
+    if sum(map(len, lines)) > longest:
         # a text whose headings all are of a lower level has no outermost ones
         lines = [line for line in lines if not line.partition(": ")[2].startswith(" ")] or lines
-        lines = lines[: LONGEST_OUTLINE // (max(map(len, lines)) + 1)]
+        lines = lines[: longest // (max(map(len, lines)) + 1)]
     return replace(file, text=None, outline="\n".join(lines), lines=text.count("\n") + 1)
 
 

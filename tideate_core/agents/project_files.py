@@ -21,6 +21,8 @@ __all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "with
 
 LISTED_FILES: Final = 400
 """Lines of the list at most."""
+ALL_LISTED: Final = 100
+"""Lines up to which large folders of data are listed, too: each turn of a model has the list."""
 AVERAGE_PATH: Final = 40
 """Characters: how many paths fit a small model is guessed by this."""
 DATA_FOLDER: Final = 20
@@ -85,7 +87,7 @@ async def list_for_model(step: StepContext, about: str) -> ListedFiles:
     limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
     listed, binaries = without_binaries(files, about)
     folders: list[str] = []
-    if len(listed) + len(binaries) > limit:
+    if len(listed) + len(binaries) > min(limit, ALL_LISTED):
         listed, folders = without_data(listed, about)
     room = max(0, limit - len(listed) - len(folders))
     more = sum(map(len, list(binaries.values())[room:]))

@@ -15,7 +15,6 @@ from tideate_core.agents import (
     clip,
     edit_format,
     is_small,
-    is_test,
     list_for_model,
     make_plan,
     may_look,
@@ -35,7 +34,7 @@ from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_paths, language_of, unified_diff
+from tideate_core.workspace import FileChange, executable_paths, is_test, language_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

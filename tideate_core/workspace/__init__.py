@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         PROSE as PROSE,
         Fit as Fit,
         fit_of_tag as fit_of_tag,
+        is_test as is_test,
         language_of as language_of,
         same_family as same_family,
     )
@@ -103,7 +104,7 @@ else:
             "git": "EXCLUDE_PRIVATE SAFE_GIT git_environment make_patch read_images",
             "journal": "Journal",
             "journal_manifest": "FileEntry JournalManifest",
-            "languages": "PROSE Fit fit_of_tag language_of same_family",
+            "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
             "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",
             "rollback": "Rollback RollbackResult",
             "rollback_planner": "plan_rollback",

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["PROSE", "Fit", "fit_of_tag", "language_of", "same_family"]
+__all__ = ["PROSE", "Fit", "fit_of_tag", "is_test", "language_of", "same_family"]
+
+_TEST: Final = re.compile(
+    r"(?i)(?:^|/)(?:tests?|spec|__tests__)(?:/|$)|(?:^|/)test[^/]*$|[._-](?:test|spec)s?\."
+)
 
 
 class _Row(NamedTuple):
@@ -137,3 +141,8 @@ def _language_of_tag(info: str) -> str:
         return ""
     tag = words[0].lower().lstrip(".")
     return _BY_TAG.get(tag) or language_of(words[0]) or tag
+
+
+def is_test(path: str) -> bool:
+    """Tell whether a file is one of tests by its name or its folders'."""
+    return _TEST.search(path) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.agents.tools.symbol_lines import is_test, last_lines, may_use_member, signature
+from tideate_core.agents.tools.symbol_lines import last_lines, may_use_member, signature
 from tideate_core.mentions import definitions_in
 
 TEXTS = {
@@ -41,24 +41,6 @@ def test_a_long_signature_is_cut() -> None:
     assert told.startswith("def f(parameter_number_0: int, parameter_number_1: int,")
     assert told.endswith("…")
     assert len(told) < 260
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("tests/a.py", True),
-        ("src/test/java/A.java", True),
-        ("a/test_b.py", True),
-        ("b_test.go", True),
-        ("b.spec.ts", True),
-        ("src/__tests__/b.js", True),
-        ("src/latest/contest.py", False),
-        ("src/inspect.py", False),
-        ("src/attested.py", False),
-    ],
-)
-def test_tests_are_known_by_their_names(path: str, expected: bool) -> None:
-    assert is_test(path) is expected
 
 
 @pytest.mark.parametrize(

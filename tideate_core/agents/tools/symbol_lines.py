@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["MOST_LINES", "is_test", "last_lines", "may_use_member", "signature"]
+__all__ = ["MOST_LINES", "last_lines", "may_use_member", "signature"]
 
 LARGEST: Final = 1_000_000
 """Characters of a text that is parsed; of a longer one no ranges are told."""
@@ -22,14 +22,6 @@ _BODY: Final = re.compile(
 """Kinds of nodes that hold definitions and begin where the first of them does."""
 _QUALIFIED: Final = frozenset({"python", "javascript", "typescript", "tsx", "lua", "go", "rust"})
 """Languages in which a member is named with what it is of."""
-_TEST: Final = re.compile(
-    r"(?i)(?:^|/)(?:tests?|spec|__tests__)(?:/|$)|(?:^|/)test[^/]*$|[._-](?:test|spec)s?\."
-)
-
-
-def is_test(path: str) -> bool:
-    """Tell whether a file is one of tests by its name or its folders'."""
-    return _TEST.search(path) is not None
 
 
 def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict[int, int]:

@@ -14,7 +14,6 @@ from tideate_core.agents.tools.results import bounded_lines
 from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
 from tideate_core.agents.tools.symbol_lines import (
     MOST_LINES,
-    is_test,
     last_lines,
     may_use_member,
     signature,
@@ -22,6 +21,7 @@ from tideate_core.agents.tools.symbol_lines import (
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ConfigError, StoreError, ToolError, WorkspaceError
 from tideate_core.project import make_project_state
+from tideate_core.workspace import is_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
