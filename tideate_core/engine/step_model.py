@@ -168,8 +168,7 @@ class StepModel:
         if kept is not MISSING:
             return ModelTurn.of_json(kept["turn"])
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
-        origin = replace(conversation.origin, run=self._execution.outermost.id)
-        conversation = replace(conversation, origin=origin)
+        conversation = self._with_origin(conversation)
         limit = self._within_cost_limit(asked, conversation_tokens(conversation, tools))
         with limit, report_retries(self._notice_retry):
             begun = time.monotonic()
@@ -186,6 +185,10 @@ class StepModel:
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
         await self._memory.remember(self._step, key, memo, keep=False)
         return turn
+
+    def _with_origin(self, conversation: Conversation) -> Conversation:
+        origin = replace(conversation.origin, run=self._execution.outermost.id)
+        return replace(conversation, origin=origin)
 
     def has_turn(self, of: str, key: str) -> bool:
         """Tell whether a turn was taken before a crash."""

@@ -81,71 +81,6 @@ local function path_of(uri)
   return ok and path or nil
 end
 
----@param client vim.lsp.Client
----@return table<string, any>
-local function capabilities(client)
-  local known = vim.deepcopy(client.config.capabilities or vim.lsp.protocol.make_client_capabilities())
-  return vim.tbl_deep_extend('force', known, {
-    textDocument = {
-      -- what is asked for is an answer to the very text; what is published may be of the one before
-      diagnostic = { dynamicRegistration = true, relatedDocumentSupport = false },
-      publishDiagnostics = { versionSupport = true },
-    },
-    window = { workDoneProgress = true },
-    workspace = { applyEdit = false, didChangeWatchedFiles = { dynamicRegistration = false } },
-  })
-end
-
----@param settings any
----@param params any of `workspace/configuration`
----@return any[]
-local function configuration(settings, params)
-  return vim.tbl_map(function(item)
-    local section = type(item) == 'table' and word(item.section) or ''
-    local value = settings
-    if section ~= '' then
-      value = vim.tbl_get(settings or {}, unpack(vim.split(section, '.', { plain = true })))
-    end
-    if type(value) == 'table' and next(value) == nil then
-      return vim.empty_dict() -- of settings, not of a list
-    end
-    return value == nil and vim.NIL or value
-  end, type(params) == 'table' and type(params.items) == 'table' and params.items or {})
-end
-
---- What the server may ask; nothing of it reaches the person.
----@type table<string, fun(server: tideate.SecondServer, params: any): any>
-local requests = {
-  ['client/registerCapability'] = function(server, params)
-    server:register(params)
-    return vim.NIL
-  end,
-  ['client/unregisterCapability'] = function()
-    return vim.NIL
-  end,
-  ['window/showDocument'] = function()
-    return { success = false }
-  end,
-  ['window/showMessageRequest'] = function()
-    return vim.NIL
-  end,
-  ['window/workDoneProgress/create'] = function()
-    return vim.NIL
-  end,
-  ['workspace/applyEdit'] = function()
-    return { applied = false }
-  end,
-  ['workspace/configuration'] = function(server, params)
-    return configuration(server.client.settings or server.client.config.settings, params)
-  end,
-  ['workspace/diagnostic/refresh'] = function()
-    return vim.NIL
-  end,
-  ['workspace/workspaceFolders'] = function(server)
-    return server.client.workspace_folders or vim.NIL
-  end,
-}
-
 ---@type table<string, fun(server: tideate.SecondServer, params: table<string, any>)>
 local notifications = {
   ['$/progress'] = function(server, params)
@@ -171,7 +106,7 @@ function M.start(client)
       end
     end,
     server_request = function(method, params)
-      local answer = requests[method]
+      local answer = require('tideate.queries.server_requests').answers[method]
       if answer then
         return answer(server, params)
       end
@@ -201,7 +136,7 @@ function Server:initialize()
     rootUri = folders and folders[1] and folders[1].uri or vim.NIL,
     workspaceFolders = folders or vim.NIL,
     initializationOptions = config.init_options,
-    capabilities = capabilities(client),
+    capabilities = require('tideate.queries.server_requests').capabilities(client),
     trace = 'off',
   }
   if type(config.before_init) == 'function' then

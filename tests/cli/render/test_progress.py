@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from typing import Any
 
@@ -410,3 +411,14 @@ def test_what_is_typed_stands_below_the_view_and_a_long_line_shows_its_end() -> 
         assert 75 < cell_len(row) < 80
     view.typed = None
     assert rows() == []
+
+
+def test_a_warning_to_a_terminal_that_is_gone_ends_nothing() -> None:
+    told = Told()
+    told.file.write = gone  # type: ignore[method-assign]
+    told.progress.warn("not sent, as the run has ended: be short")
+    told.progress.warn("nor is this told")
+
+
+def gone(_text: str) -> int:
+    raise OSError(errno.EIO, "the terminal was closed")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.config import VerifyConfig
     from tideate_core.snapshots import Scratch
-    from tideate_core.toolchain import Tool
+    from tideate_core.toolchain import TestResults, Tool
 
 __all__ = ["TOOLS"]
 
@@ -268,14 +268,7 @@ class _Place:
         ending = ", ".join([*numbers, results.ending])
         if results.status == "passed":
             return _Report(results.command, "passed", ending, "")
-        found = [
-            ": ".join(
-                part
-                for part in (f"{one.file}:{one.line}" if one.line else one.file, one.name, one.message)
-                if part
-            )
-            for one in results.failures[:MOST_FAILURES]
-        ]
+        found = _failures(results)
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
         printed = SAID_AGAIN.sub("", done.output) if found else done.output
         return _Report(
@@ -288,6 +281,14 @@ class _Place:
         if not place.is_file() and not (folders and place.is_dir()):
             raise ToolError(f"there is no file of tests {path}; find_files shows which there are")
         return name
+
+
+def _failures(results: TestResults) -> list[str]:
+    found = []
+    for one in results.failures[:MOST_FAILURES]:
+        place = f"{one.file}:{one.line}" if one.line else one.file
+        found.append(": ".join(part for part in (place, one.name, one.message) if part))
+    return found
 
 
 def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:

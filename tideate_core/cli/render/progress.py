@@ -96,8 +96,13 @@ class Progress:
                 self._gone = True
 
     def warn(self, words: str) -> None:
-        """Tell something that is no event of a run."""
-        self._print(words, "yellow")
+        """Tell something that is no event of a run; does nothing more once the terminal is gone."""
+        if self._gone:
+            return
+        try:
+            self._print(words, "yellow")
+        except OSError:
+            self._gone = True
 
     def close(self) -> None:
         """Give the terminal back."""
