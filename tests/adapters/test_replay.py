@@ -380,3 +380,10 @@ async def test_an_older_recording_is_found_by_its_prompts_alone(
         await replay(path).ask(Prompt("other"))
     with pytest.raises(AdapterUnavailable, match="is of an earlier version"):
         await asyncio.to_thread(reduce_recording, path, path.with_name("reduced.jsonl"))
+
+
+async def test_a_file_that_is_no_text_is_refused_as_a_recording(tmp_path: Path) -> None:
+    recording = tmp_path / "recording.jsonl"
+    recording.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(AdapterUnavailable, match="not a recording: it is not UTF-8 text"):
+        await ReplayAdapter("replay", recording).ask(Prompt("hello"))

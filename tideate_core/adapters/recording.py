@@ -251,6 +251,8 @@ class Recording:
             raise AdapterUnavailable(
                 f"the recording {path} cannot be read ({error.strerror}): {HOW_TO_RECORD.format(path=path)}"
             ) from error
+        except UnicodeDecodeError as error:
+            raise AdapterUnavailable(f"{path}: not a recording: it is not UTF-8 text") from error
         exchanges: list[Exchange] = []
         for number, line in enumerate(lines, start=1):
             try:
