@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import hashlib
 import json
 import os
 import re
@@ -143,7 +144,7 @@ class LiveTask:
         _copy(self._sdist(task.before), tree, task.rename)
         self._drop_tests(tree)
         self._configure(tree)
-        self._configure(tree, self._own_failures(tree))
+        self._configure(tree, self._left_out(tree))
         (tree / ".gitignore").write_text(IGNORED)
         git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
         for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], ["commit", "-q", "-m", "Start"]):
@@ -218,8 +219,20 @@ class LiveTask:
         head = f'[project]\nname = "{name}"\nversion = "1.0"\n\n[tool.pytest.ini_options]\n'
         (tree / "pyproject.toml").write_text(head + lines)
 
+    def _left_out(self, tree: Path) -> list[str]:
+        """Return tests that fail without the change for reasons of their own, so that the others can pass.
+
+        They are looked for once for each content of `task.toml`.
+        """
+        told = (self.folder / "task.toml").read_bytes() + self.python.encode()
+        kept = self.cache / f"left-out-{hashlib.sha256(told).hexdigest()[:16]}.json"
+        with _alone(self.cache):
+            if not kept.exists():
+                kept.write_text(json.dumps(self._own_failures(tree)))
+            found: list[str] = json.loads(kept.read_text())
+            return found
+
     def _own_failures(self, tree: Path) -> list[str]:
-        """Return tests that fail without the change for reasons of their own, so that the others can pass."""
         done = self._pytest(tree, "--tb=no", "-rfE")
         return sorted(set(re.findall(r"^(?:FAILED|ERROR) (\S+?)(?:\[.*| - .*|)$", done.stdout, re.MULTILINE)))
 
