@@ -112,12 +112,12 @@ def test_from_a_plan_to_a_tested_commit_and_every_file_between(
 
 
 def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> None:
-    handed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "-m", "pytest", "-q"]\n')
+    handed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "-m", "pytest", "-q", "tests"]\n')
     assert handed.run("trust", "--yes").returncode == 0
     ended = handed.run("run", "handoff", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr
     words = json.loads(ended.stdout)["response"]
-    assert "(all of them: `python3 -m pytest -q` runs no single files); the commit " in words
+    assert "(all of them: `python3 -m pytest -q tests` runs no single files); the commit " in words
     assert file(handed, "test-results")["files"] == []
 
 

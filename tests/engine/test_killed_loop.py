@@ -18,7 +18,7 @@ from tests.engine.test_killed import REPOSITORY
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
+pytestmark = [pytest.mark.concurrency, pytest.mark.slow, pytest.mark.timeout(600)]
 
 CHILD = """
 import asyncio, os, pathlib, signal, sys
