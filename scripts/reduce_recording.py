@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str]) -> int:
+    """Return 0 if it was reduced, 2 where the arguments are not two files."""
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
