@@ -97,6 +97,21 @@ function M.request(method, params, callback)
   return id
 end
 
+--- Ask the host for something, and tell the person what goes wrong.
+---@param method string
+---@param params? table<string, any>
+---@param on_done fun(result: tideate.Result) called once, where it went well
+---@return string id
+function M.request_or_tell(method, params, on_done)
+  return M.request(method, params, function(result)
+    if result.ok then
+      on_done(result)
+    elseif not result.cancelled then
+      require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
 --- Send something that has no answer, if there is a host to hear it.
 ---@param method string
 ---@param params table<string, any>

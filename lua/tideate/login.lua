@@ -18,27 +18,13 @@ local function say(words, level)
   require('tideate.ui').notify(words, level or vim.log.levels.INFO)
 end
 
----@param method string
----@param params table<string, any>
----@param on_done fun(result: tideate.Result)
----@return string id
-local function request(method, params, on_done)
-  return require('tideate.client').request(method, params, function(result)
-    if result.ok then
-      on_done(result)
-    elseif not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
-    end
-  end)
-end
-
 ---@param provider string
 local function keep_key(provider)
   local key = vim.fn.inputsecret(('API key of %s (not shown): '):format(provider))
   if key == '' then
     return say('no key was given; nothing was stored')
   end
-  request('login_key', { provider = provider, key = key }, function()
+  require('tideate.client').request_or_tell('login_key', { provider = provider, key = key }, function()
     say(('the key of %s is stored, readable by you only'):format(provider))
   end)
 end
@@ -88,7 +74,7 @@ function M.start(provider)
   if waiting then
     return say(('a login at %s is under way; `:Workflow login cancel` ends it'):format(waiting.provider))
   end
-  request('login_start', { provider = provider }, function(result)
+  require('tideate.client').request_or_tell('login_start', { provider = provider }, function(result)
     if result.kind == 'key' then
       keep_key(provider)
     else
@@ -118,7 +104,7 @@ function M.run(rest)
   elseif name ~= '' then
     return M.start(name)
   end
-  request('logins', {}, function(result)
+  require('tideate.client').request_or_tell('logins', {}, function(result)
     local opts = { prompt = 'Log in', kind = 'tideate.login', format_item = item_line }
     require('tideate.ui').select(result.providers, opts, function(state)
       if state then

@@ -44,21 +44,6 @@ function M.lines()
   return lines
 end
 
---- Ask the host about this folder; what goes wrong is said.
----@param method string
----@param params table
----@param take fun(result: table)
-local function ask(method, params, take)
-  params.folder = require('tideate.context').folder()
-  require('tideate.client').request(method, params, function(result)
-    if result.ok then
-      take(result)
-    elseif not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
-    end
-  end)
-end
-
 ---@param adapter string? nil: as it is configured
 ---@param workflow string?
 local function set(adapter, workflow)
@@ -78,7 +63,7 @@ function M.choose(adapter, workflow)
   if adapter == DEFAULT then
     return set(nil, workflow)
   end
-  ask('model_check', { name = adapter }, function()
+  require('tideate.client').request_or_tell('model_check', { name = adapter, folder = require('tideate.context').folder() }, function()
     set(adapter, workflow)
   end)
 end
@@ -137,7 +122,7 @@ function M.run(rest)
   if name then
     return M.choose(name, workflow)
   end
-  ask('models', {}, function(result)
+  require('tideate.client').request_or_tell('models', { folder = require('tideate.context').folder() }, function(result)
     select(result, workflow)
   end)
 end
