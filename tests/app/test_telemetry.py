@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -210,6 +211,16 @@ async def test_tool_calls_are_below_their_step(receiver: TraceReceiver) -> None:
     assert [event.name for event in step.events] == ["retrying"]
     assert attributes_of(step)["tideate.outcome"] == "cancelled"
     assert b"heron" not in b"".join(receiver.bodies)
+
+
+async def test_turns_and_calls_of_an_item_of_a_list_are_below_its_step(receiver: TraceReceiver) -> None:
+    of_items = [replace(event, data=dict(event.data)) for event in told_calls("r1")]
+    for event in of_items[2:-1]:
+        event.data["step"] = "look[0]"
+    await fed(receiver, of_items)
+    step = receiver.named("step look")
+    below = [span for span in receiver.spans if span.name.startswith(("execute_tool", "chat"))]
+    assert [span.parent_span_id for span in below] == [step.span_id] * 3
 
 
 async def test_arguments_are_content(receiver: TraceReceiver) -> None:

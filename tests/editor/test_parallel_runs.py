@@ -72,6 +72,74 @@ def test_items_of_a_list_have_their_own_sections(screen_editor: Editor) -> None:
     assert "### each[0]\n\naA\n\n### each[1]\n\nb" in text(run)
 
 
+def ends(run: Run, item: str) -> None:
+    run.event("STEP_EXECUTED", step=item, success=True, duration_ms=1)
+
+
+def test_items_that_wait_are_written_in_the_order_of_the_list(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "list", "each", "last")
+    run.start(1)
+    for item in (1, 2, 0):
+        run.event("TOKEN", step=f"each[{item}]", text=f"text {item}")
+        run.event("MODEL_ANSWERED", step=f"each[{item}]", usage={})
+    for item in (2, 0, 1):
+        ends(run, f"each[{item}]")
+    run.complete(1, result=["text 0", "text 1", "text 2"])
+    sections = [f"### each[{item}]\n\ntext {item}" for item in (1, 0, 2)]
+    assert text(run).endswith("\n\n".join(["## each", *sections]))
+
+
+def test_what_is_said_of_an_item_stands_in_its_section(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "list", "each", "last")
+    run.start(1)
+    run.event("TOKEN", step="each[0]", text="one ")
+    run.event("NOTICE", step="each[1]", message="asked to wait 8 s", level="info")
+    run.event("REASONING", step="each[1]", text="hm")
+    run.event("TOKEN", step="each[0]", text="text")
+    ends(run, "each[0]")
+    ends(run, "each[1]")
+    assert text(run).endswith("### each[0]\n\none text\n\n### each[1]\n\n> asked to wait 8 s\n\n┆ hm")
+
+
+def test_an_item_that_says_nothing_has_no_section(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "list", "each", "last")
+    run.start(1)
+    for item in ("each[0]", "each[1]"):
+        run.event("MODEL_ANSWERED", step=item, usage={})
+        ends(run, item)
+    run.complete(1, result=[1, 2])
+    assert text(run).rstrip().endswith("## each")
+
+
+def test_items_that_ran_beside_another_step_follow_it_under_one_heading(run: Run) -> None:
+    run.event("TOKEN", step="left", text="long ")
+    for item in ("right[1]", "right[0]"):
+        run.event("TOKEN", step=item, text=f"begin of {item}")
+    ends(run, "right[0]")
+    run.event("TOKEN", step="left", text="text")
+    run.complete(1)
+    run.event("TOKEN", step="right[1]", text=", end")
+    ends(run, "right[1]")
+    run.complete(2, result=["", ""])
+    assert text(run).endswith(
+        "## left\n\nlong text\n\n## right\n\n### right[0]\n\nbegin of right[0]\n\n"
+        "### right[1]\n\nbegin of right[1], end"
+    )
+
+
+def test_a_list_that_ends_while_another_step_is_written_has_no_second_heading(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "wide", "each", "other")
+    run.start(1)
+    run.start(2)
+    run.event("TOKEN", step="each[0]", text="item")
+    run.event("TOKEN", step="other", text="beside")
+    ends(run, "each[0]")
+    run.complete(1, result=["item"])
+    run.complete(2)
+    assert text(run).count("## each") == 2  # its own, and the item's
+    assert text(run).endswith("## other\n\nbeside")
+
+
 def test_a_retry_and_a_skipped_step_are_told(run: Run) -> None:
     run.event("STEP_RETRYING", step="left", attempt=1, wait_ms=2000, error="too slow")
     run.editor.wait_screen("↻ left (attempt 2)")

@@ -77,7 +77,8 @@ class _Run:
     """Pieces of the answer that each step is given."""
 
     def above(self, step: str) -> Span:
-        return self.steps.get(step, self.root)
+        """Return the span of a step; of an item of a list that of its whole step."""
+        return self.steps.get(step) or self.steps.get(step.partition("[")[0], self.root)
 
 
 class RunSpans:

@@ -219,7 +219,7 @@ class StepRun:
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
-        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter)
+        return await self.model.ask(prompt, of=self.step, schema=schema, quiet=quiet, adapter=adapter)
 
     @property
     def tool_servers(self) -> Collection[str]:
@@ -277,7 +277,7 @@ class StepRun:
     def report_call(
         self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
     ) -> AbstractContextManager[CallReport]:
-        return report_call(self.person.emit, tool, arguments, server=server)
+        return report_call(self._emit, tool, arguments, server=server)
 
     async def read_messages(self, key: str) -> list[str]:
         kept = self.memory.recall(key)
@@ -322,10 +322,13 @@ class StepRun:
         return await self.person.confirm(request)
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
-        self.person.notice(message, level=level)
+        self._emit(EventName.NOTICE, message=message, level=level)
+
+    def _emit(self, event: EventName, /, **data: Any) -> None:
+        self.person.emit(event, step=self.step, **data)  # of an item the person's is its whole step
 
     def gate(self, name: str, issues: list[str]) -> None:
-        self.person.emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
+        self._emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
 
     async def present(self, text: str, filetype: str) -> None:
         await self.run.front.present(text, filetype)
@@ -340,7 +343,7 @@ class StepRun:
             shape = one.as_json()
             execution.executed[one.path] = shape
             words = f"other tools run {label(one.path)}: {one.reason}"
-            self.person.emit(EventName.NOTICE, message=words, level="warn", executed=shape)
+            self._emit(EventName.NOTICE, message=words, level="warn", executed=shape)
 
     def recall(self, key: str) -> Any:
         return self.memory.recall(key)

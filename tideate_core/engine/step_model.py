@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage, report_retries
@@ -97,11 +98,14 @@ class StepModel:
         self,
         prompt: Prompt,
         *,
+        of: str,
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
         """Ask the run's adapter, or another one.
+
+        :param of: the step, or the item of it, whose answer it is.
 
         :raises UnknownAdapter: there is none of this name.
         :raises CostLimitReached: it could pass `limits.cost_usd`; nothing was sent.
@@ -117,12 +121,12 @@ class StepModel:
         if kept is not MISSING:
             return _reply_of(kept, schema)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
-        limit = self._within_cost_limit(asked, estimated_tokens(prompt), prompt.max_tokens)
-        with limit, report_retries(self._notice_retry):
+        limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
+        with limit, report_retries(partial(self._notice_retry, of)):
             begun = time.monotonic()
-            reply = await asked.ask(prompt, on_token=None if quiet else self._stream(), schema=schema)
+            reply = await asked.ask(prompt, on_token=None if quiet else self._stream(of), schema=schema)
             reply = replace(reply, text=mended(reply.text))
-            self._count(asked, reply, begun)
+            self._count(asked, reply, begun, of)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self._step in self._execution.settled
@@ -156,7 +160,7 @@ class StepModel:
     ) -> ModelTurn:
         """Return the next turn of the run's adapter, or another one. It is durable when this returns.
 
-        :param of: the step, or the item of it, whose budget it is of.
+        :param of: the step, or the item of it, whose turn it is, and whose budget it is of.
 
         :raises ConfigError: the adapter cannot use tools.
         :raises CostLimitReached: it could pass `limits.cost_usd`; nothing was sent.
@@ -169,17 +173,17 @@ class StepModel:
             return ModelTurn.of_json(kept["turn"])
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
         conversation = self._with_origin(conversation)
-        limit = self._within_cost_limit(asked, conversation_tokens(conversation, tools))
-        with limit, report_retries(self._notice_retry):
+        limit = self._within_cost_limit(of, asked, conversation_tokens(conversation, tools))
+        with limit, report_retries(partial(self._notice_retry, of)):
             begun = time.monotonic()
             turn = await taker.take_turn(
                 conversation,
                 tools,
-                on_token=None if quiet else self._stream(),
-                on_reasoning=None if quiet else self._stream(EventName.REASONING),
+                on_token=None if quiet else self._stream(of),
+                on_reasoning=None if quiet else self._stream(of, EventName.REASONING),
             )
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
-            self._count(asked, turn, begun)
+            self._count(asked, turn, begun, of)
             self._memory.ledger.spend(of, turn)
         late = self._step in self._execution.settled
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
@@ -209,23 +213,24 @@ class StepModel:
             return adapter
         raise ConfigError(f"the adapter {adapter.name!r} cannot use tools ({', '.join(tools)} are wanted)")
 
-    def _stream(self, event: EventName = EventName.TOKEN) -> Callable[[str], None]:
+    def _stream(self, of: str, event: EventName = EventName.TOKEN) -> Callable[[str], None]:
         joiner = SurrogateJoiner()
 
         def stream(piece: str) -> None:
             if text := joiner.feed(piece):
-                self._emit(event, text=text)
+                self._emit(event, of, text=text)
 
         return stream
 
-    def _notice_retry(self, words: str) -> None:
-        self._emit(EventName.NOTICE, message=words, level="info")
+    def _notice_retry(self, of: str, words: str) -> None:
+        self._emit(EventName.NOTICE, of, message=words, level="info")
 
-    def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float) -> None:
+    def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float, of: str) -> None:
         self._execution.usage += answer.usage
         self._memory.spend(self._step, answer.usage)
         self._emit(
             EventName.MODEL_ANSWERED,
+            of,
             model=answer.model,
             adapter=adapter.name,
             usage=usage_json(answer.usage),
@@ -234,10 +239,10 @@ class StepModel:
         warned = self._execution.outermost.warned
         if answer.notice and answer.notice not in warned:
             warned.add(answer.notice)
-            self._emit(EventName.NOTICE, message=answer.notice, level="warn")
+            self._emit(EventName.NOTICE, of, message=answer.notice, level="warn")
 
     def _within_cost_limit(
-        self, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
+        self, of: str, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
     ) -> AbstractContextManager[None]:
         return within_cost_limit(
             self._execution,
@@ -245,11 +250,11 @@ class StepModel:
             adapter,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
-            warn=lambda words: self._emit(EventName.NOTICE, message=words, level="warn"),
+            warn=lambda words: self._emit(EventName.NOTICE, of, message=words, level="warn"),
         )
 
-    def _emit(self, event: EventName, /, **data: Any) -> None:
-        self._recorder.event(event, {"step": self._step, **data})
+    def _emit(self, event: EventName, of: str, /, **data: Any) -> None:
+        self._recorder.event(event, {"step": of, **data})
 
 
 def _json_of(reply: Reply) -> dict[str, Any]:

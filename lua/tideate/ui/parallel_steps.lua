@@ -11,6 +11,7 @@ local M = {}
 ---@class tideate.ui.Piece
 ---@field apart? string a paragraph of its own; empty: what follows begins one
 ---@field call? string the line of a tool call
+---@field remark? string what is said of the step
 
 ---@param step string
 ---@return string? list the step whose item this is
@@ -93,6 +94,16 @@ local function write_call(entry, line)
   entry.stream.at_end = 'call'
 end
 
+--- Say something at once that is not a step's own text.
+---@param entry tideate.ui.Run
+---@param text string
+function M.remark(entry, text)
+  M.close_fence(entry)
+  entry.stream:paragraph()
+  entry.stream:write('> ' .. text:gsub('\n', '\n> '))
+  entry.stream:paragraph()
+end
+
 ---@param entry tideate.ui.Run
 ---@param piece string|tideate.ui.Piece
 local function write_piece(entry, piece)
@@ -100,6 +111,8 @@ local function write_piece(entry, piece)
     write(entry, piece)
   elseif piece.call then
     write_call(entry, piece.call)
+  elseif piece.remark then
+    M.remark(entry, piece.remark)
   else
     write_apart(entry, piece.apart)
   end
@@ -115,12 +128,39 @@ local function close(entry, result)
   entry.floor = nil
 end
 
+---@param step string of an item of a list
+---@return integer
+local function index_of(step)
+  return tonumber(step:match('%[(%d+)%]$')) --[[@as integer]]
+end
+
+--- Of what waits the section that can be written now: of a list's items the first one in its order.
+---@param entry tideate.ui.Run
+---@return integer? place
+local function next_place(entry)
+  local list, found = entry.floor, nil ---@type string?, integer?
+  if not list and entry.held[1] then
+    list, found = list_of(entry.held[1].step), 1
+  end
+  for place, section in ipairs(list and entry.held or {}) do
+    local is_item = list_of(section.step) == list
+    if is_item and (not found or index_of(section.step) < index_of(entry.held[found].step)) then
+      found = place
+    end
+  end
+  return found
+end
+
 --- Write what waits, up to a step that is still at work: it is written as it comes.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 local function release(entry, run)
-  while not entry.floor and entry.held[1] do
-    local section = table.remove(entry.held, 1)
+  while true do
+    local place = next_place(entry)
+    if not place then
+      return
+    end
+    local section = table.remove(entry.held, place) ---@type tideate.ui.Section
     open(entry, section.step, run, section.bare)
     for _, piece in ipairs(section.pieces) do
       write_piece(entry, piece)
@@ -133,15 +173,24 @@ end
 
 ---@param entry tideate.ui.Run
 ---@param step string
----@return tideate.ui.Section
-local function waiting_section(entry, step)
+---@return tideate.ui.Section?
+local function find_waiting(entry, step)
   for _, section in ipairs(entry.held) do
     if section.step == step and not section.done then
       return section
     end
   end
-  local section = { step = step, pieces = {} }
-  table.insert(entry.held, section)
+end
+
+---@param entry tideate.ui.Run
+---@param step string
+---@return tideate.ui.Section
+local function waiting_section(entry, step)
+  local section = find_waiting(entry, step)
+  if not section then
+    section = { step = step, pieces = {} }
+    table.insert(entry.held, section)
+  end
   return section
 end
 
@@ -164,7 +213,7 @@ end
 ---@param run tideate.Run
 ---@return boolean
 function M.is_written(entry, step, run)
-  local own = not step or not entry.floor or entry.floor == step
+  local own = not step or not entry.floor or entry.floor == step or entry.floor == list_of(step)
   return own or not vim.list_contains(run.running, list_of(step) or step)
 end
 
@@ -199,7 +248,20 @@ end
 ---@param text string
 ---@param run tideate.Run
 function M.apart(entry, step, text, run)
+  local silent = text == '' and step and list_of(step) and entry.floor ~= step and not find_waiting(entry, step)
+  if silent then
+    return -- an item that said nothing has no section
+  end
   put(entry, step, { apart = text }, run)
+end
+
+--- Say something of a step that is not its own text, where that text is.
+---@param entry tideate.ui.Run
+---@param step string?
+---@param text string
+---@param run tideate.Run
+function M.remark_of(entry, step, text, run)
+  put(entry, step, { remark = text }, run)
 end
 
 --- The line of a step's tool call.
@@ -220,20 +282,12 @@ function M.finish(entry, step, result, run)
   if not entry.floor or entry.floor == step or list_of(entry.floor) == step then
     close(entry, result)
   else
-    local section = waiting_section(entry, step)
-    section.done, section.result = true, result
+    local section = find_waiting(entry, step)
+    if section then
+      section.done, section.result = true, result
+    end -- else it has its section, or said nothing
   end
   release(entry, run)
-end
-
---- Something is said of a step that is not its own text.
----@param entry tideate.ui.Run
----@param text string
-function M.remark(entry, text)
-  M.close_fence(entry)
-  entry.stream:paragraph()
-  entry.stream:write('> ' .. text:gsub('\n', '\n> '))
-  entry.stream:paragraph()
 end
 
 --- The run ended: nothing waits any more.

@@ -11,6 +11,7 @@ local ENDS = {
   SD_EVENT_TOKEN = true,
   SD_EVENT_TOOL_CALLED = true,
   SD_EVENT_MODEL_ANSWERED = true,
+  SD_EVENT_STEP_EXECUTED = true, -- of an item of a list
   SD_EVENT_STEP_COMPLETED = true,
   SD_EVENT_STEP_FAILED = true,
   SD_EVENT_STEP_RETRYING = true,

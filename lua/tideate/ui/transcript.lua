@@ -120,8 +120,12 @@ local on = {
     -- what it says in its next turn is not glued to this one
     sections().apart(entry, data.step, '', run)
   end,
-  SD_EVENT_NOTICE = function(entry, data)
-    sections().remark(entry, (data.level == 'warn' and '**Warning:** ' or '') .. data.message)
+  SD_EVENT_NOTICE = function(entry, data, run)
+    if data.level == 'warn' then
+      sections().remark(entry, '**Warning:** ' .. data.message)
+    else
+      sections().remark_of(entry, data.step, data.message, run)
+    end
   end,
   SD_EVENT_STEP_COMPLETED = function(entry, data, run)
     sections().finish(entry, data.step, data.result, run)

@@ -422,3 +422,19 @@ def test_a_warning_to_a_terminal_that_is_gone_ends_nothing() -> None:
 
 def gone(_text: str) -> int:
     raise OSError(errno.EIO, "the terminal was closed")
+
+
+def test_texts_of_items_that_come_at_once_are_shown_one_after_the_other() -> None:
+    told = Told("guide", live=True)
+    told.event("STEP_STARTED", step="section", index=1, total=1)
+    for piece in ("begin ", "and end"):
+        told.event("TOKEN", step="section[0]", text=piece)
+        told.event("TOKEN", step="section[1]", text=piece.upper())
+    assert "│ begin and end" in latest(told)
+    assert "BEGIN" not in latest(told)
+    told.ends("section[0]", 100)
+    assert "│ BEGIN AND END" in latest(told)
+    assert "begin" not in latest(told)
+    told.ends("section[1]", 100)
+    assert "│" not in latest(told)
+    assert "2 items done" in latest(told)

@@ -80,6 +80,39 @@ async def test_an_agents_task_sees_the_item(bench: Bench, write: Write) -> None:
     assert (await bench.run("flow")).results["each"] == ["Ada", "Bob"]
 
 
+@pytest.mark.parametrize("tools", [False, True], ids=["one prompt", "work loop"])
+async def test_what_a_model_says_of_an_item_is_under_its_name(
+    bench: Bench, write: Write, tools: bool
+) -> None:
+    offered = ", tools: [read_file]" if tools else ""
+    write(f"steps: [{{id: each, task: 'Item {{{{ item }}}}', for_each: context.all{offered}}}]\n"
+          "context: {all: [red, blue]}")  # fmt: skip
+    for word in ("red", "blue"):
+        bench.server.answers(f"Item {word}", f"{word} is a colour")
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    streamed: dict[str, str] = {}
+    for data in bench.front.data(EventName.TOKEN):
+        streamed[data["step"]] = streamed.get(data["step"], "") + data["text"]
+    assert streamed == {"each[0]": "red is a colour", "each[1]": "blue is a colour"}
+    answered = [data["step"] for data in bench.front.data(EventName.MODEL_ANSWERED)]
+    assert sorted(answered) == ["each[0]", "each[1]"]
+
+
+async def test_notices_gates_and_calls_of_an_item_are_under_its_name(bench: Bench, write: Write) -> None:
+    async def work(step: StepContext) -> None:
+        step.notice("look")
+        step.gate("style", [])
+        with step.report_call("search", {}):
+            pass
+
+    write(each(), each=work)
+    await bench.run("flow", inputs={"all": ["only"]})
+    names = (EventName.NOTICE, EventName.GATE_PASSED, EventName.TOOL_CALLED, EventName.TOOL_COMPLETED)
+    for name in names:
+        assert [data["step"] for data in bench.front.data(name)] == ["each[0]"], name
+
+
 @pytest.mark.concurrency
 async def test_one_item_that_fails_cancels_the_others_and_is_named(bench: Bench, write: Write) -> None:
     waiting, cancelled = asyncio.Event(), []

@@ -132,9 +132,8 @@ class RunView:
         """The line that the person types; None where none is read."""
         self.takes_turns = False
         """A model was seen that reads messages between its turns."""
-        self._stream = ""
-        self._streams: str | None = None
-        """Of the steps that are answered at once, the one whose text is shown."""
+        self._streams: dict[str, str] = {}
+        """Ends of what is said at once, by step or item; the first one's is shown, the others wait."""
         self._reasoning: tuple[str, str] | None = None
         """A step and what its model was thinking last, until it says or does something."""
 
@@ -153,10 +152,7 @@ class RunView:
         """Add to a step's answer."""
         self.step_of(label).characters += len(text)
         self.reasoned(label)
-        if self._streams is None:
-            self._streams, self._stream = label, ""
-        if self._streams == label:
-            self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
+        self._streams[label] = (self._streams.get(label, "") + visible(text))[-STREAM_CHARACTERS:]
 
     def reasons(self, label: str, text: str) -> None:
         """Add to what a step's model is thinking."""
@@ -172,14 +168,13 @@ class RunView:
         """A turn of a step's model has ended: what it says next is not glued to what it said."""
         self.reasoned(label)
         self.takes_turns = True
-        if self._streams == label and self._stream.strip():
-            self._stream = f"{self._stream.rstrip()}\n\n"
+        if said := self._streams.get(label, "").rstrip():
+            self._streams[label] = f"{said}\n\n"
 
     def streamed(self, label: str) -> None:
         """A step's answer has ended."""
         self.reasoned(label)
-        if self._streams == label:
-            self._streams, self._stream = None, ""
+        self._streams.pop(label, None)
 
     def end(self, unfinished: str) -> None:
         """Nothing runs any more; what did is left in this state."""
@@ -251,9 +246,10 @@ class RunView:
 
     def _answer_rows(self) -> list[Text]:
         # a typed answer streams as JSON, which is no reading matter
-        if not self._stream.strip() or self._stream.lstrip().startswith("{"):
+        said = next(iter(self._streams.values()), "")
+        if not said.strip() or said.lstrip().startswith("{"):
             return []
         room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
         width = max(10, self._console.width - 4)
-        lines = Text(self._stream.strip("\n"), style="dim").wrap(self._console, width)[-room:]
+        lines = Text(said.strip("\n"), style="dim").wrap(self._console, width)[-room:]
         return [Text("  │ ", style="dim").append_text(line) for line in lines]

@@ -164,14 +164,22 @@ local function add_event_lines(page, events)
   end
 end
 
+--- Whether an event is of a step or of an item of it.
+---@param event tideate.Event
+---@param step string
+---@return boolean
+local function is_of(event, step)
+  local name = event.data.step
+  return type(name) == 'string' and (name == step or name:match('^(.*)%[%d+%]$') == step)
+end
+
 --- Add a step's tool calls: how many of which, and each of them in a fold.
 ---@param page tideate.ui.RunsPage
 ---@param events tideate.Event[]
 ---@param step string
 local function add_calls(page, events, step)
   local calls = vim.tbl_filter(function(event)
-    local name = event.data.step
-    return event.name == CALL and type(name) == 'string' and (name == step or name:match('^(.*)%[%d+%]$') == step)
+    return event.name == CALL and is_of(event, step)
   end, events)
   if #calls <= FEW_CALLS then
     return add_event_lines(page, calls)
@@ -189,7 +197,7 @@ end
 ---@return tideate.Event[]
 local function decisions(events, step)
   return vim.tbl_filter(function(event)
-    return event.name ~= CALL and event.data.step == step
+    return event.name ~= CALL and is_of(event, step)
   end, events)
 end
 
