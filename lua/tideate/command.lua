@@ -2,7 +2,7 @@
 local M = {}
 
 --- Names that later versions use for subcommands; no workflow may take them.
-M.later = { 'review', 'retry' }
+M.later = { 'review' }
 
 --- What `:Workflow` manages itself; everything else is a workflow.
 ---@type tideate.Subcommand[]

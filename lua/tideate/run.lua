@@ -252,6 +252,31 @@ function M.resume_stored(id, folder, on_done)
   return true
 end
 
+---@class tideate.ForkParams
+---@field execution_id? string of an ended run, or the beginning of it; the newest that failed without one
+---@field step? string from which on it is run anew; the first that failed without one
+---@field prompt? string another one than it had
+---@field inputs? table<string, any> other values of these
+---@field adapter? string another one than it had
+---@field folder? string of its project
+
+--- Run an ended run of the store anew from a step on, as a new run. Returns at once.
+---@param params tideate.ForkParams
+---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
+---@return string id of the new run
+function M.fork_stored(params, on_done)
+  local id = new_id()
+  local folder = params.folder or require('tideate.context').folder()
+  live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
+  require('tideate.reply').note_folder(id, { cwd = folder })
+  local method = (params.prompt or params.inputs or params.adapter) and 'fork' or 'retry'
+  local given = vim.tbl_extend('force', {}, params, { new_id = id, folder = folder })
+  require('tideate.client').request(method, given, function(result)
+    finish(id, result --[[@as tideate.RunResult]])
+  end)
+  return id
+end
+
 --- Whether a run goes on with this one now.
 ---@param id string
 ---@return boolean

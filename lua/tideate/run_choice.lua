@@ -15,6 +15,31 @@ function M.ids(wanted)
   end
 end
 
+--- Ids of the runs of this Neovim that ended, or behind a point the steps of the one that is named.
+---@param lead string
+---@return string[]
+function M.steps(lead)
+  local prefix, point = lead:match('^(%x+)(%.)')
+  local ended = vim.tbl_filter(M.has_ended, require('tideate.state').runs())
+  if not point then
+    return vim.tbl_map(function(run)
+      return run.execution_id:sub(1, SHORT)
+    end, ended)
+  end
+  local run = vim.iter(ended):find(function(one)
+    return vim.startswith(one.execution_id, prefix)
+  end)
+  return vim.tbl_map(function(step)
+    return ('%s.%s'):format(prefix, step.name)
+  end, run and run.steps or {})
+end
+
+---@param run tideate.Run
+---@return boolean
+function M.has_ended(run)
+  return not M.is_active(run)
+end
+
 ---@return boolean
 function M.any()
   return true

@@ -133,6 +133,17 @@ return {
     end,
   },
   {
+    name = 'retry',
+    args = '[id[.step]]',
+    help = 'Run an ended run anew from a step on, the first that failed; results before it are reused',
+    complete = run_choice.steps,
+    run = function(wanted)
+      local prefix, step = wanted:match('^([^.]*)%.?(.*)$')
+      local run = { execution_id = prefix ~= '' and prefix or nil, step = step ~= '' and step or nil }
+      require('tideate.run').fork_stored(run)
+    end,
+  },
+  {
     name = 'status',
     args = '',
     help = 'Show the runs of this Neovim',

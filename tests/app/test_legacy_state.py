@@ -66,6 +66,9 @@ NEWER = (
     ("workflow_executions", "continues"),
     ("workflow_executions", "cached_tokens"),
     ("workflow_steps", "cached_tokens"),
+    ("workflow_executions", "forked_from"),
+    ("workflow_executions", "forked_step"),
+    ("workflow_executions", "reused"),
 )
 """Columns that migrations after the 15th made."""
 
@@ -78,6 +81,7 @@ def old(root: Path) -> Path:
     with closing(sqlite3.connect(private / "tideate.db")) as database, database:
         database.execute("CREATE TABLE store_names (name TEXT PRIMARY KEY, made_at INTEGER NOT NULL)")
         database.execute("INSERT INTO store_names VALUES (?, 0)", (NAME,))
+        database.execute("DROP TRIGGER update_workflow_metrics_on_completion")  # names such a column
         for table, column in NEWER:
             database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         database.execute("DELETE FROM schema_version WHERE version >= 16")

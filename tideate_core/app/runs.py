@@ -131,8 +131,16 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "owner": lease_json(run.lease),
         "definition": {"hash": run.definition_hash, "path": run.path, "source": run.source},
         "restored_from": run.restored_from,
+        "forked_from": forked_json(run),
         "continues": run.continues,
     }
+
+
+def forked_json(run: RunRow) -> dict[str, Any] | None:
+    """Return the run and the step that a run was forked from; None of any other."""
+    if run.forked_from is None or run.forked_step is None:
+        return None
+    return {"execution_id": run.forked_from, "step": run.forked_step}
 
 
 def next_command(proposed: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "Positive",
     "Root",
     "RunId",
+    "RunStep",
     "SchemaName",
     "StateName",
     "Wait",
@@ -34,6 +35,7 @@ __all__ = [
     "Yes",
     "machine_names",
     "run_ids",
+    "run_steps",
     "step_names",
     "workflow_names",
 ]
@@ -140,8 +142,30 @@ def run_ids(context: CompletionContext) -> list[str]:
     return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
 
 
+def run_steps(context: CompletionContext) -> list[str]:
+    """Return the ids of the newest runs that ended, or behind a point the steps of the one that is named."""
+    from tideate_core.app import reader_of, short_id
+    from tideate_core.errors import TideateError
+
+    reader, (run, point, _) = reader_of(None), context.incomplete.partition(".")
+    if not point:
+        return [short_id(one.id) for one in reader.runs(limit=100) if one.ended]
+    try:
+        return [f"{run}.{row.step}" for row in reader.steps(reader.run(run).id)]
+    except TideateError:
+        return []  # no run, or several, begin so
+
+
 Positive = validators.Number(gte=0)
 RunId = Annotated[str, Parameter(help="ID of the run, or a prefix of it.", completer=run_ids)]
+RunStep = Annotated[
+    str,
+    Parameter(
+        name="RUN[.STEP]",
+        help="ID of the run, or a prefix of it, and the step to begin with. Default: the first that failed.",
+        completer=run_steps,
+    ),
+]
 Limit = Annotated[int, Parameter(name="--limit", help="Maximum number to list.", validator=Positive)]
 Wait = Annotated[
     float, Parameter(name="--wait", help="Seconds to wait until it is done.", validator=Positive)

@@ -48,6 +48,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "context": Command("context:app", "List and show what @mentions add to a prompt."),
     "doctor": Command("doctor:doctor", "Check the installation, the configuration and the model adapters."),
+    "fork": Command(
+        "fork:fork",
+        "Run an ended run anew from a step on, with another prompt, other inputs or another model.\n\n"
+        "As `retry`: a new run, and every result that does not depend on the step is reused.",
+        "tideate fork [OPTIONS] RUN[.STEP] [PROMPT...]",
+    ),
     "gates": Command("history:gates", "Show statistics of the gates of tasks: decisions and durations."),
     "graph": Command(
         "workflows:graph",
@@ -84,6 +90,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Resume a run that was interrupted or paused.\n\n"
         "Completed steps are not run again; answers already given are not asked for again. At a terminal, a "
         "line that you type is a message to the model, before its next turn.",
+    ),
+    "retry": Command(
+        "fork:retry",
+        "Run an ended run anew from a step on: by default from the first that failed.\n\n"
+        "A new run; the old one stays as it is, and so does what it wrote. Every result that does not "
+        "depend on the step is reused: nothing is asked or written again for it. If what a reused step "
+        "wrote was rolled back, the retry is refused.",
+        "tideate retry [OPTIONS] RUN[.STEP]",
     ),
     "rollback": Command(
         "rollback:rollback",
@@ -134,6 +148,7 @@ WITH_VALUE: Final = frozenset(
         "--name",
         "--output",
         "--port",
+        "--prompt",
         "--root",
         "--search",
         "--status",

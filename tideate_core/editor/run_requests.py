@@ -17,7 +17,8 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.editor import run_views
-from tideate_core.errors import RunIsOwned, RunNotFound, StoreError
+from tideate_core.engine import RunEdits
+from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
 from tideate_core.store import Message
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
-    from tideate_core.store import Status
+    from tideate_core.store import Reader, Status
 
 __all__ = ["InterruptedRunNotices", "StoredRuns"]
 
@@ -73,6 +74,26 @@ class StoredRuns:
         """Continue a run to its end, and return its result."""
         result = await self._projects.resume_run(str(params["execution_id"]), params.get("folder"))
         return result.as_json()
+
+    async def retry(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Run an ended run anew from a step on to its end, and return the result of the new run.
+
+        :param params: `execution_id` of the ended run, or the beginning of it: the newest that failed if
+            there is none; `step`: the first that failed if there is none; `new_id` of the new run; `folder`.
+        :raises TideateError: it cannot be run anew; says why.
+        """
+        return await self._fork(params, RunEdits(execution_id=params.get("new_id") or None))
+
+    async def fork(self, params: dict[str, Any]) -> dict[str, Any]:
+        """As `retry`, with other `inputs`, another `prompt` and another `adapter` where they are given."""
+        prompt, adapter = params.get("prompt"), params.get("adapter")
+        inputs = dict(params.get("inputs") or {})
+        return await self._fork(params, RunEdits(prompt, inputs, adapter, params.get("new_id") or None))
+
+    async def _fork(self, params: dict[str, Any], edits: RunEdits) -> dict[str, Any]:
+        folder, step = params.get("folder"), params.get("step") or None
+        wanted = params.get("execution_id") or await read_runs(self._root(params), _newest_failed)
+        return (await self._projects.fork_run(str(wanted), step, edits, folder)).as_json()
 
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         """End a run of another process, or one that no process has: its unfinished writes are rolled back.
@@ -152,6 +173,13 @@ class StoredRuns:
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))
+
+
+def _newest_failed(reader: Reader) -> str:
+    failed = reader.runs(limit=1, status="failed")
+    if not failed:
+        raise InvalidInput("no run of this project failed; name the run, and the step to run it anew from")
+    return failed[0].id
 
 
 class InterruptedRunNotices:

@@ -80,6 +80,8 @@ class Session:
             "run_events": runs.events,
             "to_resume": runs.to_resume,
             "resume_run": runs.resume_run,
+            "retry": runs.retry,
+            "fork": runs.fork,
             "cancel_stored": runs.cancel,
             "pause_stored": runs.pause,
             "say": runs.say,

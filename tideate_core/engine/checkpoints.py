@@ -9,7 +9,7 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.forking import repeated_steps
 from tideate_core.engine.recorded_run import settled_of
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reports import Report, iso_time, write_report
@@ -170,7 +170,7 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
         (step for step in steps if step.order is not None and step.order <= row.cursor),
         key=lambda step: step.order or 0,
     )
-    again = _again(ended, definition)
+    again = repeated_steps(ended, definition)
     kept = [step for step in ended if step.step not in again]
     has = {step.step for step in kept}
     at = next((step for step in ended if step.step == row.step), None)
@@ -194,20 +194,6 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
         ),
     )
     return checkpoint, list(again)
-
-
-def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
-    """Return the steps that the run failed in, and those that were skipped because it did."""
-    hooks = driver_hooks(definition.name, definition.kind, definition.source)
-    if (repeated := hooks.restart([step.step for step in ended])) is not None:
-        return dict.fromkeys(repeated)
-    goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
-    again: dict[str, None] = {}
-    for step in ended:
-        failed = step.status == "failed" and step.step not in goes_on
-        if failed or (again and step.status == "skipped"):
-            again[step.step] = None
-    return again
 
 
 def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) -> dict[str, Any]:

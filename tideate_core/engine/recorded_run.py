@@ -55,7 +55,7 @@ class RecordedRun:
     usage: Usage
     """Usage of models, for steps that did not end, too."""
     files: tuple[str, ...]
-    """Changed files, each once, in their order."""
+    """Files that it changed, each once, in their order; none that a step which it reuses did."""
     executed: Mapping[str, dict[str, str]]
     """Of them those that other tools run by themselves, by path."""
     elapsed_ms: int
@@ -171,7 +171,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
     reader = store.reader()
     # of a run that was forked from a checkpoint, the request has the old one's id
     request = RunRequest.model_validate({**reader.request(run_id), "execution_id": run_id})
-    rows = reader.steps(run_id)
+    rows, reused = reader.steps(run_id), reader.run(run_id).reused
     memos = reader.memos(run_id)
     ended = sorted((row for row in rows if row.status in _ENDED), key=lambda row: row.order or 0)
     running = [row for row in rows if row.status == "running"]
@@ -183,7 +183,8 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
         running=frozenset(row.step for row in running),
         memos=memos,
         usage=_usage(settled, memos),
-        files=tuple(dict.fromkeys(path for row in ended for path in row.files)),
+        # what a step of another run wrote is that one's to roll back
+        files=tuple(dict.fromkeys(path for row in ended if (row.order or 0) > reused for path in row.files)),
         executed=recorded_executed(reader, run_id),
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),

@@ -10,6 +10,7 @@ from tideate_core.engine.continuation import continued_request
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.events import EventName
+from tideate_core.engine.forking import check_reused_writes, fork_notices, plan_fork
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
@@ -33,7 +34,7 @@ from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Driver
     from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.forking import RunEdits
     from tideate_core.engine.live_run import ParentStep
     from tideate_core.engine.preview import PromptPreview
     from tideate_core.engine.recorded_run import RecordedRun
@@ -148,6 +150,38 @@ class WorkflowRunner:
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
         return await self._resume(execution_id, None, takeover_after, changed, machine)
+
+    async def fork_run(
+        self, execution_id: str, step: str | None, edits: RunEdits, *, changed: Changed = "stored"
+    ) -> WorkflowResult:
+        """Run an ended run anew from a step on, as a new run that reuses what it does not depend on.
+
+        The old run stays as it is, and what it wrote, too.
+
+        :param step: None: the first that failed.
+        :param changed: what counts where the workflow's file is another one than the run began with.
+        :raises RunNotFound: no run has this id.
+        :raises RunEnded: it has not ended.
+        :raises InvalidInput: it cannot be forked there, or what the step needs was rolled back; says why.
+        :raises TideateError: it cannot go on as it was; says why.
+        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        """
+        store = await self._store.get()
+        plan = await asyncio.to_thread(plan_fork, store.reader(), execution_id, step, edits)
+        request, hide = plan.request, plan.request.obfuscate
+        registration = await definition_for(
+            plan.source.id, plan.definition, self.registry, changed=changed, front=self._front, obfuscate=hide
+        )
+        # what cannot run is refused before there is a run of it
+        preparation = Preparation(request)
+        preparation.parse(lambda: registration)
+        live = self._prepare(request, registration, None, preparation)
+        live.adapter  # noqa: B018 nor is one begun that nobody can answer
+        root = self._dependencies.workspace(request).root
+        await asyncio.to_thread(check_reused_writes, store.reader(), plan, root, store.private)
+        await store.fork_at_step(plan.fork)
+        notices = fork_notices(plan)
+        return await self._resume(request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""
@@ -264,6 +298,8 @@ class WorkflowRunner:
         takeover_after: float,
         changed: Changed,
         machine: RunMachine | None = None,
+        *,
+        notices: Iterable[dict[str, Any]] = (),
     ) -> WorkflowResult:
         self._refuse_twice(execution_id)
         store = await self._store.get()
@@ -289,8 +325,8 @@ class WorkflowRunner:
             await release_lease(log)
             raise
         live.attach(log, store)
-        for name in left:
-            live.recorder.event(EventName.NOTICE, leftover_notice(name))
+        for notice in (*notices, *map(leftover_notice, left)):
+            live.recorder.event(EventName.NOTICE, notice)
         return await self._supervise(live, live.drive())
 
     async def _run_nested(self, parent_id: str, step: str, request: RunRequest) -> WorkflowResult:

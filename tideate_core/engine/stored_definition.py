@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
+from tideate_core.errors import (
+    DefinitionChanged,
+    InvalidDefinition,
+    InvalidWorkflowFile,
+    StoreError,
+    UnknownWorkflow,
+)
 from tideate_core.store import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
 
@@ -80,8 +86,17 @@ class StoredGraph(BaseModel):
 
 
 def stored_graph(definition: Definition) -> StoredGraph:
-    """Return the steps and the context of a run's definition; a machine has none."""
-    return StoredGraph.model_validate_json(definition.text) if definition.kind == "graph" else StoredGraph()
+    """Return the steps and the context of a run's definition; a machine has none.
+
+    :raises StoreError: what the store has of it is no definition.
+    """
+    if definition.kind != "graph":
+        return StoredGraph()
+    try:
+        return StoredGraph.model_validate_json(definition.text)
+    except ValidationError as error:
+        words = error.errors(include_url=False)[0]["msg"]
+        raise StoreError(f"the stored definition of {definition.name!r} cannot be read ({words})") from error
 
 
 def stored_definition(registration: Registration) -> Definition:

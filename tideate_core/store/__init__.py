@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Definition as Definition,
         Ending as Ending,
         EventRow as EventRow,
+        Fork as Fork,
         GateCount as GateCount,
         GateOutcome as GateOutcome,
         Graph as Graph,
@@ -54,9 +55,9 @@ else:
             "objects": "DEPTH is_deeper",
             "reader": "MOST_UNFINISHED Reader resumable_runs",
             "records": (
-                "CheckpointRow ControlRequest CostRow Definition Ending EventRow GateCount GateOutcome Graph "
-                "Lease Message MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart Tokens "
-                "last_result_value state_of"
+                "CheckpointRow ControlRequest CostRow Definition Ending EventRow Fork GateCount GateOutcome "
+                "Graph Lease Message MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart "
+                "Tokens last_result_value state_of"
             ),
             "retention": "Pruned Retention",
             "schema": "is_own_database",

@@ -1,4 +1,4 @@
-"""SQL that makes a checkpoint of a run, and forks a run at one."""
+"""SQL that makes a checkpoint of a run, and forks a run at one or at a step."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import RunNotFound, StoreError
 from tideate_core.store.id_prefix import find_checkpoint
-from tideate_core.store.records import CheckpointRow
-from tideate_core.store.runs import run_status
+from tideate_core.store.objects import plain
+from tideate_core.store.records import CheckpointRow, Fork
+from tideate_core.store.runs import PROMPT_LENGTH, run_status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from tideate_core.store.objects import Packed
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["fork", "make_checkpoint"]
+__all__ = ["checkpoint_fork", "fork", "make_checkpoint"]
 
 _COPIES: Final = (
     # a run by itself, also where the old one was a step of another: nobody waits for its answer
     "INSERT INTO workflow_executions (id, workflow_id, status, total_steps, started_at, definition_hash,"
     " source, path, request, prompt, restored_from, completed_steps, failed_steps, input_tokens,"
-    " output_tokens, cost, cached_tokens, continues)"
+    " output_tokens, cost, cached_tokens, continues, forked_from, forked_step, reused)"
     " SELECT :new, e.workflow_id, 'paused', e.total_steps, :at, e.definition_hash, e.source, e.path,"
     " e.request, e.prompt, :checkpoint, s.completed, s.failed, s.input, s.output, s.cost, s.cached,"
-    " e.continues"
+    " e.continues, e.id, :step, :last"
     " FROM workflow_executions e CROSS JOIN ("
     "   SELECT COALESCE(SUM(status = 'completed'), 0) AS completed,"
     "   COALESCE(SUM(status = 'failed'), 0) AS failed, COALESCE(SUM(input_tokens), 0) AS input,"
@@ -47,12 +49,17 @@ _COPIES: Final = (
     " WHERE execution_id = :old AND position IS NOT NULL"
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
-    # of a step that was running then, its memos from before: answers that were given are not asked again
+    # of a step that was running then, its memos from before: answers that were given are not asked again;
+    # items of a list have memos of their own
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor)"
     " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last) FROM workflow_memos m"
     " LEFT JOIN workflow_steps s ON s.execution_id = m.execution_id AND s.step_id = m.step_id"
-    " WHERE m.execution_id = :old AND (m.cursor < :cursor OR s.ordinal <= :cursor)"
-    " AND m.step_id NOT IN (SELECT value FROM json_each(:again))",
+    " WHERE m.execution_id = :old AND CASE m.step_id WHEN '' THEN"
+    "   m.key IN (SELECT value FROM json_each(:memos)) OR (m.cursor < :memos_before"
+    "   AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
+    "   ELSE (m.cursor < :cursor OR s.ordinal <= :cursor)"
+    "   AND substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1)"
+    "     NOT IN (SELECT value FROM json_each(:again)) END",
     "INSERT INTO workflow_graphs (execution_id, nodes, edges, execution_order, created_at)"
     " SELECT :new, nodes, edges, execution_order, :at FROM workflow_graphs WHERE execution_id = :old",
     # the files in objects/ that the copied columns name
@@ -91,35 +98,54 @@ def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRo
     return _add_checkpoint(transaction, run, step, cursor, at)
 
 
-def fork(
-    transaction: Transaction, checkpoint_id: str, new_id: str, at: int, again: Collection[str] = ()
-) -> None:
-    """Make a run that nobody has, paused where a checkpoint was made; the old run stays as it is.
+def fork(transaction: Transaction, wanted: Fork, request: str | Packed | None) -> None:
+    """Make a run that nobody has, paused where another one stood; that one stays as it is.
 
     It has the definition, the request and the graph of the old one, the steps that had ended then, with
     their memos, and the earlier memos of those that were running then. It has no events yet.
 
+    :param request: what the new run is started with, as a column holds it; None: what the old one was.
+    :raises RunNotFound: the old run is gone.
+    :raises StoreError: there is a run with the new id.
+    """
+    if run_status(transaction, wanted.source) is None:
+        raise RunNotFound(wanted.source)
+    if run_status(transaction, wanted.run) is not None:
+        raise StoreError(f"there is a run {wanted.run} already; a run's id is used once")
+    before = wanted.cursor if wanted.memos_before is None else wanted.memos_before
+    named: dict[str, Any] = {"old": wanted.source, "new": wanted.run, "cursor": wanted.cursor}
+    named |= {"checkpoint": wanted.checkpoint, "step": wanted.step, "at": wanted.at, "memos_before": before}
+    lists = {"again": wanted.again, "memos": wanted.memos, "no_memos": wanted.no_memos}
+    named |= {name: json.dumps(value) for name, value in lists.items()}
+    # the new run counts on from there
+    [(named["last"],)] = transaction.connection.execute(_LAST, named)
+    copy_run, *copy_rest = _COPIES
+    transaction.connection.execute(copy_run, named)
+    if request is not None:
+        prompt = plain(str((wanted.request or {}).get("prompt") or "")[:PROMPT_LENGTH])
+        transaction.execute(
+            "UPDATE workflow_executions SET request = ?, prompt = ? WHERE id = ?",
+            (transaction.column(wanted.run, request), prompt, wanted.run),
+        )
+    for statement in copy_rest:
+        transaction.connection.execute(statement, named)
+
+
+def checkpoint_fork(
+    transaction: Transaction, checkpoint_id: str, new_id: str, at: int, again: Collection[str]
+) -> Fork:
+    """Return the fork of a run where a checkpoint of it was made.
+
     :param checkpoint_id: or the beginning of it.
-    :param new_id: 32 hexadecimal digits.
-    :param at: milliseconds since the epoch.
-    :param again: steps that had ended and of which the new run is to know nothing: it runs them itself.
     :raises CheckpointNotFound: no checkpoint has this id.
     :raises InvalidInput: several begin so.
-    :raises StoreError: there is a run with the new id.
     """
 
     def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return transaction.execute(statement, values).fetchall()
 
     checkpoint, old, _, cursor, _, _ = find_checkpoint(fetch, checkpoint_id)
-    if fetch("SELECT 1 FROM workflow_executions WHERE id = ?", (new_id,)):
-        raise StoreError(f"there is a run {new_id} already; a run's id is used once")
-    named = {"old": old, "new": new_id, "cursor": cursor, "checkpoint": checkpoint, "at": at}
-    named["again"] = json.dumps(list(again))
-    # the new run counts on from there
-    [(named["last"],)] = transaction.connection.execute(_LAST, named)
-    for statement in _COPIES:
-        transaction.connection.execute(statement, named)
+    return Fork(old, new_id, at, cursor, tuple(again), checkpoint=checkpoint)
 
 
 def _add_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:

@@ -16,6 +16,7 @@ __all__ = [
     "Definition",
     "Ending",
     "EventRow",
+    "Fork",
     "GateCount",
     "GateOutcome",
     "Graph",
@@ -238,6 +239,12 @@ class RunRow:
     """The checkpoint that it began with, None of a run from the start."""
     continues: str | None = None
     """The run whose conversation it goes on with, which may be gone."""
+    forked_from: str | None = None
+    """The run whose results it began with, which may be gone; None of a run from the start."""
+    forked_step: str | None = None
+    """The step from which on it ran anew what that run had done."""
+    reused: int = 0
+    """Steps whose `order` is at most this are another run's, which did them."""
 
     @property
     def ended(self) -> bool:
@@ -247,6 +254,32 @@ class RunRow:
     def resumable(self) -> bool:
         """It has not ended, and no living process has it."""
         return not self.ended and (self.lease is None or not self.lease.alive)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A new run that begins with what another one did."""
+
+    source: str
+    run: str
+    """The new one's id, 32 hexadecimal digits."""
+    at: int
+    """When it begins, milliseconds since the epoch."""
+    cursor: int
+    """Steps of the source that ended later are not in it."""
+    again: tuple[str, ...] = ()
+    """Steps that are not in it either; it runs them itself."""
+    step: str | None = None
+    """The step that a person named; None of a checkpoint."""
+    checkpoint: str | None = None
+    memos_before: int | None = None
+    """Memos of the whole run are in it that were made before so many steps had ended; None: `cursor`."""
+    memos: tuple[str, ...] = ()
+    """Keys of such memos that are in it whenever they were made."""
+    no_memos: tuple[str, ...] = ()
+    """Keys of such memos that are not in it."""
+    request: dict[str, Any] | None = None
+    """What it is started with; None: what the source was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ RUNS: Final = (
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
     " e.input_tokens, e.output_tokens, e.cost, e.files, e.parent_id, e.workflow_id, e.definition_hash,"
     " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
-    " e.cached_tokens, e.continues"
+    " e.cached_tokens, e.continues, e.forked_from, e.forked_step, e.reused"
     " FROM workflow_executions e"
     " CROSS JOIN workflows w ON w.id = e.workflow_id"
     " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
@@ -155,6 +155,9 @@ def run_of(row: Row, objects: Objects) -> RunRow:
         source=row[23],
         restored_from=row[24],
         continues=row[31],
+        forked_from=row[32],
+        forked_step=row[33],
+        reused=row[34],
     )
 
 

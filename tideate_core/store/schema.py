@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READABLE", "is_own_database", "migrate", "refuse_newer", "schema_version"]
 
-READABLE: Final = 19
+READABLE: Final = 20
 """The oldest version with every table and column that reading names."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store.reader import Reader
-    from tideate_core.store.records import CheckpointRow, ControlRequest, Ending, NewRun
+    from tideate_core.store.records import CheckpointRow, ControlRequest, Ending, Fork, NewRun
     from tideate_core.store.retention import Pruned, Retention
     from tideate_core.store.transaction import Transaction
 
@@ -146,9 +146,23 @@ class Store:
         :raises CheckpointNotFound: no checkpoint has this id.
         :raises StoreError: it could not be written.
         """
+        from tideate_core.store.checkpoints import checkpoint_fork, fork
+
+        def job(transaction: Transaction) -> None:
+            fork(transaction, checkpoint_fork(transaction, checkpoint_id, new_id, at, again), None)
+
+        await self._writer.do(job)
+
+    async def fork_at_step(self, wanted: Fork) -> None:
+        """Make a paused run of what another one did; that one stays as it is.
+
+        :raises RunNotFound: there is no such run any more.
+        :raises StoreError: it could not be written.
+        """
         from tideate_core.store.checkpoints import fork
 
-        await self._writer.do(lambda transaction: fork(transaction, checkpoint_id, new_id, at, again))
+        request = None if wanted.request is None else pack(wanted.request)
+        await self._writer.do(lambda transaction: fork(transaction, wanted, request))
 
     async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
         """Ask the process that has a run for something; it knows within 50 ms, this process at once.

@@ -181,6 +181,8 @@ def _row(run: RunRow) -> tuple[str | Text, ...]:
 def _title(run: RunRow) -> Text:
     """Return what a run was about, and what is to be known of its end: in one line that may be cut."""
     origin = f"↳ {short_id(run.continues)} " if run.continues else ""
+    if run.forked_from and run.forked_step:
+        origin = f"↻ {short_id(run.forked_from)}.{visible(run.forked_step)} "
     about = f"{origin}{visible(title_of(run.prompt))}".strip()
     end = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
     parts = [Text(about), Text(visible(end), style="dim" if run.error else "")]

@@ -36,7 +36,7 @@ from tideate_core.cli.render.tables import (
     when,
 )
 from tideate_core.cli.render.thread import show_thread
-from tideate_core.cli.render.words import usage_words
+from tideate_core.cli.render.words import forked_words, usage_words
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
 
@@ -139,6 +139,7 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
+        "forked": forked_words(run),
         "continues": f"the run {short_id(run.continues)}" if run.continues else "",
         "proposes": _proposed_words(details),
         "failed in": (details.failed_in or "").replace("_", " "),

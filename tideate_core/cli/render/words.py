@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from tideate_core.app import short_id
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.store import RunRow
 
 __all__ = [
     "TASK",
@@ -23,6 +25,7 @@ __all__ = [
     "count_words",
     "failure_words",
     "first_failures",
+    "forked_words",
     "gate_issues",
     "gate_text",
     "not_run_words",
@@ -52,6 +55,13 @@ _STYLES: Final[Mapping[str, tuple[str, str]]] = {
     "not_trusted": ("!", "yellow"),
     "cancelled": ("■", "yellow"),
 }
+
+
+def forked_words(run: RunRow) -> str:
+    """Return where a run was forked from; empty of any other."""
+    if run.forked_from is None or run.forked_step is None:
+        return ""
+    return f"from {short_id(run.forked_from)}.{run.forked_step}"
 
 
 def lasted_words(duration_ms: float) -> str:

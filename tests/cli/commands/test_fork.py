@@ -1,0 +1,66 @@
+"""`tideate retry` and `tideate fork`: an ended run, run anew from a step on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import LOOP, SHORT, asked, object_of, refactored
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: ModelServer) -> None:
+    shell.write("a.py", LOOP)
+    answering.answers("what does the code do", "- it adds up")
+    answering.fails("Rewrite these lines", status=400)
+    failed = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))
+    assert not failed["ok"]
+    run = failed["execution_id"]
+    answering.forgets("Rewrite these lines")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    done = shell.run("retry", run[:8], "--yes", "--json")
+    result = object_of(done)
+    assert (done.returncode, result["ok"]) == (0, True), done.stderr
+    assert result["execution_id"] != run
+    assert asked(answering, "what does the code do") == 1
+    assert (shell.project / "a.py").read_text() == SHORT
+    assert f"1 result of run {run[:8]} is reused; anew from the step 'refactor' on" in done.stderr
+    assert f"from {run[:8]}.refactor\n" in shell.run("show", result["execution_id"]).stdout
+    assert f"↻ {run[:8]}.refactor" in shell.run("history").stdout
+    newest, oldest = object_of(shell.run("history", "--json"))["runs"]
+    assert newest["forked_from"] == {"execution_id": run, "step": "refactor"}
+    assert (oldest["forked_from"], oldest["state"]) == (None, "failed")
+    assert shell.run("rollback", "--yes", result["execution_id"]).returncode == 0
+    assert (shell.project / "a.py").read_text() == LOOP
+
+
+def test_a_fork_asks_with_another_prompt(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    done = shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
+    assert done.returncode == 0, done.stderr
+    assert asked(answering, "what does the code do") == 1
+    assert "use a formula" in str(answering.requests[-1])
+    assert "shorten" not in str(answering.requests[-1]["messages"][-1])
+
+
+def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> None:
+    nothing = shell.run("retry", "abc")
+    assert (nothing.returncode, "no run has the id 'abc'" in nothing.stderr) == (2, True)
+    run = refactored(shell, answering)
+    for arguments, words in (
+        (["retry", run], "no step of run"),
+        (["retry", f"{run}.refactr"], "did you mean 'refactor'"),
+        (["fork", f"{run}.analyze", "--prompt", "x", "y"], "given twice"),
+        (["fork", f"{run}.analyze", "-i", "x"], "KEY=VALUE"),
+        (["fork", f"{run}.analyze", "--adapter", "nobody"], "nobody"),
+    ):
+        done = shell.run(*arguments)
+        assert (done.returncode, words in " ".join(done.stderr.split())) == (2, True), done.stderr
+    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1

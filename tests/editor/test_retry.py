@@ -1,0 +1,76 @@
+"""`:Workflow retry`, and the requests `retry` and `fork`: an ended run is run anew from a step on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.editor.test_run_views import THREE
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, result, start
+from tideate_core.store.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+pytestmark = pytest.mark.slow
+
+COMPLETE = "return vim.fn.getcompletion('Workflow retry %s', 'cmdline')"
+FORK = """_G.fork = {}
+require('tideate.run').fork_stored(..., function(result) _G.fork.result = result end)"""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.answers("say one", "FIRST")
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    return editor
+
+
+def times(server: ModelServer, words: str) -> int:
+    return sum(words in str(request) for request in server.requests)
+
+
+def test_a_failed_run_is_retried_from_its_failed_step(nvim: Editor, server: ModelServer) -> None:
+    server.fails("say two", status=400)
+    failed = start(nvim, "pair", "go")
+    assert not result(nvim)["ok"]
+    server.forgets("say two")
+    server.answers("say two", "SECOND")
+    assert nvim.lua(COMPLETE % "") == [failed[:8]]
+    assert nvim.lua(COMPLETE % f"{failed[:8]}.") == [f"{failed[:8]}.one", f"{failed[:8]}.two"]
+    nvim.command("Workflow retry")
+    nvim.wait_screen("SECOND")
+    nvim.wait("#require('tideate.state').runs() == 2 and not require('tideate').is_running()")
+    newest, oldest = Reader(nvim.state).runs()
+    assert (newest.status, newest.forked_from, newest.forked_step) == ("completed", failed, "two")
+    assert oldest.status == "failed"
+    assert times(server, "say one") == 1
+
+
+def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say two", "SECOND")
+    done = start(nvim, "pair", "go")
+    assert result(nvim)["ok"]
+    nvim.command(f"Workflow retry {done[:8]}")
+    nvim.wait_screen("no step of run")
+    nvim.command("Workflow retry")
+    nvim.wait_screen("no run of this project failed")
+    nvim.lua(FORK, {"execution_id": done[:8], "step": "two", "prompt": "go on"})
+    forked = nvim.wait("_G.fork.result")
+    assert (forked["ok"], forked["results"]) == (True, {"one": "FIRST", "two": "SECOND"})
+    assert Reader(nvim.state).run(forked["execution_id"]).prompt == "go on"
+    assert times(server, "say one") == 1

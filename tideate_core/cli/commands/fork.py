@@ -1,0 +1,112 @@
+"""`tideate retry` and `tideate fork`: run an ended run anew from a step on, as a new run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from tideate_core.app import STDIN, build_catalog, open_project
+from tideate_core.cli.arguments import Json, Root, RunStep, Yes
+from tideate_core.cli.commands.run import parse_inputs
+from tideate_core.cli.location import log_to_file
+from tideate_core.cli.render.output import note, report_errors
+from tideate_core.errors import InvalidInput
+from tideate_core.store import Reader
+
+if TYPE_CHECKING:
+    from tideate_core.app import Project
+    from tideate_core.cli.terminal import Interaction
+    from tideate_core.engine import Changed, RunEdits
+
+__all__ = ["fork", "retry"]
+
+Definition = Annotated[
+    Literal["stored", "file"],
+    Parameter(
+        name="--definition",
+        help="If the workflow was changed since: use the definition stored with the run, the default, or the "
+        "file.",
+    ),
+]
+
+
+@report_errors
+def retry(
+    run: RunStep,
+    /,
+    *,
+    definition: Definition = "stored",
+    yes: Yes = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Run an ended run anew from a step on, and print its result; return the exit status."""
+    # here, because the help needs no engine
+    from tideate_core.engine import RunEdits
+
+    return _start(run, RunEdits(), definition, yes=yes, json=json, root=root)
+
+
+@report_errors
+def fork(
+    run: RunStep,
+    /,
+    *words: Annotated[str, Parameter(name="PROMPT", help="The new prompt; `-` reads it from stdin.")],
+    prompt: Annotated[str | None, Parameter(name="--prompt", metavar="TEXT", help="The new prompt.")] = None,
+    inputs: Annotated[
+        tuple[str, ...],
+        Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Another value of an input; repeatable."),
+    ] = (),
+    adapter: Annotated[
+        str | None, Parameter(name="--adapter", metavar="NAME", help="Another model adapter.")
+    ] = None,
+    definition: Definition = "stored",
+    yes: Yes = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Run an ended run anew from a step on with edits, and print its result; return the exit status."""
+    from tideate_core.engine import RunEdits
+
+    if prompt is not None and words:
+        raise InvalidInput("the prompt is given twice, with --prompt and behind the run")
+    if words:
+        prompt = sys.stdin.read().strip() if words == (STDIN,) else " ".join(words)
+    edits = RunEdits(prompt, parse_inputs(inputs), adapter)
+    return _start(run, edits, definition, yes=yes, json=json, root=root)
+
+
+def _start(
+    wanted: str, edits: RunEdits, changed: Changed, *, yes: bool | None, json: bool, root: str | None
+) -> int:
+    from tideate_core.cli.terminal import Interaction
+    from tideate_core.engine import split_run_step
+
+    log_to_file()
+    run, step = split_run_step(wanted)
+    return asyncio.run(_run(run, step, edits, changed, open_project(root), Interaction(yes, json)))
+
+
+async def _run(
+    wanted: str,
+    step: str | None,
+    edits: RunEdits,
+    changed: Changed,
+    project: Project,
+    interaction: Interaction,
+) -> int:
+    from tideate_core.app import prepare_state
+    from tideate_core.cli.terminal import run_to_end
+
+    await asyncio.to_thread(prepare_state, project.root, note)
+    # it is looked for before a store is opened, which makes one where there is none
+    run = await asyncio.to_thread(Reader(project.private).run, wanted)
+    return await run_to_end(
+        project,
+        build_catalog(project.root),
+        interaction,
+        lambda runner: runner.fork_run(run.id, step, edits, changed=changed),
+    )

@@ -1,0 +1,312 @@
+"""Forks of ended runs at a step: what is reused, what is run anew, and the reasons that there can be none."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.memory import CONVERSATION, EARLIER
+from tideate_core.engine.recording import now_ms
+from tideate_core.engine.run import RunRequest
+from tideate_core.engine.steps.nested import child_id
+from tideate_core.engine.stored_definition import stored_graph
+from tideate_core.errors import InvalidInput, RunEnded, RunNotFound, StoreError, did_you_mean
+from tideate_core.store import Fork
+from tideate_core.workspace import FileEntry, Journal, Root, plan_rollback
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from tideate_core.store import Definition, Reader, RunRow, StepRow
+    from tideate_core.workspace import JournalManifest
+
+__all__ = [
+    "ForkPlan",
+    "RunEdits",
+    "check_reused_writes",
+    "fork_notices",
+    "plan_fork",
+    "repeated_steps",
+    "split_run_step",
+]
+
+SHORT: Final = 8
+"""Digits of an id that a message shows."""
+MOST_NAMED: Final = 5
+"""Files or steps that a message names."""
+NESTED: Final = frozenset({"machine", "workflow"})
+"""Kinds of steps that are runs of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEdits:
+    """Edits of what a fork is started with; what is None or missing is as it was."""
+
+    prompt: str | None = None
+    inputs: Mapping[str, JsonValue] = field(default_factory=dict)
+    adapter: str | None = None
+    execution_id: str | None = None
+    """The fork's; None: a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPlan:
+    """A fork that can be made."""
+
+    source: RunRow
+    step: str
+    """From which on it runs anew."""
+    reused: tuple[StepRow, ...]
+    """Steps that had ended, in their order: their results are the fork's."""
+    repeated_files: tuple[str, ...]
+    """Files that the source wrote in steps that are run anew, each once."""
+    request: RunRequest
+    definition: Definition
+    fork: Fork
+
+
+def split_run_step(wanted: str) -> tuple[str, str | None]:
+    """Return the run and the step that `RUN.STEP` or `RUN` names."""
+    run, _, step = wanted.partition(".")
+    return run, step or None
+
+
+def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) -> ForkPlan:
+    """Return the fork of an ended run at a step; blocking.
+
+    Of a graph every result is reused that does not depend on the step; of a machine those of the visits
+    before it.
+
+    :param wanted: the run's id, or the beginning of it.
+    :param step: None: the first that failed.
+    :raises RunNotFound: no run has this id.
+    :raises InvalidInput: it cannot be forked there; says why.
+    :raises StoreError: the store cannot be read.
+    """
+    source = reader.run(wanted)
+    definition = reader.definition(source.id)
+    _check_source(source, definition)
+    rows = reader.steps(source.id)
+    goes_on = {known.id for known in stored_graph(definition).steps if known.continue_on_error}
+    chosen = _first_failed(source, rows, goes_on) if step is None else _named(source, rows, step)
+    if source.kind == "machine":
+        again, cursor = _visits_again(chosen, rows, definition)
+    else:
+        again, cursor = _steps_again(chosen, rows, goes_on), _last(rows) + 1
+    reused = [row for row in _ended(rows) if row.step not in again and (row.order or 0) <= cursor]
+    kept = {row.step for row in reused}
+    repeated = [row for row in rows if row.step not in kept]
+    request = _edited(reader.request(source.id), edits)
+    begun = [row.order for row in repeated if row.order is not None]
+    fork = Fork(
+        source.id,
+        request.execution_id,
+        now_ms(),
+        cursor,
+        again=tuple(row.step for row in repeated),
+        step=chosen.step,
+        memos_before=min(begun, default=_last(rows) + 1) - 1,
+        memos=(EARLIER, *(f"{CONVERSATION}{name}" for name in kept)),
+        no_memos=tuple(f"{CONVERSATION}{row.step}" for row in repeated),
+        request=request.model_dump(mode="json"),
+    )
+    files = tuple(dict.fromkeys(path for row in repeated for path in row.files))
+    return ForkPlan(source, chosen.step, tuple(reused), files, request, definition, fork)
+
+
+def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str, None]:
+    """Return which of a run's ended steps a run that goes on from them does again.
+
+    :param ended: in their order.
+    """
+    hooks = driver_hooks(definition.name, definition.kind, definition.source)
+    if (repeated := hooks.restart([step.step for step in ended])) is not None:
+        return dict.fromkeys(repeated)
+    goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
+    again: dict[str, None] = {}
+    for step in ended:
+        failed = step.status == "failed" and step.step not in goes_on
+        if failed or (again and step.status == "skipped"):
+            again[step.step] = None
+    return again
+
+
+def check_reused_writes(reader: Reader, plan: ForkPlan, root: Path | None, private: Path) -> None:
+    """Refuse a fork whose reused steps wrote what was rolled back since; blocking.
+
+    :param root: of the project.
+    :param private: where its journal is.
+    :raises InvalidInput: names the step to begin with instead.
+    :raises WorkspaceError: the journal is damaged, or a file cannot be read.
+    """
+    runs: set[str] = set()
+    own: list[tuple[StepRow, JournalManifest]] = []
+    journal = Journal(private)
+    for row in plan.reused:
+        if not row.files:
+            continue
+        run, then = _who_did(reader, plan.source, row)
+        for writer in (run, *_runs_within(reader, run, then)):
+            runs.add(writer)
+            found = [record.manifest for record in journal.records(writer)]
+            own += [(row, one) for one in found if writer != run or _step_of(one) == row.step]
+    if not own:
+        return
+    ahead = plan_rollback(Root(root), journal.records(*sorted(runs)), {})
+    there = {*ahead.names, *ahead.left, *ahead.reasons}
+    for row, manifest in own:
+        entries = (entry for entry in manifest.entries if isinstance(entry, FileEntry))
+        changed = [entry.path for entry in entries if not entry.before.holds_same_as(entry.after)]
+        gone = [path for path in changed if path not in there]
+        gone += [path for path in row.files if path in ahead.before and path not in there]
+        if gone:
+            raise InvalidInput(
+                f"what the step {row.step!r} of run {plan.source.id[:SHORT]} wrote was rolled back "
+                f"({_listed(dict.fromkeys(gone))}), so its result cannot be reused; "
+                f"begin with that step: {plan.source.id[:SHORT]}.{row.step}"
+            )
+
+
+def fork_notices(plan: ForkPlan) -> list[dict[str, Any]]:
+    """Return the notices of what a fork begins with."""
+    source, count = plan.source.id[:SHORT], len(plan.reused)
+    reused = (
+        f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
+    )
+    words = [(f"{reused}; anew from the step {plan.step!r} on", "info")]
+    if plan.repeated_files:
+        files = _listed(plan.repeated_files)
+        words.append(
+            (f"what run {source} wrote in the steps that are run anew is left as it is: {files}", "warn")
+        )
+    return [{"step": "", "message": message, "level": level} for message, level in words]
+
+
+def _check_source(source: RunRow, definition: Definition) -> None:
+    short = source.id[:SHORT]
+    if not source.ended:
+        raise RunEnded(f"run {short} has not ended, and goes on by itself; resume it, or cancel it first")
+    if definition.text in {"", "{}"}:
+        raise InvalidInput(f"run {short} was refused, its workflow has mistakes; start it anew")
+
+
+def _named(source: RunRow, rows: Iterable[StepRow], step: str) -> StepRow:
+    known = {row.step: row for row in rows}
+    if step not in known:
+        hint = did_you_mean(step, known) or f"; its steps are {_listed(known)}"
+        raise InvalidInput(f"run {source.id[:SHORT]} of {source.name} has no step {step!r}{hint}")
+    return known[step]
+
+
+def _first_failed(source: RunRow, rows: Sequence[StepRow], goes_on: set[str]) -> StepRow:
+    """Return the first step that a run failed in; one that never ended, where it was stopped before that."""
+    last = _last(rows) + 1
+    failed = sorted((row for row in rows if row.status == "failed"), key=lambda row: row.order or last)
+    fatal = [row for row in failed if row.step not in goes_on]
+    unstarted = [row for row in rows if row.order is None and source.status != "completed"]
+    found = next(iter([*fatal, *unstarted, *failed]), None)
+    if found is None:
+        named = _listed([row.step for row in rows])
+        raise InvalidInput(
+            f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
+            f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
+        )
+    return found
+
+
+def _steps_again(chosen: StepRow, rows: Sequence[StepRow], goes_on: set[str]) -> set[str]:
+    """Return the steps of a graph that are run anew: the chosen one, and all that depends on such a one."""
+    failures = [row for row in rows if row.status == "failed" and row.step not in goes_on]
+    since = min((row.order or 0 for row in failures), default=_last(rows) + 1)
+    dependents: dict[str, list[str]] = {}
+    again = {chosen.step}
+    for row in rows:
+        for dependency in row.dependencies:
+            dependents.setdefault(dependency, []).append(row.step)
+        skipped_for_it = row.status == "skipped" and (row.order or 0) > since
+        if row.order is None or row in failures or skipped_for_it:
+            again.add(row.step)
+    left = list(again)
+    while left:
+        new = [step for step in dependents.get(left.pop(), ()) if step not in again]
+        again.update(new)
+        left += new
+    return again
+
+
+def _visits_again(chosen: StepRow, rows: Sequence[StepRow], definition: Definition) -> tuple[set[str], int]:
+    """Return the visits of a machine that are made anew, and how many of those before them ended."""
+    cursor = _last(rows) if chosen.order is None else chosen.order - 1
+    before = [row for row in _ended(rows) if (row.order or 0) <= cursor]
+    return {*repeated_steps(before, definition), chosen.step}, cursor
+
+
+def _ended(rows: Iterable[StepRow]) -> list[StepRow]:
+    return sorted((row for row in rows if row.order is not None), key=lambda row: row.order or 0)
+
+
+def _last(rows: Iterable[StepRow]) -> int:
+    return max((row.order or 0 for row in rows), default=0)
+
+
+def _edited(stored: dict[str, Any], edits: RunEdits) -> RunRequest:
+    """Return the request of a fork.
+
+    :raises StoreError: what the source was started with cannot be read.
+    """
+    try:
+        request = RunRequest.model_validate(
+            {**stored, "execution_id": edits.execution_id or uuid.uuid4().hex}
+        )
+    except ValidationError as error:
+        words = error.errors(include_url=False)[0]["msg"]
+        raise StoreError(f"what the run was started with cannot be read ({words})") from error
+    change: dict[str, Any] = {"inputs": {**request.inputs, **edits.inputs}}
+    if edits.prompt is not None:
+        change["prompt"] = edits.prompt
+    if edits.adapter is not None:
+        change["adapter"] = edits.adapter
+    return request.model_copy(update=change)
+
+
+def _who_did(reader: Reader, run: RunRow, row: StepRow) -> tuple[str, StepRow]:
+    """Return the run that did a step, which a fork of a fork has from further back, and its row there."""
+    while run.forked_from is not None and (row.order or 0) <= run.reused:
+        try:
+            run = reader.run(run.forked_from)
+        except RunNotFound:
+            break  # pruned, with what it wrote
+        row = next((one for one in reader.steps(run.id) if one.step == row.step), row)
+    return run.id, row
+
+
+def _runs_within(reader: Reader, run: str, row: StepRow) -> list[str]:
+    """Return the runs that a step was, and those within them."""
+    found: list[str] = []
+    for attempt in range(1, row.attempts + 1) if row.agent in NESTED else ():
+        child = child_id(run, row.step, attempt)
+        try:
+            steps = reader.steps(child)
+        except RunNotFound:
+            continue  # that attempt failed before its run began
+        found.append(child)
+        for step in steps:
+            found += _runs_within(reader, child, step)
+    return found
+
+
+def _step_of(manifest: JournalManifest) -> str:
+    return (manifest.step or "").partition("[")[0]
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = ", …" if len(listed) > MOST_NAMED else ""
+    return f"{', '.join(listed[:MOST_NAMED])}{more}"
