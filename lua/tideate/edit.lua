@@ -64,10 +64,32 @@ function M.buffer_find(params)
   return buf and read(buf) or vim.NIL
 end
 
+--- Load the file of a buffer again that the person closed meanwhile.
+---@param buf integer
+---@return string? reason why it cannot be loaded
+function M.load_again(buf)
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return 'its buffer was wiped out'
+  elseif vim.api.nvim_buf_is_loaded(buf) then
+    return
+  end
+  local name = vim.api.nvim_buf_get_name(buf)
+  if name == '' then
+    return 'it has no file to load again'
+  elseif not vim.uv.fs_stat(name) then
+    return 'its file is gone'
+  end
+  local _, err = pcall(vim.fn.bufload, buf) -- an autocommand of the person's may fail
+  if not vim.api.nvim_buf_is_loaded(buf) then
+    return ('its file cannot be loaded again: %s'):format(err)
+  end
+  vim.bo[buf].buflisted = true -- a buffer with changes shall not be out of sight
+end
+
 ---@param params { number: integer }
 ---@return tideate.BufferText|userdata
 function M.buffer_read(params)
-  return vim.api.nvim_buf_is_loaded(params.number) and read(params.number) or vim.NIL
+  return M.load_again(params.number) == nil and read(params.number) or vim.NIL
 end
 
 --- What a person is told a buffer is.

@@ -60,6 +60,28 @@ def test_002_refactor_analyzes_first_and_uses_it(nvim: Editor, server: ModelServ
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
+def test_a_buffer_that_is_closed_while_the_model_works_is_loaded_again(
+    nvim: Editor, server: ModelServer
+) -> None:
+    nvim.edit("a.py", "def f():\n    return  1\n")
+    server.answers("what must not change", "MY ANALYSIS")
+    server.answers("MY ANALYSIS", "```python\ndef f():\n    return 1\n```")
+    start(nvim, "refactor", "tidy", require_confirmation=True)
+    nvim.wait_screen("along this analysis?")
+    wait_focused(nvim)
+    nvim.command("bdelete a.py")
+    nvim.feed("y")
+    nvim.wait_screen("hunk 1/1")
+    wait_focused(nvim)
+    nvim.feed("gA")
+    nvim.feed("g<CR>")
+    done = result(nvim)
+    assert done["ok"], done
+    buffer = nvim.lua("return vim.fn.bufnr('a.py')")
+    assert nvim.lines(buffer) == ["def f():", "    return 1"]
+    assert nvim.lua("return vim.bo[...].buflisted", buffer)
+
+
 def test_one_hunk_of_a_long_refactoring_is_accepted_alone(nvim: Editor, server: ModelServer) -> None:
     old = ["def f():", "    x = 1", "    if x:", "        pass", "    return x", ""] * 170
     new = [line.replace("return x", "return x + 1") for line in old]

@@ -409,6 +409,14 @@ def test_a_declined_run_is_called_declined_everywhere(screen_editor: Editor) -> 
     assert "declined" in status
 
 
+def test_the_reason_of_a_decline_that_nobody_gave_is_told(screen_editor: Editor) -> None:
+    run = Run(screen_editor)
+    run.start(1)
+    run.event("WORKFLOW_CANCELLED", reason="declined", message="a.txt was closed, and its file is gone")
+    screen_editor.wait_screen("refactor: declined: a.txt was closed, and its file is gone")
+    assert run.text().endswith("**Declined.**  a.txt was closed, and its file is gone")
+
+
 def test_a_pause_that_is_to_come_is_told_and_withdrawn(screen_editor: Editor) -> None:
     editor = screen_editor
     editor.lua(

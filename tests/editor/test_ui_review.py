@@ -227,14 +227,45 @@ def test_own_mappings_of_the_buffer_come_back(editor: Editor) -> None:
     assert editor.lua("return vim.g.mine") == 1
 
 
-@pytest.mark.parametrize("command", ["bdelete!", "bwipeout!"])
-def test_closing_the_buffer_declines(editor: Editor, command: str) -> None:
+def test_a_buffer_that_is_closed_is_loaded_again_and_its_review_goes_on(editor: Editor) -> None:
     review(editor, opened(editor))
     wait_focused(editor)
-    editor.command(command)
+    editor.command("bdelete!")
+    editor.wait("vim.fn.bufloaded('a.txt') == 1 and vim.fn.buflisted('a.txt') == 1")
+    editor.lua("require('tideate.ui').focus()")
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    editor.feed("gg]cga")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[1]]
+    assert left_overs(editor)["autocmds"] == 0
+
+
+WAYS_TO_CLOSE = {
+    "its buffer was wiped out": "bwipeout!",
+    "its file is gone": "call delete(expand('%')) | bdelete!",
+    "its file has other lines where the change goes": "call writefile(['x'], expand('%')) | bdelete!",
+}
+
+
+@pytest.mark.parametrize("reason", WAYS_TO_CLOSE)
+def test_what_cannot_be_loaded_again_declines_with_the_reason(editor: Editor, reason: str) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command(WAYS_TO_CLOSE[reason])
     editor.wait("#_G.answers == 1")
     assert answers(editor)[0]["accepted"] is False
+    assert f"a.txt was closed, and {reason}" in answers(editor)[0]["reason"]
     assert left_overs(editor)["autocmds"] == 0
+
+
+def test_a_buffer_that_was_closed_before_its_review_is_loaded_again(editor: Editor) -> None:
+    file = opened(editor)
+    editor.command("bdelete!")
+    review(editor, file)
+    wait_focused(editor)
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[0, 1, 2, 3]]
 
 
 def test_reading_the_file_again_does_not_end_the_review(editor: Editor) -> None:

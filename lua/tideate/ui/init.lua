@@ -228,8 +228,10 @@ local ENDINGS = {
     return words, vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)
-    local word = data.reason == 'declined' and 'declined' or 'cancelled'
-    return ('%s: %s%s'):format(run.name, word, rollback_words(run)), vim.log.levels.INFO
+    local declined = data.reason == 'declined'
+    local why = declined and require('tideate.ui.transcript').decline_reason(data) or ''
+    local words = ('%s: %s'):format(run.name, declined and 'declined' or 'cancelled')
+    return words .. (why ~= '' and ': ' or '') .. why .. rollback_words(run), vim.log.levels.INFO
   end,
 }
 

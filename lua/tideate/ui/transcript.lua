@@ -49,6 +49,14 @@ local function ending(entry, run, word, text)
   entry.stream:finish()
 end
 
+--- Why a run was declined; empty where the person just said no.
+---@param data {message?: string}
+---@return string
+function M.decline_reason(data)
+  local message = data.message
+  return type(message) == 'string' and message ~= 'declined' and message or ''
+end
+
 ---@param files string[]
 ---@return string
 local function names(files)
@@ -150,7 +158,11 @@ local on = {
     ending(entry, run, 'Failed.', lines or data.error)
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(entry, data, run)
-    ending(entry, run, data.reason == 'declined' and 'Declined.' or 'Cancelled.')
+    if data.reason == 'declined' then
+      ending(entry, run, 'Declined.', M.decline_reason(data))
+    else
+      ending(entry, run, 'Cancelled.')
+    end
   end,
 }
 

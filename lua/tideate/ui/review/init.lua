@@ -49,6 +49,44 @@ function Review:buffer(index)
   return made
 end
 
+--- Load a buffer again that the person closed.
+---@param file tideate.ReviewFile with a buffer
+---@return string? reason why its changes cannot be reviewed
+local function load_again(file)
+  if vim.api.nvim_buf_is_loaded(file.buffer) then
+    return
+  end
+  local name = file.path ~= '' and file.path or ('buffer %d'):format(file.buffer)
+  local reason = require('tideate.edit').load_again(file.buffer)
+  if reason then
+    return ('%s was closed, and %s'):format(name, reason)
+  end
+  local position = require('tideate.ui.review.hunk_position')
+  for _, hunk in ipairs(file.hunks) do
+    if not position.stands_at(file.buffer, hunk, position.locate(file.buffer, hunk, 0)) then
+      return ('%s was closed, and its file has other lines where the change goes'):format(name)
+    end
+  end
+end
+
+--- The person closed the buffer: the review goes on in its file, loaded again, or ends with the reason.
+---@param made tideate.ReviewBuffer
+---@param file tideate.ReviewFile
+function Review:reopen(made, file)
+  local reason = made.scratch and ('%s was closed'):format(file.path) or load_again(file)
+  if reason then
+    return self:decline(reason)
+  end
+  made.restore_keys = nil -- they went with the buffer
+  made.overlay:anchor()
+  made.overlay:watch()
+  made.overlay:draw_soon()
+  if self.active then
+    self:set_keys(made)
+    require('tideate.ui').notify(('%s was closed, its review is still open: :Workflow'):format(file.path))
+  end
+end
+
 ---@param made tideate.ReviewBuffer
 ---@param file tideate.ReviewFile
 function Review:watch_buffer(made, file)
@@ -58,7 +96,7 @@ function Review:watch_buffer(made, file)
     callback = vim.schedule_wrap(function()
       -- :edit reads a buffer again through an unload
       if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
-        self:decline(('%s was closed'):format(file.path))
+        self:reopen(made, file)
       elseif not self.closed then
         made.overlay:anchor()
         made.overlay:draw_soon()
@@ -233,9 +271,9 @@ end
 ---@return string?
 local function obstacle(model)
   for _, entry in ipairs(model.entries) do
-    local buf = entry.file.buffer
-    if buf and not vim.api.nvim_buf_is_loaded(buf) then
-      return ('%s was closed before its changes could be reviewed'):format(entry.file.path)
+    local reason = entry.file.buffer and load_again(entry.file)
+    if reason then
+      return reason
     end
   end
 end
