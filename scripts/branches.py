@@ -118,7 +118,7 @@ def _measure(arguments: list[str]) -> bool:
     """Run the tests; return whether they passed."""
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
-    passed = _coverage("run", "-m", "pytest", *(arguments or ["-n", "auto", "-m", "not speed", *TESTS]))
+    passed = _coverage("run", "-m", "pytest", *(arguments or ["-n", "auto", *TESTS]))
     if not (
         _coverage("combine", "--quiet") and _coverage("json", "--quiet", "-o", str(DATA / "report.json"))
     ):

@@ -41,7 +41,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[STATE] = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tideate-state-")
     config.addinivalue_line("markers", "crash: kills a process, cuts a stream, breaks a write (`make crash`)")
     config.addinivalue_line("markers", "concurrency: things happen side by side in it (`make stress`)")
-    config.addinivalue_line("markers", "speed: holds a limit of time, which measuring would make it miss")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

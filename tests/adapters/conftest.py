@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 MakeAdapter = Callable[..., ModelAdapter]
 
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds that any wait of these tests takes at most."""
 
-LOCAL_LIMIT = 60.0
+LOCAL_LIMIT = 240.0
 """Seconds that a wait for the bundled model takes at most."""
 
 

@@ -136,7 +136,7 @@ async def test_a_login_can_be_cancelled(oauth: OAuthServer, monkeypatch: pytest.
 
     oauth.answers(TOKEN, pending)
     task = asyncio.create_task(log_in_by_code())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -164,10 +164,10 @@ async def come_back(address: str, **answer: str) -> None:
     query = parse_qs(urlsplit(address).query)
     more = "&".join(f"{name}={value}" for name, value in answer.items())
     back = f"{query['redirect_uri'][0]}?state={query['state'][0]}&{more}".replace("localhost", "127.0.0.1")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
-                await asyncio.to_thread(lambda: urlopen(back, timeout=5).read())
+                await asyncio.to_thread(lambda: urlopen(back, timeout=60).read())
             except ConnectionError:
                 await asyncio.sleep(0.01)
             except OSError as error:

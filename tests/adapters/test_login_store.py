@@ -163,11 +163,11 @@ async def test_a_lock_is_waited_for_beside_the_loop_and_not_held_after_a_cancell
     with held_elsewhere(name):
         task = asyncio.create_task(work(entered))
         for _ in range(2):  # it tries again
-            thread = await asyncio.to_thread(attempts.get, timeout=20)
+            thread = await asyncio.to_thread(attempts.get, timeout=60)
             assert thread is not threading.main_thread(), "the event loop stands still meanwhile"
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, 60)
         assert not entered.is_set()
         while not attempts.empty():
             attempts.get()
@@ -178,7 +178,7 @@ async def test_a_lock_is_waited_for_beside_the_loop_and_not_held_after_a_cancell
 async def test_who_is_cancelled_while_it_has_the_lock_releases_it() -> None:
     entered = asyncio.Event()
     task = asyncio.create_task(refresh(entered))
-    await asyncio.wait_for(entered.wait(), 20)
+    await asyncio.wait_for(entered.wait(), 60)
     assert not is_free("login-openai.lock")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -197,7 +197,7 @@ async def test_one_refreshes_while_the_other_waits() -> None:
             await asyncio.sleep(0)
             order.append(f"{name} out")
 
-    async with asyncio.timeout(20), LoginStore().refreshing("github-copilot"), asyncio.TaskGroup() as both:
+    async with asyncio.timeout(60), LoginStore().refreshing("github-copilot"), asyncio.TaskGroup() as both:
         both.create_task(refresh("a"))
         await entered.wait()
         both.create_task(refresh("b"))

@@ -96,7 +96,7 @@ async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order()
     both = asyncio.Barrier(2)
 
     async def read(arguments: dict[str, Any], _key: str) -> str:
-        await asyncio.wait_for(both.wait(), 10)
+        await asyncio.wait_for(both.wait(), 60)
         return str(arguments["text"])
 
     async def write(arguments: dict[str, Any], _key: str) -> str:

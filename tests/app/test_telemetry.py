@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +146,8 @@ async def test_a_dead_receiver_does_not_touch_the_run(
 ) -> None:
     if kind == "silent":
         monkeypatch.setattr(module, "CLOSE_LIMIT", 0.5)
-    monkeypatch.setattr(module, "EXPORT_TIMEOUT", 0.3)
+    # of what is silent longer than any test may take: a run that waits for it does not end
+    monkeypatch.setattr(module, "EXPORT_TIMEOUT", 600 if kind == "silent" else 0.3)
     server.answers("heron", ANSWER)
     with socket.socket() as silent, TraceReceiver(503) as failing:
         silent.bind(("127.0.0.1", 0))
@@ -155,9 +155,7 @@ async def test_a_dead_receiver_does_not_touch_the_run(
             silent.listen()  # takes connections, and never answers
         port = silent.getsockname()[1]
         configure(home, server, failing.address if kind == "failing" else f"http://127.0.0.1:{port}")
-        begun = time.monotonic()
         result = await ask(root)
-        assert time.monotonic() - begun < 8
         assert result.ok
         assert result.response == ANSWER
     told = [one for one in caplog.records if "takes no spans" in one.message]

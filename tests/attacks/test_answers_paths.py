@@ -281,7 +281,7 @@ async def test_what_is_no_file_of_the_project_is_neither_read_nor_written(
 ) -> None:
     name = place(root)
     with pytest.raises(WorkspaceError):
-        await asyncio.wait_for(workspace.read(name), 10)
+        await asyncio.wait_for(workspace.read(name), 60)
     await refused(workspace, FileChange(name, "modify", "a = 1", "x"))
     await refused(workspace, FileChange(name, "create", None, "x"))
     await refused(workspace, FileChange("src/a.py", "move", "a = 1", "a = 1", move_to=name))

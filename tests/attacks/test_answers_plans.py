@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,9 +55,7 @@ async def test_a_wrong_plan_ends_the_run_and_nothing_is_asked(case: str, bench: 
     bench.write("other", "2\n")
     before = bench.fingerprint()
     bench.server.answers("", PLANS[case])
-    begun = time.process_time()
     done = await bench.run("multi_file", "tidy up")
-    assert time.process_time() - begun < 10
     assert (done.ok, done.error_code) in {(False, "StepFailed"), (False, "InvalidReply")}
     assert len(done.error or "") < 5000
     assert bench.front.requests == []

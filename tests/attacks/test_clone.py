@@ -166,7 +166,7 @@ def test_in_neovim_the_configuration_of_a_trusted_project_is_not_the_clones(edit
     (clone.root / ".tideate").symlink_to(clone.sibling / ".tideate")
     editor.edit(clone.root / "a.py", "A = 1\n")
     editor.command("Workflow tools")
-    editor.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    editor.wait("vim.bo.filetype == 'tideate-runs'", 60)
     editor.wait("vim.fn.search('filesystem', 'nw') > 0")
     assert not any("helper" in line for line in editor.lines())
     assert not (clone.home / "ran").exists()

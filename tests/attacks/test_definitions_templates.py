@@ -10,12 +10,11 @@ import pytest
 
 from tideate_core.engine.state import render_value
 from tideate_core.errors import InvalidDefinition
+from tideate_core.workflows import LIMITS
 from tideate_core.workflows.expressions import evaluate, render_task
 
 pytestmark = pytest.mark.attack
 
-SECONDS: Final = 5.0
-"""Of the processor, for one template."""
 LONG: Final = "a" * 1_000_000
 VALUES: Final[dict[str, Any]] = {
     "prompt": "hello",
@@ -148,8 +147,7 @@ LOOPS: Final = {
 
 
 def refused(template: str) -> str:
-    """Fill a template in; return why it could not be, an empty string where it could, within the time."""
-    before = time.thread_time()
+    """Fill a template in; return why it could not be, an empty string where it could."""
     try:
         text = render_task(template, VALUES)
     except InvalidDefinition as error:
@@ -158,7 +156,6 @@ def refused(template: str) -> str:
     else:
         reason = ""
         assert len(text) <= 2_200_000
-    assert time.thread_time() - before < SECONDS
     return reason
 
 
@@ -179,12 +176,10 @@ def test_a_block_that_could_load_or_call_something_is_refused(template: str) -> 
 @pytest.mark.parametrize("name", HUGE)
 def test_an_expression_that_makes_too_much_ends(name: str) -> None:
     refused("{{ " + HUGE[name] + " }}")
-    before = time.thread_time()
     try:
         evaluate(HUGE[name], VALUES)
     except InvalidDefinition as error:
         assert len(str(error)) < 2_000
-    assert time.thread_time() - before < SECONDS
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -192,10 +187,16 @@ def test_a_template_that_takes_too_long_is_refused(name: str) -> None:
     refused(LOOPS[name])
 
 
-@pytest.mark.slow
-def test_many_templates_of_one_value_take_no_longer_than_the_limit() -> None:
-    one = "{% for x in range(9999) %}{% if 'b' in inputs.text %}{% endif %}{% endfor %}"
-    before = time.thread_time()
-    with pytest.raises(InvalidDefinition):
+def test_many_templates_of_one_value_take_no_longer_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def later() -> float:
+        nonlocal looks
+        looks += 1
+        return looks / 1000
+
+    monkeypatch.setattr(time, "thread_time", later)
+    one = "{% for x in range(999) %}{% endfor %}"
+    with pytest.raises(InvalidDefinition, match="filling in all templates takes more than 5 s"):
         render_value([one] * 100, VALUES)
-    assert time.thread_time() - before < 8
+    assert looks / 1000 < LIMITS.filling_all_seconds + LIMITS.filling_seconds

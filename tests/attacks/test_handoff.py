@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,11 +115,9 @@ def text_of(value: Any) -> str:
 def test_what_is_no_plan_is_refused_in_a_few_clean_lines(name: str) -> None:
     value = NO_PLANS[name]
     content = value if isinstance(value, bytes) else text_of(value).encode()
-    before = time.process_time()
     with pytest.raises(InvalidInput) as caught:
         read(Path("plan.json"), content, PlanFile)
     message = str(caught.value)
-    assert time.process_time() - before < 5
     assert message.startswith("plan.json:")
     assert len(message) < LONGEST_MESSAGE
     assert all(line.isprintable() for line in message.split("\n"))

@@ -94,11 +94,11 @@ async def test_what_a_server_asks_for_is_refused_and_nothing_is_told(
     monkeypatch.setenv("SECRET_KEY", "the secret")
     method, params = REQUESTS[kind]
     client = client_of(clients, tmp_path, hostile(tmp_path, "requests", requests=[[method, params]]))
-    try:
-        assert (await client.call("evil", "act", timeout=1)).text == "done"
-    except ToolError:
-        assert kind == "wrong parameters"  # that is no message, so no answer came
+    if kind == "wrong parameters":  # that is no message, so no answer comes
+        with pytest.raises(ToolError):
+            await client.call("evil", "act", timeout=1)
         return
+    assert (await client.call("evil", "act", timeout=60)).text == "done"
     (answer,) = [json.loads(line) for line in said(tmp_path, "answers")]
     assert "result" not in answer
     assert set(answer) == {"jsonrpc", "id", "error"}
@@ -112,7 +112,7 @@ async def test_a_hundred_questions_before_an_answer_are_each_refused(
 ) -> None:
     wanted = [list(REQUESTS["roots"])] * 100
     client = client_of(clients, tmp_path, hostile(tmp_path, "requests", requests=wanted))
-    assert (await client.call("evil", "act", timeout=10)).text == "done"
+    assert (await client.call("evil", "act", timeout=60)).text == "done"
     assert all("result" not in json.loads(line) for line in said(tmp_path, "answers"))
 
 
@@ -140,7 +140,7 @@ async def test_a_result_that_is_a_question_is_refused(
     }
     client = client_of(clients, tmp_path, hostile(tmp_path, result=result))
     with pytest.raises(ToolError):
-        await client.call("evil", "act", timeout=3)
+        await client.call("evil", "act", timeout=60)
     assert len(said(tmp_path, "calls")) == 1
     assert "inputResponses" not in "\n".join(said(tmp_path))
 
@@ -152,7 +152,7 @@ async def test_a_server_sees_neither_our_environment_nor_our_files(
     with (tmp_path / "ours").open("w") as ours:
         os.set_inheritable(ours.fileno(), False)
         client = client_of(clients, tmp_path, hostile(tmp_path, "environment"))
-        seen = json.loads((await client.call("evil", "act", timeout=5)).text)
+        seen = json.loads((await client.call("evil", "act", timeout=60)).text)
     assert "the secret" not in json.dumps(seen)
     assert str(tmp_path / "ours") not in seen["files"]
     # its streams, the end of one for its guard, and the directory that it lists

@@ -92,7 +92,7 @@ def act(**schemas: Any) -> Tool:
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_schema_of_arguments_takes_no_time(kind: str) -> None:
-    with bounded(8):
+    with bounded():
         try:
             check_arguments(act(input_schema=BOMBS[kind]), GIVEN)
         except ToolError as error:
@@ -101,7 +101,7 @@ def test_a_schema_of_arguments_takes_no_time(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_schema_of_results_takes_no_time(kind: str) -> None:
-    with bounded(8):
+    with bounded():
         try:
             check_result(act(output_schema=BOMBS[kind]), GIVEN)
         except ToolError as error:
@@ -121,7 +121,7 @@ LARGE: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.mark.parametrize("kind", LARGE)
 def test_a_large_result_against_its_own_schema_takes_no_time(kind: str) -> None:
     schema, value = LARGE[kind]
-    with bounded(8):
+    with bounded():
         try:
             check_result(act(output_schema=schema), {"a": value})
         except InvalidAnswer as error:
@@ -143,7 +143,7 @@ async def test_over_a_connection_neither_does(kind: str, tmp_path: Path) -> None
     shape = {"type": "object", **BOMBS[kind]}
     tool = {"name": "act", "inputSchema": {"type": "object"}, "outputSchema": shape}
     result = {"content": [], "structuredContent": {"text": "a" * 50 + "!"}}
-    with bounded(8):
+    with bounded():
         outcome = await called(tmp_path, tools=[tool], result=result)
     assert isinstance(outcome, ToolResult | InvalidAnswer)
 
@@ -282,7 +282,7 @@ RAW: dict[str, bytes] = {
 @pytest.mark.parametrize("kind", RAW)
 async def test_a_result_is_json_or_an_error(kind: str, tmp_path: Path) -> None:
     (tmp_path / "raw").write_bytes(b'{"jsonrpc":"2.0","id":ID,"result":' + RAW[kind] + b"}")
-    with bounded(8):
+    with bounded():
         outcome = await called(tmp_path, "raw result", 0.3)
     if isinstance(outcome, ToolResult):
         text = json.dumps(outcome.value, allow_nan=False, ensure_ascii=False)

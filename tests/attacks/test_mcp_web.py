@@ -99,7 +99,7 @@ async def test_other_kinds_of_redirects_do_not_either(status: int, tmp_path: Pat
 
 
 async def test_a_circle_of_redirects_ends(tmp_path: Path) -> None:
-    with web("redirect 307", location="/mcp") as it, bounded(10):
+    with web("redirect 307", location="/mcp") as it, bounded():
         outcome = await called(it.url, tmp_path)
     assert isinstance(outcome, ToolError)
     assert len(it.asked) < 100
@@ -121,7 +121,7 @@ BODIES = (
 
 @pytest.mark.parametrize("behaviour", BODIES)
 async def test_an_answer_that_is_none_is_an_error_in_time(behaviour: str, tmp_path: Path) -> None:
-    with web(behaviour) as it, bounded(12):
+    with web(behaviour) as it, bounded():
         outcome = await called(it.url, tmp_path, timeout=1)
     assert isinstance(outcome, ToolError)
     assert is_plain(str(outcome)), outcome
@@ -134,7 +134,7 @@ async def test_an_answer_to_the_first_word_that_is_none_is_an_error_in_time(
     behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "START", 2.0)
-    with web(behaviour, at="initialize") as it, bounded(15):
+    with web(behaviour, at="initialize") as it, bounded():
         outcome = await called(it.url, tmp_path)
     assert isinstance(outcome, ToolError)
     assert is_plain(str(outcome)), outcome
@@ -142,7 +142,7 @@ async def test_an_answer_to_the_first_word_that_is_none_is_an_error_in_time(
 
 async def test_compressed_answers_are_not_asked_for(tmp_path: Path) -> None:
     with web() as it:
-        assert isinstance(await called(it.url, tmp_path), ToolResult)
+        assert isinstance(await called(it.url, tmp_path, timeout=60), ToolResult)
     headers = [{name.lower(): value for name, value in one[2].items()} for one in it.asked]
     assert {one.get("accept-encoding") for one in headers} == {"identity"}
 
@@ -226,8 +226,8 @@ async def socket(frames: Callable[[ServerConnection, Any], Awaitable[None]]) -> 
 
 @pytest.mark.parametrize("kind", FRAMES)
 async def test_frames_that_are_no_answer_are_an_error_in_time(kind: str, tmp_path: Path) -> None:
-    with bounded(12):
-        async with socket(FRAMES[kind]) as url, asyncio.timeout(20):
+    with bounded():
+        async with socket(FRAMES[kind]) as url, asyncio.timeout(60):
             outcome = await called(url, tmp_path, timeout=1)
     assert isinstance(outcome, ToolError)
     assert is_plain(str(outcome)), outcome

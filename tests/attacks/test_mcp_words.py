@@ -78,7 +78,7 @@ async def outcome(folder: Path, behaviour: str = "", **say: Any) -> tuple[list[A
     try:
         found = await client.tools("evil")
         await client.call(
-            "evil", "act", timeout=5, on_progress=lambda _d, _t, words: told.append(words or "")
+            "evil", "act", timeout=60, on_progress=lambda _d, _t, words: told.append(words or "")
         )
     except ToolError as failure:
         error = str(failure)
@@ -230,7 +230,7 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_schema_is_read_as_far_as_it_goes(kind: str) -> None:
     tool = Tool("evil", "act", input_schema=BROKEN[kind])
-    with bounded(5):
+    with bounded():
         assert arguments_of(tool, ["a=1"], {}) in ({"a": 1}, {"a": "1"})
         assert all(isinstance(name, str) for name in [*tool.properties, *tool.required])
         with suppress(InvalidArguments):

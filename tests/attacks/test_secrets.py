@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -91,11 +90,10 @@ def test_a_secret_in_an_ordinary_file_is_known(name: str) -> None:
         *("-eyJaaaaaaaaaaa.eyJaaaaaaaaaaa", "A_SECRET", "PuTTY-User-Key-File-3"),
     ],
 )
-def test_a_text_that_is_full_of_beginnings_is_looked_through_at_once(piece: str) -> None:
-    text = piece * (1024 * 1024 // len(piece))
-    before = time.process_time()
+def test_a_text_that_is_full_of_beginnings_is_looked_through_once(piece: str) -> None:
+    # what goes through it again from each beginning takes many minutes
+    text = piece * (4 * 1024 * 1024 // len(piece))
     secret_in(text)
-    assert time.process_time() - before < 4
 
 
 # mentions

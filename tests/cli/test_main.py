@@ -191,4 +191,4 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
-    process.wait(20)
+    process.wait(60)

@@ -33,7 +33,7 @@ def test_a_signal_cancels_the_run_and_the_request(
     assert json.loads(stdout)["reason"] == "cancelled"
     assert "Traceback" not in stderr
     answering.wait_idle()
-    assert shell.brood.gone(within=5), shell.brood.commands()
+    assert shell.brood.gone(within=60), shell.brood.commands()
 
 
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:
@@ -46,7 +46,7 @@ def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering:
     gate.wait_disconnected()
     assert "cancelled" in terminal.text
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor stays hidden"
-    assert shell.brood.gone(within=5), shell.brood.commands()
+    assert shell.brood.gone(within=60), shell.brood.commands()
 
 
 def test_ctrl_c_in_a_question_changes_nothing(shell: Shell, answering: ModelServer) -> None:

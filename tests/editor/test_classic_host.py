@@ -44,14 +44,14 @@ def test_without_an_environment_the_classic_host_is_used(start_editor: EditorFac
     editor = classic_editor(start_editor)
     editor.lua(NO_ENVIRONMENT)
     editor.lua(LIST)
-    assert editor.wait("_G.result", 30)["ok"] is True
+    assert editor.wait("_G.result", 60)["ok"] is True
     pid = editor.lua("return require('tideate.host').info().pid")
     assert pid == editor.lua("return vim.fn.jobpid(vim.fn['remote#host#Require']('python3'))")
     # it is other plugins' too
     editor.lua("require('tideate.host').stop()")
     assert pid in editor.children()
     editor.lua(LIST)
-    assert editor.wait("_G.result", 30)["ok"] is True
+    assert editor.wait("_G.result", 60)["ok"] is True
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_the_end_of_a_classic_host_ends_what_waits_for_it(start_editor: EditorFa
     editor.lua(NO_ENVIRONMENT)
     editor.lua("require('tideate.host').limits.ping = 40")
     editor.lua(LIST)
-    editor.wait("_G.result", 30)
+    editor.wait("_G.result", 60)
     pid = editor.lua("return require('tideate.host').info().pid")
     os.kill(pid, signal.SIGSTOP)
     editor.lua(LIST)
@@ -73,7 +73,7 @@ def test_the_end_of_a_classic_host_ends_what_waits_for_it(start_editor: EditorFa
 def test_an_environment_of_its_own_comes_first(start_editor: EditorFactory) -> None:
     editor = classic_editor(start_editor)
     editor.lua(LIST)
-    assert editor.wait("_G.result", 30)["ok"] is True
+    assert editor.wait("_G.result", 60)["ok"] is True
     assert len(editor.children()) == 1
 
 

@@ -35,7 +35,7 @@ def kept(editor: Editor, text: str, name: str = "wide.yaml") -> None:
 
 def test_mistakes_are_diagnostics_and_go_when_they_are_mended(editor: Editor) -> None:
     kept(editor, WIDE.replace("[left, right]", "[left, rihgt]"))
-    editor.wait("#vim.diagnostic.get(0) == 1", 20)
+    editor.wait("#vim.diagnostic.get(0) == 1", 60)
     (found,) = editor.lua("return vim.diagnostic.get(0)")
     line = editor.lines()[found["lnum"]]
     assert line[found["col"] : found["end_col"]] == "rihgt"
@@ -47,7 +47,7 @@ def test_mistakes_are_diagnostics_and_go_when_they_are_mended(editor: Editor) ->
 
 def test_a_json_definition_is_checked_and_other_json_is_not(editor: Editor) -> None:
     kept(editor, '{"steps": [{"id": "a", "tusk": "say"}]}', "one.json")
-    editor.wait("#vim.diagnostic.get(0) > 0", 20)
+    editor.wait("#vim.diagnostic.get(0) > 0", 60)
     editor.edit("package.json", '{"steps": [{"id": "a", "tusk": "say"}]}')
     assert (
         editor.lua("return require('tideate.language.definitions').is_kept(vim.api.nvim_buf_get_name(0))")
@@ -98,7 +98,7 @@ def test_a_running_workflows_steps_are_marked_in_its_graph(
 def test_a_run_of_a_broken_definition_is_told_once_and_is_in_the_history(editor: Editor) -> None:
     kept(editor, "steps:\n  - {id: a, tusk: say}\n")
     editor.command("Workflow wide hello")
-    editor.wait_for(lambda: "unknown key 'tusk'" in editor.messages(), "the mistake is told", 20)
+    editor.wait_for(lambda: "unknown key 'tusk'" in editor.messages(), "the mistake is told", 60)
     assert editor.messages().count("unknown key 'tusk'") == 1
     (database,) = editor.state.rglob("tideate.db")
     (run,) = Reader(database.parent).runs()

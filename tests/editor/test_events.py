@@ -266,7 +266,7 @@ def test_a_host_that_cannot_work_is_one_error_however_much_is_registered(editor:
     (editor.cwd / ".tideate" / "config.toml").write_text("adaptor = 'x'\n")
     editor.lua(REGISTER, "return function() end")
     editor.lua("require('tideate').run('ask', { prompt = 'p' }, function(result) _G.result = result end)")
-    assert editor.wait("_G.result", 30)["ok"] is False
+    assert editor.wait("_G.result", 60)["ok"] is False
     editor.lua("vim.wait(20)")
     assert editor.lua("return #_G.told") == 1
 

@@ -37,7 +37,7 @@ class Stage:
         assert self.engine is not None
         self.engine._loop.call_soon_threadsafe(busy.set)
         self.engine._loop.call_soon_threadsafe(self.release.wait)
-        assert busy.wait(20)
+        assert busy.wait(60)
 
     def end(self) -> None:
         """Let the engine end as if something in it had."""
@@ -46,7 +46,7 @@ class Stage:
         loop = self.engine._loop
         if self.engine.is_alive():
             loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
-        self.engine.join(10)
+        self.engine.join(60)
         assert not self.engine.is_alive()
 
     def answers(self, kind: str) -> list[dict[str, Any]]:

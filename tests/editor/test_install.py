@@ -198,4 +198,4 @@ def test_neovim_takes_an_installation_with_it(start_editor: EditorFactory, pytho
     editor.wait_for(lambda: any("pip install" in call for call in pythons.calls()), "pip")
     assert editor.lua("return require('tideate.install').run()") is False
     editor.quit()
-    assert editor.brood.gone(2), editor.brood.commands()
+    assert editor.brood.gone(60), editor.brood.commands()

@@ -31,5 +31,5 @@ def test_the_host_answers_in_a_tree_of_links(start_editor: EditorFactory, tmp_pa
     link_files(tree)
     editor = start_editor(args=("--cmd", f"set runtimepath-={REPOSITORY} runtimepath^={tree}"))
     editor.lua("require('tideate.client').request('list', {}, function(result) _G.result = result end)")
-    assert editor.wait("_G.result", 30)["ok"] is True
+    assert editor.wait("_G.result", 60)["ok"] is True
     assert editor.lua("return require('tideate.paths').root()") == str(tree.resolve())

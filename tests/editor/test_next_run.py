@@ -53,7 +53,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 def answer(editor: Editor, keys: str) -> None:
     """Answer the next question."""
-    editor.wait("#require('tideate.ui').pending() > 0", 30)
+    editor.wait("#require('tideate.ui').pending() > 0", 60)
     wait_focused(editor)
     editor.feed(keys)
 

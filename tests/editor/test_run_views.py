@@ -74,8 +74,8 @@ def kill(editor: Editor) -> None:
     """Kill Neovim and its host with a signal that neither can handle, and wait for their ends."""
     for pid in [editor.process.pid, *editor.children()]:
         os.kill(pid, signal.SIGKILL)
-    editor.process.wait(10)
-    assert editor.brood.gone(10)
+    editor.process.wait(60)
+    assert editor.brood.gone(60)
 
 
 def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
@@ -103,7 +103,7 @@ def test_a_killed_neovims_run_goes_on_in_the_next_one(
     editor.command("Workflow resume")
     editor.wait_screen("resuming pair (1/2)")
     editor.wait("_G.seen[1]")
-    editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 20)
+    editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 60)
     assert len(server.requests) == asked + 1  # the first step was not asked again
     assert "FIRST" in str(server.requests[-1])
     run = stored(nvim, interrupted)
@@ -140,7 +140,7 @@ def test_a_run_is_resumed_from_the_history_and_shown(
     assert "q close" in screen
     assert "was interrupted" not in editor.messages()  # nobody is offered what they look at
     editor.feed("r")
-    editor.wait(f"(require('tideate').get_status('{interrupted}') or {{}}).state == 'completed'", 20)
+    editor.wait(f"(require('tideate').get_status('{interrupted}') or {{}}).state == 'completed'", 60)
     editor.command(f"Workflow show {interrupted[:6]}")
     editor.wait("vim.bo.filetype == 'tideate-runs'")
     text = "\n".join(editor.lines())

@@ -193,7 +193,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     assert offered(editor) == {"resume", "roll back", "cancel"}
     editor.feed(key)
     if key == "r":
-        editor.wait(f"(require('tideate').get_status('{identity}') or {{}}).state == 'completed'", 20)
+        editor.wait(f"(require('tideate').get_status('{identity}') or {{}}).state == 'completed'", 60)
         return
     editor.wait_screen("both is cancelled, it would not find what it wrote")
     assert "return  1" in path.read_text()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LIMIT = 10.0
+LIMIT = 60.0
 """Seconds."""
 
 

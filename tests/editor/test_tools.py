@@ -43,7 +43,7 @@ def nvim(start_editor: EditorFactory) -> Editor:
 def tools(editor: Editor) -> list[str]:
     """Open the list of servers; returns its lines."""
     editor.command("Workflow tools")
-    editor.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    editor.wait("vim.bo.filetype == 'tideate-runs'", 60)
     return editor.lines()
 
 

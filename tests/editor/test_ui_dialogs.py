@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,6 +61,29 @@ def test_typed_keys_never_answer(editor: Editor, start: str, typed: str) -> None
     editor.feed("<C-c><C-c>")
 
 
+def stop_clock(editor: Editor) -> None:
+    """From now on time passes for the question only by `later`."""
+    editor.lua("""
+      _G.clock = vim.uv.now()
+      vim.uv.now = function() _G.looks = (_G.looks or 0) + 1 return _G.clock end
+    """)
+
+
+def later(editor: Editor, milliseconds: int) -> None:
+    editor.lua("_G.clock = _G.clock + ...", milliseconds)
+
+
+def look_twice(editor: Editor) -> None:
+    """Wait until the question has looked twice whether the person types."""
+    editor.lua("_G.looks = 0")
+    editor.wait("_G.looks >= 2")
+
+
+def settle(editor: Editor, milliseconds: int) -> None:
+    """Have keys count so long after a question has got the focus, or after one that came before."""
+    editor.lua("require('tideate.ui.key_guard').limits = { settle = ... }", milliseconds)
+
+
 def quiet(editor: Editor) -> None:
     """Wait until the question has seen that no key came for a while, and looked at the mode twice."""
     editor.lua("""
@@ -76,10 +98,12 @@ def quiet(editor: Editor) -> None:
 @pytest.mark.slow
 def test_a_person_who_types_in_normal_mode_keeps_the_focus(editor: Editor) -> None:
     editor.set_lines(["one two three", "four"])
+    stop_clock(editor)
     gate(editor)
-    end = time.monotonic() + 0.6  # more than the quiet time that a question waits for
-    while time.monotonic() < end:
+    for _ in range(4):  # together longer than the quiet time that a question waits for
+        later(editor, 300)
         editor.feed("w")
+        look_twice(editor)
         assert not focused(editor)
     wait_focused(editor)
     assert answers(editor) == []
@@ -132,11 +156,15 @@ def test_an_unfocused_dialog_says_how_to_get_to_it(screen_editor: Editor) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["y", "n", "q", "<Esc>", "<CR>"])
 def test_a_key_typed_when_the_question_appears_is_no_answer(editor: Editor, key: str) -> None:
+    settle(editor, 3_600_000)
     gate(editor)
     editor.wait_for(lambda: focused(editor), "the question has the focus")
     editor.feed(key)
     assert answers(editor) == []
+    settle(editor, 0)
+    editor.feed(key)  # begins to wait anew
     wait_focused(editor)
+    assert answers(editor) == []
     editor.feed("y")
     assert [one["accepted"] for one in answers(editor)] == [True]
 
@@ -144,11 +172,14 @@ def test_a_key_typed_when_the_question_appears_is_no_answer(editor: Editor, key:
 @pytest.mark.slow
 def test_a_question_takes_the_focus_only_after_more_than_half_a_second_without_a_key(editor: Editor) -> None:
     editor.set_lines(["one two three"])
+    stop_clock(editor)
     gate(editor)
     editor.feed("w")
-    started = time.monotonic()
+    later(editor, 600)
+    look_twice(editor)
+    assert not focused(editor)
+    later(editor, 100)
     editor.wait_for(lambda: focused(editor), "the question has the focus")
-    assert time.monotonic() - started > 0.6
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def asked(editor: Editor) -> list[list[str]]:
 
 def sent(editor: Editor, server: ModelServer) -> str:
     """The one request that the model got."""
-    editor.wait("(require('tideate.state').runs()[1] or {}).state == 'completed'", 20)
+    editor.wait("(require('tideate.state').runs()[1] or {}).state == 'completed'", 60)
     (request,) = server.requests
     return str(request)
 

@@ -104,7 +104,7 @@ async def test_killed_inside_a_call_it_makes_that_call_again_and_no_other(bench:
     for _ in range(2):  # twice inside the same call, which is not recorded then
         assert await asyncio.to_thread(run_until_killed, bench, "call")
         assert len(bench.server.requests) == 1
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
     assert result.ok, (result.error, bench.server.unmatched)
     assert_done(bench)
 

@@ -301,13 +301,13 @@ async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
 
     bench = Bench()
     task = bench.as_a_run(stubborn, timeout=time_limit)
-    await asyncio.wait_for(started.wait(), 5)
+    await asyncio.wait_for(started.wait(), 60)
     if cancelled:
         task.cancel()
-    done, _ = await asyncio.wait({task}, timeout=5)
+    done, _ = await asyncio.wait({task}, timeout=60)
     assert bench.contexts[-1].is_left
     go.set()
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), 60)
     assert done
     assert task.cancelled() if cancelled else isinstance(task.exception(), StepTimedOut)
 
@@ -385,7 +385,7 @@ async def test_a_cancelled_step_is_not_tried_again(time_limit: int | None) -> No
         await asyncio.Event().wait()
 
     task = bench.as_a_run(handler, retries=5, timeout=time_limit)
-    await asyncio.wait_for(started.wait(), 5)
+    await asyncio.wait_for(started.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

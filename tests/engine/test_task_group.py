@@ -14,7 +14,7 @@ from tideate_core.errors import StepFailed
 
 pytestmark = pytest.mark.concurrency
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 @pytest.fixture

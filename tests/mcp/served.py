@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDSHAKE", "Served"]
 
-WITHIN = 30
+WITHIN = 60
 HANDSHAKE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -132,7 +132,7 @@ class Served:
     def rest(self) -> str:
         """Take over what was written and not read yet; returns what stderr has."""
         for reader in self._readers:
-            reader.join(timeout=1)
+            reader.join(timeout=60)
         self.out += self._drain(self._lines)
         self.err += self._drain(self._errors)
         return self.err.decode(errors="replace")

@@ -45,7 +45,7 @@ GUARDED = pytest.mark.parametrize("guarded", [True, False])
 async def cancelled(going: Coroutine[Any, Any, CommandResult], told: Told, times: int = 1) -> None:
     """Cancel a program once it said its word, the second time while it is asked to end."""
     task = asyncio.create_task(going)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await told.heard.wait()
         for _ in range(times):
             task.cancel()

@@ -32,7 +32,7 @@ async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
     assert result.exit_code == 0
     assert result.stdout.text == "ready\nbye\n"
     assert "did not end within its time" in result.ending
-    assert brood.gone(5), brood.commands()
+    assert brood.gone(60), brood.commands()
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ async def test_a_program_is_asked_once_to_end(running: Running) -> None:
 async def test_one_that_does_not_listen_is_killed(running: Running, brood: Brood) -> None:
     result = await running(STUBBORN, limits=ProcessLimits(timeout_ms=1000, grace_ms=100))
     assert (result.timed_out, result.signal, result.left_behind) == (True, "SIGKILL", False)
-    assert brood.gone(5), brood.commands()
+    assert brood.gone(60), brood.commands()
 
 
 @GUARDED
@@ -65,13 +65,13 @@ async def test_a_cancellation_ends_grandchildren_that_hold_the_pipes(
     )
     told = Told("parent")
     await cancelled(running(text, limits=ProcessLimits(grace_ms=100), guarded=guarded, on_lines=told), told)
-    assert brood.gone(5), brood.commands()
+    assert brood.gone(60), brood.commands()
 
 
 async def test_a_second_cancellation_kills_at_once(running: Running, brood: Brood) -> None:
     told = Told()
     await cancelled(running(STUBBORN, limits=ProcessLimits(grace_ms=100_000), on_lines=told), told, times=2)
-    assert brood.gone(5), brood.commands()
+    assert brood.gone(60), brood.commands()
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ async def test_what_a_program_leaves_behind_is_ended_and_said(
     assert result.left_behind
     assert result.ok
     assert "done" in result.stdout.text
-    assert brood.gone(5), brood.commands()
+    assert brood.gone(60), brood.commands()
 
 
 async def test_a_program_that_leaves_nothing_behind_is_not_accused_of_it(running: Running) -> None:

@@ -102,5 +102,5 @@ def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
         assert len(brood.pids()) >= 2
         assert runs(tmp_path)
         host.send_signal(signal.SIGKILL)
-    assert brood.gone(10), brood.commands()
+    assert brood.gone(60), brood.commands()
     assert not runs(tmp_path)

@@ -46,7 +46,7 @@ def query(private: Path, statement: str, values: Sequence[Any] = ()) -> list[tup
         connection.close()
 
 
-async def until(reached: Callable[[], bool], within: float = 10) -> None:
+async def until(reached: Callable[[], bool], within: float = 60) -> None:
     """Wait for what another connection shows, at most so many seconds."""
     async with asyncio.timeout(within):
         # what another process commits is no event here

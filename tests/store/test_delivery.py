@@ -11,7 +11,7 @@ from tideate_core.store.delivery import Delivery, call_in, deliver
 
 pytestmark = pytest.mark.concurrency
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 def waited_for() -> tuple[Delivery, asyncio.Task[bool]]:

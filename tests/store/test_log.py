@@ -67,7 +67,7 @@ async def test_what_nobody_waits_for_is_committed_soon(
 ) -> None:
     log = await store.begin(new_run())
     log.event("E", DAY, {})
-    await until(lambda: bool(query(private, "SELECT 1 FROM workflow_events")), within=2)
+    await until(lambda: bool(query(private, "SELECT 1 FROM workflow_events")), within=60)
 
 
 async def test_an_end_is_final(store: Store, private: Path) -> None:
@@ -169,7 +169,7 @@ async def test_of_a_lost_run_nothing_more_is_kept_and_those_who_wait_are_told_wh
     log, lost = await store.begin(new_run()), asyncio.Event()
     log.on_lost = lost.set
     change(private, "UPDATE workflow_leases SET owner = 'another'")
-    await asyncio.wait_for(lost.wait(), 10)
+    await asyncio.wait_for(lost.wait(), 60)
     log.event("E", DAY, {})
     log.status("executing_steps", "a")
     log.started(start("a"))

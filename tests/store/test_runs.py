@@ -155,7 +155,7 @@ async def test_a_silent_processs_run_is_taken_over_and_it_stops_when_it_wakes(
     assert line(process) == "begun"
     process.send_signal(signal.SIGSTOP)
     store = Store.open(private)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             try:
                 log = await store.adopt(RUN, takeover_after=0.2)

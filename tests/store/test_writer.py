@@ -114,7 +114,7 @@ async def test_what_is_waited_for_is_written_when_the_trouble_passes(
         "released": log.release,
     }
     task = asyncio.ensure_future(waits[last]())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await failed.wait()
     assert not task.done()
     assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
@@ -123,7 +123,7 @@ async def test_what_is_waited_for_is_written_when_the_trouble_passes(
     else:
         connection.execute("PRAGMA max_page_count = 1000000")
     other.close()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, 60)
     assert query(private, "SELECT sequence FROM workflow_events") == [(1,)]
     steps = [("a", 1)] if last == "finished" else []
     assert query(private, "SELECT step_id, ordinal FROM workflow_steps") == steps

@@ -102,7 +102,7 @@ async def test_a_run_in_a_deleted_database_is_told_and_the_store_says_so(store: 
     shutil.rmtree(private)
     with pytest.raises(StoreError, match="was deleted or replaced"):
         await log.finish(outcome("a")).future
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.gather(*(event.wait() for event in lost))
     assert store.is_gone
     with pytest.raises(StoreError, match="was deleted or replaced"):

@@ -107,7 +107,7 @@ class _Forker:
 
     def close(self) -> None:
         self._socket.close()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 def _text(said: bytes) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["REPOSITORY", "Editor", "find_nvim"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-WITHIN = 30.0
+WITHIN = 60.0
 """Seconds until what is waited for has to be there: two loaded cores import a model's library in many."""
 POLL = 0.005
 """Seconds between two looks at the editor."""
@@ -108,7 +108,7 @@ class Editor:
         return kept | own | dict(extra) | self.brood.environment()
 
     def _attach(self) -> pynvim.Nvim:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(OSError):
                 return pynvim.attach("socket", path=str(self.socket))
@@ -233,7 +233,7 @@ class Editor:
         """The processes that this Neovim started, directly or not."""
         return self.brood.pids() - {self.process.pid}
 
-    def quit(self, within: float = 5) -> None:
+    def quit(self, within: float = WITHIN) -> None:
         """Leave as a person does, `:qall!`, and wait for the process."""
         self._close_ui()
         with contextlib.suppress(OSError, EOFError):
@@ -243,12 +243,12 @@ class Editor:
     def close(self) -> None:
         """End Neovim.
 
-        :raises AssertionError: a process that it started is still there two seconds later.
+        :raises AssertionError: a process that it started does not end.
         """
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.quit()
-        survivors = [] if self.brood.gone(2) else self.brood.commands()
+                self.quit(10)
+        survivors = [] if self.brood.gone(WITHIN) else self.brood.commands()
         self._end()
         assert not survivors, f"still running after Neovim ended: {survivors}"
 
@@ -260,7 +260,7 @@ class Editor:
     def _end(self) -> None:
         self._close_ui()
         self.brood.kill()
-        self.process.wait(5)
+        self.process.wait(60)
         with contextlib.suppress(AttributeError, OSError):
             self.nvim.close()
         self._log.close()

@@ -20,7 +20,7 @@ Body = dict[str, Any]
 Text = str | Mapping[str, Any] | Callable[[Body], str | Mapping[str, Any]]
 """An answer: text, a mapping sent as JSON, or a function of the request's body."""
 
-LIMIT = 30.0
+LIMIT = 60.0
 """Seconds that any wait for an event takes at most."""
 
 

@@ -38,7 +38,7 @@ def start(editor: Editor, name: str, prompt: str = "", **opts: Any) -> str:
     return str(editor.lua(RUN, name, {"prompt": prompt, **opts}))
 
 
-def result(editor: Editor, timeout: float = 20) -> dict[str, Any]:
+def result(editor: Editor, timeout: float = 60) -> dict[str, Any]:
     """Wait for the end of the run; its callback was called exactly once and nothing runs any more."""
     done: dict[str, Any] = editor.wait("_G.done", timeout)
     assert editor.lua("return _G.calls") == 1

@@ -29,7 +29,7 @@ class Screen:
         options = {"rgb": True, "ext_linegrid": True}
         with self._flushed:
             self._socket.sendall(msgpack.packb([0, 1, "nvim_ui_attach", [columns, rows, options]]))
-            if not self._flushed.wait_for(lambda: bool(self._shown), 30):
+            if not self._flushed.wait_for(lambda: bool(self._shown), 60):
                 raise TimeoutError("Neovim drew no screen")
 
     def lines(self) -> list[str]:
@@ -48,7 +48,7 @@ class Screen:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._reader.join(5)
+        self._reader.join(60)
         self._socket.close()
 
     def _read(self) -> None:

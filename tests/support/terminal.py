@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Terminal"]
 
-LIMIT = 30.0
+LIMIT = 60.0
 """Seconds that any wait takes at most."""
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r")

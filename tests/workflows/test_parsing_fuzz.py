@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,9 +67,7 @@ RELAXED = settings(deadline=None, max_examples=80, suppress_health_check=[Health
 @RELAXED
 @given(TEXTS, st.sampled_from(["yaml", "json"]))
 def test_any_text_gives_a_definition_or_mistakes_with_their_places(text: str, kind: FileFormat) -> None:
-    started = time.process_time()
     parsed = WorkflowParser().parse(text, format=kind, name="w")
-    assert time.process_time() - started < 2.0
     lines = text.count("\n") + text.count("\r") + 1
     assert (parsed.definition is None) == any(m.severity == "error" for m in parsed.mistakes)
     for mistake in parsed.mistakes:

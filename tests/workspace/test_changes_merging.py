@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.support.work import assert_linear
 from tideate_core.workspace.changes import merge_bytes, merge_text
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\nsix"
@@ -85,14 +84,20 @@ def test_of_binaries_only_one_may_be_changed() -> None:
     assert merge_bytes(base, base, changed) == merge_bytes(base, changed, base) == changed
 
 
-def test_fifty_thousand_lines_are_merged_quickly() -> None:
-    lines = [f"line {number}" for number in range(50_000)]
-    theirs = ["top", *lines[:40_000], "middle", *lines[40_001:], "end"]
-    ours = [*lines[:20_000], "new", *lines[20_001:]]
-    started = time.process_time()
-    merged = merge_text("\n".join(lines), "\n".join(theirs), "\n".join(ours))
-    assert time.process_time() - started < 2
-    assert merged == "\n".join(["top", *ours[:40_000], "middle", *ours[40_001:], "end"])
+def test_the_work_of_merging_grows_with_the_number_of_lines() -> None:
+    def texts(count: int) -> tuple[str, ...]:
+        lines, at = [f"line {number}" for number in range(count)], count // 5 * 4
+        theirs = ["top", *lines[:at], "middle", *lines[at + 1 :], "end"]
+        ours = [*lines[: at // 2], "new", *lines[at // 2 + 1 :]]
+        merged = ["top", *ours[:at], "middle", *ours[at + 1 :], "end"]
+        return tuple("\n".join(text) for text in (lines, theirs, ours, merged))
+
+    def merge(made: tuple[str, ...]) -> None:
+        base, theirs, ours, merged = made
+        assert merge_text(base, theirs, ours) == merged
+
+    assert_linear(texts, merge, 2_000)
+    merge(texts(50_000))
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c"]), max_size=10)

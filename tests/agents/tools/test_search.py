@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -220,10 +219,8 @@ async def test_an_expression_without_end_is_ended(
 ) -> None:
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
     project = Project(tmp_path, {"a.txt": "a" * 40 + "!", "z.txt": "ok"})
-    begin = time.monotonic()
     with pytest.raises(ToolError, match="took too long"):
         await project.call("search", pattern=r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
-    assert time.monotonic() - begin < 10
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ async def test_lines_come_together_after_a_moment() -> None:
     tell.on_lines(Check.TESTS, [OutputLine("stdout", "one")])
     tell.on_lines(Check.TESTS, [OutputLine("stderr", "two")])
     assert environment.told == []
-    await asyncio.wait_for(environment.heard.wait(), 10)
+    await asyncio.wait_for(environment.heard.wait(), 60)
     assert environment.told == [(EventName.CHECK_OUTPUT, {"check": "tests", "lines": ["one", "two"]})]
 
 

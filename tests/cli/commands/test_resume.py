@@ -66,7 +66,7 @@ def test_a_run_that_a_living_process_has_is_left_to_it(shell: Shell, answering: 
     assert (done.returncode, object_of(done)["error_code"]) == (1, "RunIsOwned")
     assert str(process.pid) in object_of(done)["error"]
     gate.release()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.communicate()
 
 

@@ -94,13 +94,13 @@ def test_a_person_is_shown_what_a_restore_does_and_asked(shell: Shell, made: str
     terminal.wait_for(f"Restore snapshot {made[:8]}? [y/N]")
     terminal.type("n\n")
     terminal.wait_for("declined")
-    assert terminal.process.wait(30) == 3
+    assert terminal.process.wait(60) == 3
     assert looked_at(shell.project) == before
     terminal = shell.open("snapshot", "restore", made)
     terminal.wait_for("[y/N]")
     terminal.type("y\n")
     terminal.wait_for("restored: b.py")
-    assert terminal.process.wait(30) == 0
+    assert terminal.process.wait(60) == 0
     assert (shell.project / "b.py").exists()
 
 

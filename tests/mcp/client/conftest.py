@@ -29,7 +29,7 @@ def lines(path: Path) -> list[str]:
 
 async def has_line(path: Path, line: str) -> None:
     """Wait until another process has written a line."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while line not in lines(path):  # noqa: ASYNC110 it is another process's
             await asyncio.sleep(0.01)
 

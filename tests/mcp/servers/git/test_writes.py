@@ -23,7 +23,7 @@ def read(path: Path) -> str:
 
 
 async def until_there(path: Path) -> int:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not read(path).strip():  # noqa: ASYNC110 another process writes it
             await asyncio.sleep(0.01)
     return int(read(path))
@@ -51,7 +51,7 @@ async def test_a_cancelled_commit_ends_its_hook_and_leaves_all_as_it_was(repo: R
             group.start_soon(commit)
             hook = await until_there(started)
             scope.cancel()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while alive(hook) or (repo.root / ".git/index.lock").exists():  # noqa: ASYNC110 others end
                 await asyncio.sleep(0.01)
         (repo.root / ".git/hooks/pre-commit").unlink()
