@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.test_with_tools import AREA, edit, hand_in, last, offered
+from tideate_core.builtin.affected import LONGEST_DIFF, NAMED
 from tideate_core.engine import ConfirmationRequest, EventName, RunRollback
 from tideate_core.workflows import Decision
 
@@ -278,3 +279,49 @@ async def test_a_run_that_asks_nothing_is_not_to_be_asked_about(bench: Bench) ->
     assert result.next_run is not None, bench.server.unmatched
     assert result.next_run["asks"] is False
     assert [one.kind for one in asked] == ["review"]
+
+
+@WITH_TOOLS
+async def test_a_rewrite_that_reports_no_file_withdraws_the_proposal(bench: Bench) -> None:
+    project(bench)
+    reports(bench, LISTED)
+    reports(bench, [], REWRITE)
+    result = await refactored(bench)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert "offered next" in bench.front.requests[0].message
+    assert result.next_run is None
+
+
+@WITH_TOOLS
+async def test_of_many_files_the_first_are_named_and_the_others_counted(bench: Bench) -> None:
+    project(bench)
+    names = [f"use_{number}.py" for number in range(NAMED + 2)]
+    for name in names:
+        bench.write(name, APP)
+    reports(bench, [{"path": name, "why": ""} for name in names])
+    result = await refactored(bench)
+    assert paths(result) == names, bench.server.unmatched
+    assert result.next_run is not None
+    assert result.next_run["message"] == (
+        "6 other files must change: use_0.py, use_1.py, use_2.py, use_3.py, and 2 more"
+    )
+
+
+@WITH_TOOLS
+async def test_of_a_very_long_diff_the_next_run_is_shown_the_beginning(bench: Bench) -> None:
+    project(bench)
+    reports(bench, LISTED[:1])
+    lines = [f"    # remark {number} " + "-" * 60 for number in range(LONGEST_DIFF // 60)]
+    answer = "\n".join(["```python", "def size(r):", *lines, "    return r", "```"])
+    bench.server.answers(ASKED, "It squares.", times=1)
+    bench.server.answers(REWRITE, answer, pieces=1, times=1)
+    first = await bench.run("refactor", "explain it", context=bench.context("a.py", 4, 6))
+    assert first.ok, (first.error, bench.server.unmatched)
+    bench.front.answer = lambda request: Decision(request.kind != "plan")
+    planned(bench)
+    await bench.run("multi_file", continues=first.execution_id)
+    question = last(bench)
+    assert "+def size(r):" in question
+    assert "… (cut off; read the file)" in question
+    assert lines[-1] not in question
+    assert "The task: Change what else must change" in question

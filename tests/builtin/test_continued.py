@@ -224,6 +224,17 @@ async def test_a_follow_up_of_generated_lines_replaces_them_or_inserts_them(
     assert bench.fingerprint()["a.py"] == b"x = 1\nz = 2\n"
 
 
+async def test_a_follow_up_of_a_text_that_belongs_to_no_file_presents_it_anew(bench: Bench) -> None:
+    bench.server.answers("a constant", "```\nLIMIT = 3\n```", times=1)
+    first = await bench.run("generate", "a constant")
+    bench.server.answers("rather four", "```\nLIMIT = 4\n```")
+    second = await bench.run("generate", "rather four", continues=first.execution_id)
+    assert second.ok, (second.error, bench.server.unmatched)
+    assert (second.response, second.files) == ("LIMIT = 4", [])
+    assert bench.front.presented == ["LIMIT = 3", "LIMIT = 4"]
+    assert "LIMIT = 3" in told(bench), "the conversation goes on"
+
+
 async def worked(bench: Bench) -> WorkflowResult:
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "def price(item):", "def cost(item):")
@@ -262,6 +273,42 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     assert second.ok, (second.error, bench.server.unmatched)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")
     assert b"cost(i) for" in bench.fingerprint()["shop/cart.py"], "what was staged then is written now"
+
+
+@WITH_TOOLS
+async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(bench: Bench) -> None:
+    bench.front.answer = only_review_declined
+    first = await worked(bench)
+    bench.front.answer = lambda _request: Decision(True)
+    mine = "from shop.price import price  # mine\n"
+    bench.write("shop/cart.py", mine)
+    bench.server.calls("only the price", "submit_work", {"summary": "Done."}, times=1)
+    second = await bench.run("multi_file", "only the price", continues=first.execution_id)
+    assert second.ok, (second.error, bench.server.unmatched)
+    assert bench.fingerprint()["shop/price.py"].startswith(b"def cost(item):")
+    assert bench.fingerprint()["shop/cart.py"].decode() == mine
+
+
+@WITH_TOOLS
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench: Bench, taken: bool) -> None:
+    bench.write("old.py", "X = 1\n")
+    files = [{"action": "move", "path": "old.py", "move_to": "new.py", "why": "a better name"}]
+    bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
+    move = {"path": "old.py", "to": "new.py"}
+    bench.server.calls("Carry it out completely", "move_file", move, times=1)
+    hand_in(bench)
+    bench.front.answer = only_review_declined
+    first = await bench.run("multi_file", "rename it")
+    assert first.cancelled, (first.error, bench.server.unmatched)
+    bench.front.answer = lambda _request: Decision(True)
+    if taken:
+        bench.write("new.py", "MINE = 1\n")
+    bench.server.calls("as before", "submit_work", {"summary": "Done."}, times=1)
+    second = await bench.run("multi_file", "as before", continues=first.execution_id)
+    assert second.ok, (second.error, bench.server.unmatched)
+    expected = {"new.py": b"MINE = 1\n", "old.py": b"X = 1\n"} if taken else {"new.py": b"X = 1\n"}
+    assert bench.fingerprint() == expected
 
 
 async def test_a_model_without_tools_plans_again_with_what_was_asked_for_before(bench: Bench) -> None:

@@ -193,3 +193,18 @@ async def test_a_model_with_little_room_is_shown_what_fits(bench: Bench) -> None
     planned(bench)
     assert (await bench.run("multi_file", TASK)).ok
     assert "are done" not in prompt_of(bench, "Change a.py: ")
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_a_planned_file_with_a_secret_is_given_only_after_a_yes(bench: Bench, agrees: bool) -> None:
+    planned(bench, {"files": [{"action": "modify", "path": "a.py", "why": "the address"}]})
+    secret = f'TOKEN = "ghp_{"a1" * 20}"\n'
+    bench.write("a.py", secret)
+    bench.server.answers("Change a.py: the address", "NO CHANGE")
+    bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
+    result = await bench.run("multi_file", "use the new address")
+    (question,) = [request for request in bench.front.requests if request.kind == "gate"]
+    assert question.message.startswith("Give a.py to the model? ")
+    given = [request for request in bench.server.requests if secret.strip() in text_of(request)]
+    assert (result.ok, result.cancelled, bool(given)) == (agrees, not agrees, agrees), result.error
+    assert bench.fingerprint()["a.py"].decode() == secret

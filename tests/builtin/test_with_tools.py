@@ -127,6 +127,24 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     assert {"edit_file", "write_file", "submit_work", "submit_plan", "read_file"} <= offered(bench)
 
 
+async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(bench: Bench) -> None:
+    bench.write("AGENTS.md", "Money is never a float.\n")
+    bench.write("shop/AGENTS.md", "Prices are named in full.\n")
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    hand_in(bench)
+    hand_in(bench)
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    planning, working = [
+        next(str(one["content"]) for one in bench.server.requests[-1]["messages"] if words in str(one))
+        for words in ("Which files have to", "Carry it out completely")
+    ]
+    assert "Prices are named in full." not in planning
+    assert "Money is never a float." in planning
+    assert "Prices are named in full." in working
+
+
 async def test_nothing_is_written_before_the_review(bench: Bench) -> None:
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "1.2", "1.3")

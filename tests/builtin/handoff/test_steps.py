@@ -10,12 +10,15 @@ from pydantic import ValidationError
 
 from tests.builtin.handoff.test_files import PLAN
 from tideate_core.builtin.handoff.models import PlanFile
-from tideate_core.builtin.handoff.steps import _as_markdown, _places, _refuse_dirty
+from tideate_core.builtin.handoff.progress import now
+from tideate_core.builtin.handoff.steps import _as_markdown, _places, _refuse_dirty, _refuse_foreign, edit
 from tideate_core.errors import InvalidInput
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.engine.conftest import Bench
     from tideate_core.workflows import StepContext
 
 
@@ -46,3 +49,37 @@ async def test_more_changes_than_a_page_of_the_status_are_refused(tmp_path: Path
 def test_a_plan_with_characters_that_nobody_sees_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"U\+202E"):
         PlanFile.model_validate({**PLAN, "objective": "Greet \u202e everybody"})
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("-rf.py", "programs take '-rf.py' for an option"),
+        ("~/greet.py", "a shell takes ~ for a home"),
+        ("src\\greet.py", "it has a backslash"),
+    ],
+)
+def test_a_name_that_no_new_file_may_have_is_refused(tmp_path: Path, name: str, why: str) -> None:
+    one = {**PLAN["steps"][2], "expectedOutputs": [name]}
+    plan = PlanFile.model_validate({"planId": "p", "steps": [one]})
+    step = SimpleNamespace(workspace=Workspace(tmp_path, private=tmp_path / ".tideate"))
+    with pytest.raises(InvalidInput, match=f"the plan's step 't': .* is not a name for a new file: {why}"):
+        _refuse_foreign(cast("StepContext", step), plan)
+
+
+async def test_a_plan_that_leaves_all_as_it_is_fails_and_says_so(bench: Bench) -> None:
+    text = "def test_greet():\n    assert True\n"
+    bench.write("tests/test_greet.py", text)
+    plan = {"plan": {"planId": "p", "steps": [PLAN["steps"][2]]}, "started_at": now()}
+
+    async def planned(_step: StepContext) -> dict[str, Any]:
+        return plan
+
+    async def status(_step: StepContext) -> dict[str, Any]:
+        return {"nextCursor": None, "files": []}
+
+    bench.register("hand", {"plan": planned, "status": status, "edit": edit})
+    result = await bench.run("hand")
+    assert (result.ok, result.error) == (False, "the plan was carried out and changes no file")
+    assert bench.server.requests == [], "its tests are there already"
+    assert bench.fingerprint() == {"tests/test_greet.py": text.encode()}

@@ -17,10 +17,11 @@ from tideate_core.config import VerifyConfig
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import readiness
+from tideate_core.snapshots.limits import MIB
 from tideate_core.store import Store
 from tideate_core.toolchain import Check
-from tideate_core.workflows import PromptLibrary
-from tideate_core.workspace import SnapshotManager, Workspace
+from tideate_core.workflows import Decision, PromptLibrary
+from tideate_core.workspace import Snapshot, SnapshotManager, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,6 +113,40 @@ async def test_without_a_snapshot_no_model_is_asked(desk: Desk, monkeypatch: pyt
     assert (result.ok, result.error) == (False, "no space left on the disk")
     assert desk.model.asked("planner") == 0
     assert desk.steps() == ["idle"]
+
+
+@pytest.mark.slow
+async def test_files_that_the_snapshot_leaves_out_are_named(desk: Desk) -> None:
+    for number in range(7):
+        (desk.root / f"large{number}.bin").write_bytes(bytes(MIB + 1))
+    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text(config.read_text() + "[snapshots]\nmax_file_mib = 1\n")
+    desk.answers(document=Decision(False))
+    assert (await desk.run()).cancelled
+    (notice,) = [data["message"] for data in desk.front.data(EventName.NOTICE) if data["step"] == "idle"]
+    assert "leaves out large0.bin, large1.bin, large2.bin, large3.bin, large4.bin and 2 more; " in notice
+    assert "`tideate snapshot list` says why" in notice
+
+
+@pytest.mark.slow
+async def test_a_task_that_is_left_once_its_snapshot_is_made_goes_on_with_that_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, runner = SnapshotManager.get, desk.runner()
+
+    async def leaves(self: SnapshotManager, snapshot: str) -> Snapshot:
+        runner.leave()
+        return await look(self, snapshot)
+
+    monkeypatch.setattr(SnapshotManager, "get", leaves)
+    request = RunRequest(name="task", prompt=TASK)
+    left = await asyncio.wait_for(runner.run(request), LIMIT)
+    assert (left.reason, left.results) == ("interrupted", {})
+    (made,) = await SnapshotManager(desk.root).list()
+    done = await asyncio.wait_for(desk.runner().resume_run(request.execution_id), LIMIT)
+    assert done.ok, done.error
+    assert done.results["idle"]["snapshot"] == made.id
+    assert [one.id for one in await SnapshotManager(desk.root).list()] == [made.id]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
-from tests.support.tally import DONE, LINES, WORDS, as_it_stands, node
+from tests.engine.conftest import LIMIT
+from tests.support.tally import DONE, LINES, TASK, WORDS, as_it_stands, node
 from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
 from tideate_core.app.wiring import open_project
-from tideate_core.engine import EventName
+from tideate_core.engine import EventName, RunRequest
 from tideate_core.snapshots.caches import SIGNATURE
 from tideate_core.workflows import Decision
 from tideate_core.workspace import SnapshotManager
@@ -165,6 +167,32 @@ async def test_their_line_stays_where_they_edit_meanwhile(desk: Desk) -> None:
     result = await desk.run()
     assert (result.ok, result.rollback_performed) == (False, True)
     assert desk.changed() == {"src/tally/words.py": node(WORDS + "MINE = 1\n")}
+
+
+async def test_what_a_check_did_before_the_task_was_left_is_asked_about_when_it_goes_on(
+    formatting: Desk,
+) -> None:
+    desk, runner = formatting, formatting.runner()
+
+    def leave_after_lint() -> None:
+        if desk.front.data(EventName.CHECK_ENDED)[-1]["check"] == "lint":
+            runner.leave()
+        else:
+            desk.when("CHECK_ENDED", "verifying", leave_after_lint)
+
+    desk.when("CHECK_ENDED", "verifying", leave_after_lint)
+    desk.front.answer = saying(yes=True)
+    request = RunRequest(name="task", prompt=TASK)
+    left = await asyncio.wait_for(runner.run(request), LIMIT)
+    assert (left.reason, "verifying" in left.results) == ("interrupted", False)
+    assert "made" in desk.changed()
+    result = await asyncio.wait_for(desk.runner().resume_run(request.execution_id), LIMIT)
+    assert result.ok, result.error
+    (question,) = questions(desk)
+    assert "made/deep/list.txt" in question.message
+    assert {"src/tally/words.py", "made/deep/list.txt"} <= set(result.files)
+    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
+    assert desk.changed() == {}
 
 
 async def test_nobody_is_asked_where_nobody_is_to_be(formatting: Desk) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tally import DONE, LINES
-from tests.support.tasks import CODE, approved, edits, rejected
+from tests.support.tasks import CODE, PLAN, approved, edits, plan, rejected
 from tideate_core.builtin.task.extension import MOST_EXTENSIONS
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
@@ -173,3 +173,40 @@ async def test_a_file_that_is_shown_already_is_not_added_however_it_is_written(d
     assert (result.ok, result.attempts) == (True, 1), result.error
     assert "it is shown, or is asked about by itself" in desk.model.prompts("corrector")[1]
     assert [gate for gate, _ in desk.gates()].count("plan") == 1
+
+
+async def test_a_file_that_cannot_be_is_refused_by_gate_1_and_nobody_is_asked(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "NEEDS FILE: README.md/more.md because it is told there")
+    error = await taken_back(desk)
+    assert "gate 1 refused the plan with README.md/more.md: " in error
+    assert "README.md is a file" in error
+    assert (desk.kinds().count("document"), desk.model.asked("auditor")) == (1, 1)
+
+
+async def test_where_nobody_is_asked_a_file_is_added_when_both_gates_let_it(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", NEEDS, edits(BOTH))
+    result = await desk.run(require_confirmation=False)
+    assert (result.ok, result.attempts, desk.kinds()) == (True, 1, []), result.error
+    assert desk.gates()[5:7] == [("plan", True), ("audit", True)]
+    assert (desk.root / "src/tally/splitting.py").read_text() == SPLITTING
+
+
+async def test_a_file_of_the_plan_that_cannot_be_shown_is_not_added_once_more(desk: Desk) -> None:
+    desk.model.says("planner", plan(files=[*PLAN["files"], "data/sample.bin"]))
+    wrong(desk)
+    desk.model.says("corrector", "NEEDS FILE: data/sample.bin, because it is counted")
+    assert "needs data/sample.bin, which the plan has and which cannot be shown" in await taken_back(desk)
+    assert desk.model.asked("auditor") == 1
+
+
+async def test_what_is_to_be_known_of_a_correction_is_told(desk: Desk) -> None:
+    wrong(desk)
+    broken = LINES.replace(BODY, "return len(text.splitlines()")
+    desk.model.says("corrector", edits({"src/tally/lines.py": broken}))
+    await taken_back(desk)
+    notices = [data["message"] for data in desk.front.data(EventName.NOTICE)]
+    assert (
+        "src/tally/lines.py, line 6: '(' was never closed in 'return len(text.splitlines()' is new" in notices
+    )

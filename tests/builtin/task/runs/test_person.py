@@ -138,6 +138,33 @@ async def test_a_part_that_is_no_whole_does_not_pass_gate_3_again(desk: Desk) ->
     assert "src/tally/words.py" in str(result.error)
 
 
+def documents(*names: str) -> Callable[[ConfirmationRequest], Decision]:
+    """Return what a person does who takes all of the code, and of the documents only these."""
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        return only(*names)(request) if request.step == "awaiting_documentation_gate" else Decision(True)
+
+    return answer
+
+
+@pytest.mark.slow
+async def test_a_part_of_the_documents_is_what_is_written(desk: Desk) -> None:
+    desk.answers(review=documents("CHANGELOG.md", "CHECKLIST.md"))
+    result = await desk.run()
+    assert result.ok, result.error
+    assert desk.changed() == {name: node for name, node in DONE.items() if name != "docs/usage.md"}
+    assert [passed for gate, passed in desk.gates() if gate == "documentation"] == [True, True]
+
+
+@pytest.mark.slow
+async def test_documents_without_the_changelogs_entry_do_not_pass_gate_4_again(desk: Desk) -> None:
+    desk.answers(review=documents("CHECKLIST.md", "docs/usage.md"))
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, desk.changed()) == (False, True, {})
+    assert [passed for gate, passed in desk.gates() if gate == "documentation"] == [True, False]
+    assert "CHANGELOG.md" in str(result.error)
+
+
 @pytest.mark.parametrize("nth", [2, 3])
 async def test_a_declined_review_takes_everything_back(desk: Desk, nth: int) -> None:
     desk.answers(review=lambda _: Decision(len(desk.kinds()) < nth, reason="no"))

@@ -75,3 +75,24 @@ async def test_a_policy_that_says_yes_does_not_make_it_finished(limited: Desk) -
     assert limited.changed() == {}
     kept = next(data for data in limited.front.data(EventName.STEP_COMPLETED) if data["step"] == "executing")
     assert {change["path"] for change in kept["result"]["changes"]} == set(WRITTEN), "it is kept with the run"
+
+
+async def test_a_limit_of_costs_is_not_lifted_by_an_answer(
+    limited: Desk, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    config = limited.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text('adapter = "openai-chat:gpt-4o-mini"\n[limits]\ncost_usd = 0.012\n')
+
+    def dear() -> None:
+        server.prompt_tokens = 100_000  # $0.015
+
+    limited.when("STEP_STARTED", "executing", dear)
+    limited.answers(override=Decision(False))
+    result = await limited.run()
+    (question,) = asked(limited)
+    assert "limits.cost_usd was reached. Take what is there" in question.message
+    assert WRITTEN[0] in question.details
+    assert f"nothing yet: {WRITTEN[1]}" in question.details
+    assert (result.cancelled, result.reason, limited.changed()) == (True, "declined", {})
