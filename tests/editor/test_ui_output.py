@@ -402,6 +402,40 @@ def test_a_declined_run_is_called_declined_everywhere(screen_editor: Editor) -> 
     assert "declined" in status
 
 
+FAILURE = "the server says: " + "it is too busy to answer, " * 8 + "try again later"
+TOASTS = """
+return #vim.tbl_filter(function(win)
+  return vim.api.nvim_win_get_config(win).zindex == 130
+end, vim.api.nvim_list_wins())
+"""
+
+
+def test_a_failure_that_the_output_shows_is_not_laid_over_it(screen_editor: Editor) -> None:
+    run = Run(screen_editor)
+    run.start(1)
+    run.event("WORKFLOW_FAILED", error=FAILURE)
+    screen = screen_editor.wait_screen("tideate: refactor failed: the server says: ")
+    assert screen_editor.lua(TOASTS) == 0
+    assert any("**Failed.**  the server says" in line for line in screen)
+    assert FAILURE in screen_editor.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
+
+
+def test_a_failure_that_the_output_does_not_show_gives_way_to_the_next_run(screen_editor: Editor) -> None:
+    run = Run(screen_editor)
+    run.start(1)
+    screen_editor.lua("require('tideate.ui.output').hide()")
+    run.event("WORKFLOW_FAILED", error=FAILURE)
+    assert screen_editor.lua(TOASTS) == 1
+    Run(screen_editor, "ask", "query")
+    assert screen_editor.lua(TOASTS) == 0
+
+
+def test_a_notice_that_is_not_of_a_run_stays_when_one_begins(screen_editor: Editor) -> None:
+    screen_editor.lua("require('tideate.ui').notify(('a long notice '):rep(12))")
+    Run(screen_editor)
+    assert screen_editor.lua(TOASTS) == 1
+
+
 def test_the_reason_of_a_decline_that_nobody_gave_is_told(screen_editor: Editor) -> None:
     run = Run(screen_editor)
     run.start(1)

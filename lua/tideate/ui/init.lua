@@ -158,8 +158,9 @@ end
 
 ---@param message string
 ---@param level? integer of `vim.log.levels`
-function M.notify(message, level)
-  require('tideate.ui.notify').notify(message, level)
+---@param options? tideate.ui.NotifyOptions
+function M.notify(message, level, options)
+  require('tideate.ui.notify').notify(message, level, options)
 end
 
 --- Show or hide a run's output.
@@ -245,7 +246,8 @@ local function announce(event, run)
   end
   local message, level = words(run, event.data or {})
   if level >= vim.log.levels.WARN or require('tideate.config').get('ui.notify') then
-    M.notify(message, level)
+    local shown = require('tideate.ui.output').shows(run.execution_id)
+    M.notify(message, level, { of_run = true, shown = shown })
   end
 end
 

@@ -3,7 +3,7 @@ local M = {}
 
 local SHOWN = 8000 -- milliseconds
 
----@type { win: integer, timer: uv.uv_timer_t }?
+---@type { win: integer, timer: uv.uv_timer_t, of_run: boolean }?
 local toast
 
 ---@type table<integer, string>
@@ -26,6 +26,13 @@ function M.close()
   require('tideate.ui.window').close(last.win)
 end
 
+--- Close the toast where it tells of a run: another one begins.
+function M.close_of_run()
+  if toast and toast.of_run then
+    M.close()
+  end
+end
+
 --- Move the toast off a dialog that has just opened.
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then
@@ -37,7 +44,8 @@ end
 
 ---@param message string
 ---@param level integer
-local function show_toast(message, level)
+---@param of_run boolean
+local function show_toast(message, level, of_run)
   M.close()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local columns, rows = window.room()
@@ -60,7 +68,7 @@ local function show_toast(message, level)
     focusable = false,
     zindex = 130,
   })
-  toast = { win = win, timer = vim.defer_fn(M.close, SHOWN) }
+  toast = { win = win, timer = vim.defer_fn(M.close, SHOWN), of_run = of_run }
 end
 
 --- The person's own notifications, if there are any.
@@ -94,12 +102,28 @@ local function remember(message)
   vim.api.nvim_echo({ { '' } }, false, {})
 end
 
+--- Echo the beginning of a message in the one line that there is for it.
+---@param line string
+---@param level integer
+local function echo_beginning(line, level)
+  if vim.o.cmdheight > 0 then
+    local text = require('tideate.ui.text')
+    local first = text.fit((line:gsub('%s*\n.*', ' …')), vim.o.columns - 12)
+    vim.api.nvim_echo({ { first, GROUPS[level] } }, false, {})
+  end
+end
+
+---@class tideate.ui.NotifyOptions
+---@field of_run? boolean it tells how a run ended
+---@field shown? boolean what it tells stands in a window: nothing is laid over that
+
 --- Tell a person something. A message that would need a key to go on, because it does not fit, is shown
 --- in a small window for a while, and kept in `:messages`.
 ---@param message string
 ---@param level? integer of `vim.log.levels`
-function M.notify(message, level)
-  level = level or vim.log.levels.INFO
+---@param options? tideate.ui.NotifyOptions
+function M.notify(message, level, options)
+  level, options = level or vim.log.levels.INFO, options or {}
   message = table.concat(vim.tbl_map(require('tideate.ui.text').plain, vim.split(message, '\n', { plain = true })), '\n')
   local line = vim.startswith(message, 'tideate') and message or 'tideate: ' .. message
   if replaced() then
@@ -115,7 +139,11 @@ function M.notify(message, level)
   if can_echo then
     remember(line)
   end
-  show_toast(message, level)
+  if options.shown and can_echo then
+    echo_beginning(line, level)
+  else
+    show_toast(message, level, options.of_run == true)
+  end
 end
 
 return M

@@ -28,6 +28,13 @@ function M.is_visible()
   return require('tideate.ui.window').visible(shown.win)
 end
 
+--- Whether a run's text is on the screen.
+---@param id string
+---@return boolean
+function M.shows(id)
+  return shown.id == id and M.is_visible()
+end
+
 --- Draw the title and the steps.
 local function draw()
   local run = shown.id and status(shown.id)
@@ -306,6 +313,7 @@ function M.on_event(event)
     return
   elseif BEGINS[event.name] and not run.parent then
     runs.evict_old(shown.id)
+    require('tideate.ui.notify').close_of_run()
     M.show(id)
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
     M.show(id, false) -- now there is something to see that lasts
