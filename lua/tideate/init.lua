@@ -165,7 +165,7 @@ function M.rollback(execution_id, on_done)
   manage('rollback', execution_id, on_done)
 end
 
---- One line about the newest run for a statusline; empty when nothing runs. Reads only what is known.
+--- One line for a statusline about the run, or about several; empty when nothing runs. Reads only what is known.
 ---@return string
 function M.statusline()
   return require('tideate.state').statusline()

@@ -140,7 +140,7 @@ M.handlers = {
   SD_EVENT_TOKEN = function(record, data)
     local text = data.text or ''
     record.chunks[#record.chunks + 1] = text
-    record.streamed = record.streamed + #text
+    record.streamed = record.streamed + (data.again and 0 or #text)
   end,
   SD_EVENT_MODEL_ANSWERED = function(record, data)
     local usage = type(data.usage) == 'table' and data.usage or {}

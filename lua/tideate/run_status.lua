@@ -1,6 +1,8 @@
 --- Status of a run, in values and words.
 local M = {}
 
+local NAMED = 2 -- of several runs in a statusline, those that are named
+
 ---@class tideate.RunStep
 ---@field name string of a machine the state, with `#2` at its second visit
 ---@field label string what is shown of it
@@ -151,6 +153,22 @@ function M.line(run)
     parts[#parts + 1] = '[demo model]'
   end
   return table.concat(parts, ' ')
+end
+
+--- One line for a statusline, of several runs with a word on each; empty when nothing runs.
+---@param runs tideate.Record[] the newest first
+---@return string
+function M.line_of_all(runs)
+  if #runs < 2 then
+    return runs[1] and M.line(runs[1]) or ''
+  end
+  local brief = vim.tbl_map(function(run)
+    local state = M.word(M.view(run))
+    local place = run.total_steps > 0 and (' %d/%d'):format(math.max(run.step, 1), run.total_steps) or ''
+    return run.name .. place .. (state ~= 'running' and (' (%s)'):format(state) or '')
+  end, vim.list_slice(runs, 1, NAMED))
+  local rest = #runs > NAMED and ', …' or ''
+  return ('%d runs: %s%s'):format(#runs, table.concat(brief, ', '), rest)
 end
 
 return M

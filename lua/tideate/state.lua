@@ -96,14 +96,16 @@ function M.apply(event)
   end
 end
 
----@return tideate.Record? newest run that has not ended
-local function newest_active()
+---@return tideate.Record[] runs that have not ended, the newest first
+local function active_records()
+  local found = {}
   for i = #order, 1, -1 do
     local record = records[order[i]]
     if not ENDED[record.state] and not record.parent then
-      return record
+      found[#found + 1] = record
     end
   end
+  return found
 end
 
 --- The host told all moves of a machine; what is known already of later ones stays.
@@ -138,7 +140,7 @@ end
 ---@param execution_id? string
 ---@return tideate.Run?
 function M.get_status(execution_id)
-  local record = execution_id and records[execution_id] or (not execution_id and newest_active() or nil)
+  local record = execution_id and records[execution_id] or (not execution_id and active_records()[1] or nil)
   return record and run_status.view(record) or nil
 end
 
@@ -175,8 +177,7 @@ M.place = run_status.place
 --- One line for a statusline; empty when nothing runs.
 ---@return string
 function M.statusline()
-  local run = newest_active()
-  return run and run_status.line(run) or ''
+  return run_status.line_of_all(active_records())
 end
 
 return M

@@ -36,6 +36,19 @@ def test_nothing_runs_at_first(editor: Editor) -> None:
     assert editor.lua("return require('tideate').statusline()") == ""
 
 
+def test_the_statusline_names_the_runs_where_there_are_several(running: Editor) -> None:
+    apply(running, "STEP_STARTED", step="a", index=1, total=3)
+    apply(running, "WORKFLOW_STARTED", OTHER, name="ask", steps=["query"], adapter="fake", prompt="p")
+    apply(running, "CONFIRMATION_REQUIRED", OTHER)
+    statusline = "return require('tideate').statusline()"
+    assert running.lua(statusline) == "2 runs: ask 1/1 (confirming), refactor 1/3"
+    apply(running, "WORKFLOW_STARTED", "c" * 32, name="task", steps=[], adapter="fake", prompt="p")
+    assert running.lua(statusline) == "3 runs: task, ask 1/1 (confirming), …"
+    for run in ("c" * 32, OTHER):
+        apply(running, "WORKFLOW_COMPLETED", run)
+    assert running.lua(statusline) == "refactor 1/3 a"
+
+
 def test_step_two_of_three_is_reported(running: Editor) -> None:
     apply(running, "STEP_STARTED", step="a", index=1, total=3)
     apply(running, "STEP_COMPLETED", step="a", index=1, total=3, duration_ms=7)

@@ -402,6 +402,37 @@ def test_a_declined_run_is_called_declined_everywhere(screen_editor: Editor) -> 
     assert "declined" in status
 
 
+def test_a_float_draws_no_ruler_over_the_command_line(screen_editor: Editor) -> None:
+    screen_editor.lua("vim.o.ruler = true")
+    before = screen_editor.screen()[-1]
+    run = Run(screen_editor)
+    window = run.window()
+    screen_editor.lua("vim.api.nvim_set_current_win(...)", window)
+    run.start(1)
+    run.token("some text")
+    screen_editor.wait_screen("some text")
+    assert "All" not in screen_editor.screen()[-1].removeprefix(before.rstrip())
+    screen_editor.feed("q")
+    assert screen_editor.lua("return vim.o.ruler") is True
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_our_windows_have_a_name_in_the_statusline(screen_editor: Editor, own: bool) -> None:
+    screen_editor.lua("require('tideate').setup({ ui = { output = 'split' } })")
+    if own:
+        screen_editor.lua("vim.o.statusline = 'my own'")
+    run = Run(screen_editor)
+    line = "return vim.api.nvim_eval_statusline(vim.wo[...].statusline, { winid = ... }).str"
+    if own:
+        assert screen_editor.lua("return vim.wo[...].statusline", run.window()) == "my own"
+    else:
+        assert screen_editor.lua(line, run.window()).split()[0] == f"tideate://refactor/{run.id[:8]}"
+    screen_editor.lua("require('tideate.ui.keys').help('output', require('tideate.ui.output').keys())")
+    screen_editor.lua("vim.o.laststatus = 3")
+    last = "my own" if own else " tideate"
+    screen_editor.wait_for(lambda: screen_editor.screen()[-2].rstrip() == last, "the statusline")
+
+
 FAILURE = "the server says: " + "it is too busy to answer, " * 8 + "try again later"
 TOASTS = """
 return #vim.tbl_filter(function(win)

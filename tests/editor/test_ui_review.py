@@ -268,6 +268,30 @@ def test_a_buffer_that_was_closed_before_its_review_is_loaded_again(editor: Edit
     assert accepted(editor) == [[0, 1, 2, 3]]
 
 
+@pytest.mark.parametrize("command", ["quit", "quit!", "xit", "wq"])
+def test_closing_the_last_window_leaves_neither_neovim_nor_the_review(editor: Editor, command: str) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.lua("require('tideate.ui.output').hide()")
+    editor.command(command)
+    editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
+    assert editor.lua("return #require('tideate.ui.window').normal_windows()") == 1
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("gg]cga")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[1]]
+
+
+def test_one_of_two_windows_is_closed_during_a_review_as_always(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command("split")
+    editor.command("quit")
+    assert editor.lua("return #require('tideate.ui.window').normal_windows()") == 1
+    assert "still open" not in editor.lua("return vim.api.nvim_exec2('messages', {output = true}).output")
+
+
 def test_reading_the_file_again_does_not_end_the_review(editor: Editor) -> None:
     review(editor, opened(editor))
     wait_focused(editor)

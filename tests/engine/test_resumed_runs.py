@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.conftest import LIMIT, Bench, no
 from tests.engine.test_scheduler import graph, passing, step
+from tideate_core.adapters import Conversation, UserMessage
 from tideate_core.config import Config
 from tideate_core.engine import EventName
 from tideate_core.engine.scheduler import Scheduler
@@ -125,6 +126,22 @@ async def test_an_answer_that_was_given_is_not_asked_for_again(bench: Bench) -> 
     assert result.ok, result.error
     assert [request.message for request in bench.front.requests] == ["Good?", "Go on?"]
     assert stop.count == 2
+
+
+@pytest.mark.parametrize("tools", [True])
+async def test_what_a_model_said_before_is_shown_where_the_run_goes_on(bench: Bench, tools: bool) -> None:
+    bench.server.answers("hello", "good day")
+    stop = Stop(bench)
+
+    async def talks(step: StepContext) -> str:
+        await step.take_turn(Conversation("s", (UserMessage("hello"),)), [], key="1")
+        return await stop(step)
+
+    graph(bench, {"a": talks}, step("a"))
+    result = await taken_up(bench, await bench.run("g"))
+    assert result.ok, result.error
+    assert len(bench.server.requests) == 1
+    assert [data["text"] for data in bench.front.data(EventName.TOKEN)] == ["good day\n\n"]
 
 
 @pytest.mark.parametrize("again", [True, False])

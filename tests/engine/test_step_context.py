@@ -119,8 +119,23 @@ async def test_a_model_is_asked_once_over_a_crash(first: Process, after_crash: C
     assert after == before
     assert after.parsed == Answer(word="yes")
     assert second.model.prompts == []
-    assert second.front.events == []
     assert first.front.names() == ["TOKEN", "MODEL_ANSWERED"]
+    assert second.front.names() == ["TOKEN"]
+
+
+async def test_who_resumes_a_run_sees_what_was_answered_before(
+    first: Process, after_crash: Callable[[], Process]
+) -> None:
+    first.model.answers = [says("my analysis"), says("not shown")]
+    step = first.step()
+    await step.ask(Prompt("well?"))
+    await step.ask(Prompt("between us"), quiet=True)
+    second = after_crash()
+    step = second.step()
+    await step.ask(Prompt("well?"))
+    await step.ask(Prompt("between us"), quiet=True)
+    shown = {"step": "a", "text": "my analysis\n\n", "again": True}
+    assert [event.data for event in second.front.events] == [shown]
 
 
 async def test_a_replayed_answer_takes_no_tokens_again(

@@ -169,7 +169,7 @@ class RunSpans:
             self._close(span, event, "failed" if failed else "completed")
 
     def _stream(self, run: _Run, event: Event) -> None:
-        if self._content:
+        if self._content and not event.data.get("again"):  # its turn has a span
             run.streamed.setdefault(str(event.data.get("step")), []).append(str(event.data.get("text", "")))
 
     def _begin_call(self, run: _Run, event: Event) -> None:

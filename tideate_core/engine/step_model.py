@@ -67,7 +67,7 @@ class StepModel:
     """Asks the run's adapter for one attempt of a step.
 
     In an attempt that a crash cut off, the same question is given the same answer, and nobody is asked: such
-    an answer streams nothing, tells no event and takes no tokens.
+    an answer is streamed once more, whole and with `again`, and takes no tokens.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class StepModel:
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
+            self._stream_again(of, kept["text"], quiet=quiet)
             return _reply_of(kept, schema)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
         limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
@@ -170,7 +171,9 @@ class StepModel:
         key = self._key_of_turn(of, key)
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
-            return ModelTurn.of_json(kept["turn"])
+            turn = ModelTurn.of_json(kept["turn"])
+            self._stream_again(of, turn.text, quiet=quiet)
+            return turn
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
         conversation = self._with_origin(conversation)
         limit = self._within_cost_limit(of, asked, conversation_tokens(conversation, tools))
@@ -221,6 +224,11 @@ class StepModel:
                 self._emit(event, of, text=text)
 
         return stream
+
+    def _stream_again(self, of: str, text: str, *, quiet: bool) -> None:
+        # whoever resumed the run has not seen it, and may be asked about it
+        if text.strip() and not quiet:
+            self._emit(EventName.TOKEN, of, text=f"{text.rstrip()}\n\n", again=True)
 
     def _notice_retry(self, of: str, words: str) -> None:
         self._emit(EventName.NOTICE, of, message=words, level="info")

@@ -60,6 +60,39 @@ function M.centered(width, height, extra)
   }, extra or {})
 end
 
+local ruler ---@type boolean? the person's own setting, kept while one of our floats is current
+
+--- A float has no statusline: Neovim draws its ruler over the command line, where it stays.
+local function set_ruler()
+  local inside = vim.w.tideate_float == true
+  if inside and ruler == nil then
+    ruler, vim.o.ruler = vim.o.ruler, false
+  elseif not inside and ruler ~= nil then
+    vim.o.ruler, ruler = ruler, nil
+  end
+end
+
+---@param win integer
+local function keep_ruler_out(win)
+  vim.w[win].tideate_float = true
+  vim.api.nvim_create_autocmd('WinEnter', {
+    group = vim.api.nvim_create_augroup('tideate.ruler', { clear = true }),
+    desc = 'No ruler of a tideate float in the command line',
+    callback = set_ruler,
+  })
+  set_ruler()
+end
+
+--- A statusline that names the window, unless the person has one of their own.
+---@param win integer
+local function set_statusline(win)
+  local option = 'statusline'
+  if vim.go[option] == '' or vim.go[option] == vim.api.nvim_get_option_info2(option, {}).default then
+    local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+    M.options(win, { [option] = name == '' and ' tideate%=' or ' %<%f%=%P ' })
+  end
+end
+
 --- Open a floating window.
 ---@param buf integer
 ---@param enter boolean
@@ -90,6 +123,8 @@ function M.float(buf, enter, config)
     foldenable = false,
     winfixbuf = true,
   })
+  set_statusline(win)
+  keep_ruler_out(win)
   return win
 end
 
@@ -182,6 +217,9 @@ function M.split(buf, split, size)
   config[(split == 'left' or split == 'right') and 'width' or 'height'] = size
   local win = vim.api.nvim_open_win(buf, false, config)
   M.options(win, { winfixbuf = false })
+  if vim.bo[buf].buftype ~= '' then
+    set_statusline(win)
+  end
   return win
 end
 

@@ -242,8 +242,31 @@ function Review:close()
   end
 end
 
+--- `:q` of the last window would leave Neovim, and the review with it: another window takes its place.
+function Review:hold_back()
+  local window, win = require('tideate.ui.window'), vim.api.nvim_get_current_win()
+  local is_last = #window.normal_windows() == 1 and #vim.api.nvim_list_tabpages() == 1
+  if window.is_float(win) or not is_last then
+    return
+  end
+  local kept = window.split(vim.api.nvim_win_get_buf(win), 'above')
+  vim.schedule(function()
+    if vim.api.nvim_win_is_valid(win) then
+      return window.close(kept) -- it was not closed
+    end
+    local words = 'the review is still open (%s): q declines it, :qa leaves, and :Workflow resume goes on with it then'
+    require('tideate.ui').notify(words:format(self.model:summary()), vim.log.levels.WARN)
+  end)
+end
+
 function Review:watch()
   self.group = vim.api.nvim_create_augroup('tideate.review', { clear = true })
+  vim.api.nvim_create_autocmd('QuitPre', {
+    group = self.group,
+    callback = function()
+      self:hold_back()
+    end,
+  })
   vim.api.nvim_create_autocmd({ 'BufWinEnter', 'WinEnter', 'WinNew', 'VimResized' }, {
     group = self.group,
     callback = vim.schedule_wrap(function()
