@@ -10,7 +10,7 @@ import pytest
 
 from tests.builtin.test_with_tools import AREA, SHOP, edit, hand_in, last, plan_of_shop
 from tideate_core.engine import ConfirmationRequest, EventName
-from tideate_core.workflows import Decision
+from tideate_core.workflows import BufferContext, Decision, RunContext, Selection
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -131,6 +131,31 @@ async def test_a_refactoring_goes_on_with_a_refactoring_only(bench: Bench) -> No
     first = await bench.run("ask", "hello")
     second = await bench.run("refactor", "more", continues=first.execution_id)
     assert "refactor goes on with runs of refactor only" in str(second.error)
+
+
+async def test_a_run_that_is_still_running_is_not_gone_on_with(bench: Bench) -> None:
+    gate = bench.server.holds("slowly")
+    task = asyncio.create_task(bench.run("ask", "slowly"))
+    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    (run,) = bench.runner.running
+    second = await bench.run("ask", "more", continues=run.id)
+    assert (second.ok, second.error_code) == (False, "InvalidInput")
+    short = run.id[:8]
+    assert second.error == f"run {short} has not ended; `tideate resume {short}` resumes it if it stopped"
+    gate.release()
+    assert (await task).ok
+
+
+async def test_a_text_that_has_no_name_is_to_be_selected_anew(bench: Bench) -> None:
+    buffer = BufferContext(text=AREA.rstrip("\n"))
+    context = RunContext(cwd=str(bench.root), buffer=buffer, selection=Selection(start=4, end=6))
+    bench.server.answers("how will you change it", "It squares.", times=1)
+    bench.front.answer = lambda _request: Decision(False)
+    first = await bench.run("refactor", "simplify", context=context)
+    assert first.cancelled, first.error
+    second = await bench.run("refactor", "keep the name", continues=first.execution_id)
+    assert (second.ok, second.error_code) == (False, "InvalidInput")
+    assert "has no name and cannot be found again; select it anew" in str(second.error)
 
 
 async def refactored(bench: Bench) -> WorkflowResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,10 +14,12 @@ from tideate_core.engine import (
     PolicyFrontEnd,
     RunRequest,
     WorkflowResult,
+    declined_unasked,
 )
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
+    from tideate_core.workflows import DecisionKind
 
 
 async def ruled(bench: Bench, front: PolicyFrontEnd) -> WorkflowResult:
@@ -68,3 +70,15 @@ async def test_a_new_text_is_part_of_the_result_and_shown_nowhere_else(bench: Be
     bench.runner = bench.make_runner(bench.config, front=PolicyFrontEnd(True))
     result = await bench.runner.run(RunRequest(name="generate", prompt="a constant"))
     assert (result.ok, result.response) == (True, "LIMIT = 3")
+
+
+def test_a_tool_that_nobody_may_be_asked_about_is_declined_and_all_else_is_asked() -> None:
+    called = {"tool": "push", "server": "forge"}
+    unattended = {**called, "unattended": True}
+    decision = declined_unasked(ConfirmationRequest("r", "w", "s", "tool", "Call it?", payload=unattended))
+    assert decision is not None
+    assert (decision.accepted, decision.by) == (False, "policy:unattended")
+    assert "'push' of the MCP server 'forge' is not allowed here" in decision.reason
+    asked: list[tuple[DecisionKind, dict[str, Any]]] = [("tool", called), ("review", unattended)]
+    requests = [ConfirmationRequest("r", "w", "s", kind, "Well?", payload=given) for kind, given in asked]
+    assert [declined_unasked(request) for request in requests] == [None, None]

@@ -11,13 +11,14 @@ import pytest
 
 from tests.engine.conftest import LIMIT
 from tests.engine.test_resumed_runs import events_of
-from tests.engine.test_scheduler import graph, step
+from tests.engine.test_scheduler import graph, paused, step
 from tideate_core.engine import EventName, live_run, task_group
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
+    from tideate_core.store import NewRun, RunLog
     from tideate_core.workflows import StepContext
 
 
@@ -125,3 +126,49 @@ async def test_what_a_handler_writes_after_it_was_left_to_itself_is_refused(
     go.set()
     assert await asyncio.wait_for(came, LIMIT) == "the step 'a' was stopped; nothing more of it is written"
     assert not (bench.workspace().root / "late.txt").exists()  # type: ignore[operator]
+
+
+async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to_its_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, opening, may_open = await bench.runner.store(), asyncio.Event(), asyncio.Event()
+    begin = store.begin
+
+    async def begin_later(run: NewRun) -> RunLog:
+        opening.set()
+        await may_open.wait()
+        return await begin(run)
+
+    async def never(_step: StepContext) -> None:
+        raise AssertionError("no step may begin")
+
+    monkeypatch.setattr(store, "begin", begin_later)
+    graph(bench, {"a": never}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(opening.wait(), LIMIT)
+    task.cancel()
+    may_open.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, LIMIT)
+    await bench.front.until(lambda: "WORKFLOW_CANCELLED" in bench.front.names())
+    (row,) = await asyncio.to_thread(store.reader().runs)
+    assert (row.status, row.ended) == ("cancelled", True)
+
+
+async def test_a_checkpoint_can_be_made_of_a_run_that_is_paused(bench: Bench) -> None:
+    async def pauses(context: StepContext) -> None:
+        bench.runner.pause(context.execution_id)
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    (run,) = bench.runner.running
+    row = await bench.runner.persist_checkpoint(run.id)
+    made = [data for data in bench.front.data(EventName.CHECKPOINT_CREATED) if data["manual"]]
+    assert [data["checkpoint_id"] for data in made] == [row.id]
+    assert paused(run)
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).ok

@@ -181,6 +181,20 @@ async def test_what_such_a_step_wrote_stays_until_the_person_says_yes(bench: Ben
     assert written.exists()
 
 
+async def test_a_question_about_files_that_are_only_named_is_not_asked_again(bench: Bench) -> None:
+    stop = Stop(bench)
+
+    async def asks(step: StepContext) -> bool:
+        decision = await step.confirm("gate", "Delete them?", payload={"files": ["a.txt", "b.txt"]})
+        await stop(step)
+        return decision.accepted
+
+    graph(bench, {"ask": asks}, step("ask"))
+    result = await taken_up(bench, await bench.run("g"))
+    assert (result.results, stop.count) == ({"ask": True}, 2), result.error
+    assert [request.payload for request in bench.front.requests] == [{"files": ["a.txt", "b.txt"]}]
+
+
 async def test_what_finished_items_wrote_stays_when_the_rest_is_done(bench: Bench) -> None:
     stop = Stop(bench)
 
@@ -226,6 +240,40 @@ async def test_a_file_that_a_finished_step_wrote_too_does_not_hold_the_run_up(be
     assert "shared.txt was written by a step that did not finish" in notice["message"]
     await bench.workspace().rollback(result.execution_id)
     assert file.read_text() == "start"
+
+
+async def test_what_such_a_file_holds_is_said_before_a_step_that_was_asked_about_runs_again(
+    bench: Bench,
+) -> None:
+    file = bench.write("shared.txt", "start")
+    first = asyncio.Event()
+    stop = Stop(bench)
+
+    async def adds(step: StepContext) -> None:
+        before = file.read_text()
+        change = FileChange("shared.txt", "modify", before, f"{before} {step.step}")
+        await step.workspace.apply([change], execution_id=step.execution_id)
+
+    async def once(step: StepContext) -> None:
+        await adds(step)
+        first.set()
+        if stop.count == 0:
+            await asyncio.Event().wait()
+
+    async def other(step: StepContext) -> None:
+        await first.wait()
+        await adds(step)
+
+    steps = [step("once", idempotent=False), step("other"), step("stop", "other")]
+    graph(bench, {"once": once, "other": other, "stop": stop}, *steps)
+    result = await taken_up(bench, await bench.run("g"))
+    assert result.ok, result.error
+    (request,) = bench.front.requests
+    assert "must not be done twice" in request.message
+    assert file.read_text() == "start once other once"
+    (notice,) = bench.front.data(EventName.NOTICE)
+    assert notice["step"] == "once"
+    assert "shared.txt was written by a step that did not finish" in notice["message"]
 
 
 async def test_failed_attempts_before_count_and_the_cut_off_one_goes_on_under_its_number(

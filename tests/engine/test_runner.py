@@ -10,9 +10,10 @@ import pytest
 from tests.engine.conftest import Bench, no
 from tideate_core.adapters import Prompt
 from tideate_core.config import Config
-from tideate_core.engine import EventName, RunRequest
+from tideate_core.engine import EventName, RunRequest, review_and_apply
 from tideate_core.errors import RunNotFound, StepFailed
 from tideate_core.workflows import Confirm, StepContext
+from tideate_core.workspace import FileChange
 
 
 async def test_steps_run_in_order_and_see_the_results_before_them(bench: Bench) -> None:
@@ -335,3 +336,26 @@ async def test_however_often_the_caller_is_cancelled_the_run_is_ended(bench: Ben
         await task
     assert bench.front.names()[-1] == "WORKFLOW_CANCELLED"
     assert not bench.runner.running
+
+
+async def test_tokens_that_a_provider_had_cached_are_part_of_the_usage(bench: Bench) -> None:
+    bench.server.cached_tokens = 3
+    bench.server.answers("hello", "hi")
+    result = await bench.run("ask", "hello")
+    assert result.as_json()["usage"]["cached_tokens"] == 3
+
+
+async def test_written_files_that_other_tools_run_are_told_in_the_result_and_at_the_end(bench: Bench) -> None:
+    async def writes(step: StepContext) -> Any:
+        files = await review_and_apply(step, [FileChange("conftest.py", "create", None, "x = 1")])
+        return [change.path for change in files]
+
+    bench.register("writes", {"one": writes})
+    result = await bench.run("writes")
+    assert result.ok, result.error
+    (executed,) = result.as_json()["executed"]
+    assert executed["path"] == "conftest.py"
+    (ended,) = bench.front.data(EventName.WORKFLOW_COMPLETED)
+    assert ended["executed"] == [executed]
+    (notice,) = [data for data in bench.front.data(EventName.NOTICE) if "executed" in data]
+    assert notice["message"] == f"other tools run conftest.py: {executed['reason']}"

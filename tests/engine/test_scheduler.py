@@ -344,6 +344,29 @@ async def test_a_cancel_reaches_all_running_steps_at_once(bench: Bench) -> None:
     assert (result.cancelled, result.reason) == (True, "cancelled")
 
 
+async def test_a_resume_that_comes_after_a_cancel_starts_nothing(bench: Bench) -> None:
+    stopping, go, room = asyncio.Event(), asyncio.Event(), Room()
+
+    async def slow(context: StepContext) -> None:
+        bench.runner.pause(context.execution_id)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await go.wait()
+
+    graph(bench, {"a": slow, "b": room.enter}, step("a"), step("b"), concurrency=1)
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    (run,) = bench.runner.running
+    bench.runner.cancel()
+    await asyncio.wait_for(stopping.wait(), LIMIT)
+    bench.runner.resume(run.id)
+    go.set()
+    result = await asyncio.wait_for(task, LIMIT)
+    assert (result.reason, room.order) == ("cancelled", [])
+
+
 async def test_what_a_step_makes_of_a_cancel_does_not_change_that_it_was_one(bench: Bench) -> None:
     started = asyncio.Event()
 

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tideate_core import workflows
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.state import StateManager, about
-from tideate_core.errors import InvalidInput
+from tideate_core.engine.state import StateManager, about, render_value
+from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.workflows import BufferContext, RunContext, Selection, WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -121,3 +123,11 @@ async def test_what_a_step_puts_into_the_context_later_steps_see_after_a_resume_
     again = await bench.runner.resume_run(forked.workflow_id)
     assert (again.ok, again.response) == (True, "hello"), again.error
     assert definition.context == {"tone": "dry"}
+
+
+def test_templates_that_take_too_long_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"all": ["{{ 1 + 1 }}", "is {{ 2 }}"]}
+    assert render_value(value, {}) == {"all": [2, "is 2"]}
+    monkeypatch.setattr(workflows, "LIMITS", replace(workflows.LIMITS, filling_all_seconds=0.0))
+    with pytest.raises(InvalidDefinition, match="filling in all templates takes more than 0 s; use fewer"):
+        render_value(value, {})

@@ -119,3 +119,12 @@ async def test_runs_are_listed_by_what_they_are(store: Store, reader: Reader) ->
 def test_a_limit_below_nothing_is_refused(reader: Reader, call: str) -> None:
     with pytest.raises(InvalidInput, match="a limit of -1"):
         getattr(reader, call)(limit=-1)
+
+
+async def test_of_the_checkpoints_of_many_runs_the_newest_are_listed(store: Store, reader: Reader) -> None:
+    made = []
+    for number in (1, 2, 3):
+        past = Past(store, number, at=NOON + 1000 * number)
+        await past.begin()
+        made += [await past.step(step) for step in ("a", "b")]
+    assert reader.checkpoints(limit=3) == made[:-4:-1]

@@ -17,7 +17,7 @@ from tideate_core.store.database import (
     connect_to_read,
     open_to_write,
 )
-from tideate_core.store.schema import migrate
+from tideate_core.store.schema import is_own_database, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,3 +145,38 @@ def test_requests_that_wait_survive_that_they_may_have_a_text(private: Path) -> 
     newer.close()
     found = query(private, "SELECT id, wish, text FROM workflow_wishes ORDER BY id")
     assert found == [(1, "pause", ""), (3, "say", "hi")]
+
+
+def earlier(path: Path, *names: str) -> Path:
+    """Make a database as projects had them, with these names."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE store_names (name)")
+        connection.executemany("INSERT INTO store_names VALUES (?)", [(name,) for name in names])
+    return path
+
+
+def test_an_earlier_database_is_a_persons_own_where_their_state_knows_a_name_of_it(tmp_path: Path) -> None:
+    stores = tmp_path / "stores"
+    stores.mkdir()
+    (stores / ("a" * 32)).touch()
+    assert is_own_database(earlier(tmp_path / "own.db", "b" * 32, "a" * 32), stores)
+    assert not is_own_database(earlier(tmp_path / "other.db", "b" * 32), stores)
+    assert not is_own_database(earlier(tmp_path / "forged.db", f"../stores/{'a' * 32}"), stores)
+    garbage = tmp_path / "garbage.db"
+    garbage.write_bytes(b"no database at all" * 500)
+    assert not is_own_database(garbage, stores)
+
+
+def test_a_migration_that_does_not_fit_on_the_disk_leaves_the_database_as_it_was(private: Path) -> None:
+    connect_with_only(private, 13).close()
+    before = query(private, "SELECT version FROM schema_version ORDER BY version")
+    with closing(sqlite3.connect(private / FILE, isolation_level=None)) as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            migrate(private / FILE, connection)
+        assert not connection.in_transaction
+    assert query(private, "SELECT version FROM schema_version ORDER BY version") == before
+    assert query(private, "PRAGMA integrity_check") == [("ok",)]
+    Store.open(private).close()
+    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()

@@ -53,3 +53,15 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     database.close()
     with SymbolStore(tmp_path / "symbols.db") as store:
         assert store.known() == {}
+
+
+def test_a_damaged_index_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "symbols.db"
+    with SymbolStore(path) as store:
+        store.put([file("a")])
+    path.write_bytes(b"no database at all" * 500)
+    with SymbolStore(path) as store:
+        assert store.known() == {}
+        store.put([file("b")])
+    with SymbolStore(path) as store:
+        assert list(store.known()) == ["b"]

@@ -6,12 +6,13 @@ import asyncio
 import shutil
 import signal
 import sqlite3
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.store.conftest import line
-from tests.store.making import new_run, outcome, query
+from tests.store.making import DAY, new_run, outcome, query
 from tideate_core.errors import StoreError
 
 if TYPE_CHECKING:
@@ -109,3 +110,63 @@ async def test_a_run_in_a_deleted_database_is_told_and_the_store_says_so(store: 
         await store.begin(new_run())
     with pytest.raises(sqlite3.OperationalError):  # nor did it come back
         query(private, "SELECT 1")
+
+
+async def test_who_listens_only_later_is_told_of_a_lost_run_at_once(store: Store, private: Path) -> None:
+    log = await store.begin(new_run())
+    shutil.rmtree(private)
+    with pytest.raises(StoreError, match="was deleted or replaced"):
+        await log.finish(outcome("a")).future
+    told: list[StoreError | None] = []
+    log.on_lost = lambda: told.append(log.failure)
+    assert [str(error).partition(" ")[0] for error in told] == [str(private / "tideate.db")]
+
+
+async def test_what_cannot_be_written_at_the_end_is_said_by_the_close(store: Store, private: Path) -> None:
+    log = await store.begin(new_run(RUN))
+    (pages,) = query(private, "PRAGMA page_count")[0]
+    store._writer._connection.execute(f"PRAGMA max_page_count = {pages}")
+    for number in range(100):
+        log.event("E", DAY, {"words": f"{number} " * 200})
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.close()
+    assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
+    store.close()  # it is closed: there is nothing more to say
+
+
+async def test_a_run_that_could_not_begin_is_not_taken_from_who_has_it(store: Store, private: Path) -> None:
+    log = await store.begin(new_run(RUN))
+    again = asyncio.create_task(store.begin(new_run(RUN)))
+    await asyncio.sleep(0)  # it is on its way
+    again.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await again
+    await store.begin(new_run())  # that one has come to its end before
+    await log.finish(outcome("a")).future
+    assert query(private, f"SELECT step_id FROM workflow_steps WHERE execution_id = '{RUN}'") == [("a",)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_nobody_waits_for_ever_where_the_writer_ends_by_a_fault(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, waiting = threading.Event(), threading.Event()
+
+    def fault() -> None:
+        received.set()
+        assert waiting.wait(60)
+        raise ZeroDivisionError
+
+    log = await store.begin(new_run(RUN))
+    monkeypatch.setattr(store._writer, "_commit_if_due", fault)
+    first = asyncio.ensure_future(store.write(lambda _transaction: None))
+    assert await asyncio.to_thread(received.wait, 60)
+    second = asyncio.ensure_future(store.write(lambda _transaction: None))
+    await asyncio.sleep(0)  # it is in the queue
+    step = log.finish(outcome("a"))
+    waiting.set()
+    ended = await asyncio.wait_for(asyncio.gather(first, second, step.future, return_exceptions=True), 60)
+    assert [type(error) for error in ended] == [StoreError] * 3
+    assert {"closed before this was written" in str(error) for error in ended} == {True}
+    with pytest.raises(StoreError, match="was closed; open the store again"):
+        await store.begin(new_run())

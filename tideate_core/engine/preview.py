@@ -171,9 +171,8 @@ class _PreviewStep(StepRun):
     async def remember(self, key: str, value: Any) -> None:
         """Keep nothing: no run has begun."""
 
-    def gate(self, name: str, issues: list[str]) -> None:
-        if issues:
-            self.notices.append(f"{name}: {'; '.join(issues)}")
+    def gate(self, name: str, issues: list[str]) -> NoReturn:
+        raise AssertionError(f"a step came to the gate {name!r} before it asked a model: {issues}")
 
     async def present(self, text: str, filetype: str) -> None:
         """Show nothing: no run has begun."""

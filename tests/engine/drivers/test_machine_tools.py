@@ -94,6 +94,29 @@ async def test_a_state_may_have_none_of_the_machines_tools(bench: Bench) -> None
     assert offered(bench, "is look_around") == set()
 
 
+async def test_a_state_whose_section_names_no_tools_has_those_of_the_machine(bench: Bench) -> None:
+    bench.machine(WALK)
+    configure(bench, tools=["read_file", "edits"], states={"mend": {}})
+    walked(bench)
+    result = await bench.run("walk")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert bench.fingerprint() == {"a.txt": b"hello\n"}
+    assert offered(bench, "Mend the greeting") == offered(bench, "is look_around")
+
+
+async def test_an_answer_of_a_state_that_was_cut_off_is_told(bench: Bench) -> None:
+    bench.machine(WALK)
+    configure(bench, tools=["read_file"])
+    bench.write("a.txt", "helo\n")
+    bench.server.answers("is look_around", "It says he", finish_reason="length")
+    bench.server.answers("Mend the greeting", "Mended.")
+    bench.server.answers("Which one is next?", {"reason": "it is mended", "next": "end"})
+    result = await bench.run("walk")
+    assert result.ok, (result.error, bench.server.unmatched)
+    notices = [(one["level"], one["message"]) for one in bench.front.data(EventName.NOTICE)]
+    assert ("warn", "the answer was cut off at the model's length limit") in notices
+
+
 async def test_a_state_that_there_is_not_names_the_nearest(bench: Bench) -> None:
     bench.machine(WALK)
     configure(bench, states={"mand": {"tools": ["edits"]}})

@@ -108,6 +108,19 @@ async def test_with_a_schema_the_response_is_the_submitted_value(bench: Bench, w
     assert offered(bench) == {"read_file", "edit_file", "submit"}
 
 
+async def test_a_schema_with_references_is_handed_in_as_text(bench: Bench, write: Write) -> None:
+    schema = '{$ref: "#/$defs/answer", $defs: {answer: {type: boolean}}}'
+    write(f"steps: [{{id: fix, task: Correct the greeting, tools: [read_file], output_schema: {schema}}}]")
+    bench.write("a.txt", "helo\n")
+    bench.server.calls("Correct", "read_file", {"path": "a.txt"}, times=1)
+    bench.server.answers("Correct", "```json\ntrue\n```")
+    result = await bench.run("flow")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert result.results["fix"] is True
+    assert offered(bench) == {"read_file"}, "no tool hands it in"
+    assert '"#/$defs/answer"' in bench.server.requests[0]["messages"][-1]["content"].replace("\\", "")
+
+
 async def test_each_item_of_a_loop_has_edits_and_a_schema_of_its_own(bench: Bench, write: Write) -> None:
     loop = '    for_each: {items: \'["a.txt", "b.txt"]\', max_parallel: 1}\n'
     write(NAMED.replace("the greeting", "the greeting of {{ item }}") + loop)

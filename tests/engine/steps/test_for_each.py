@@ -135,6 +135,16 @@ async def test_one_item_that_fails_cancels_the_others_and_is_named(bench: Bench,
     assert sorted(cancelled) == ["each[0]", "each[2]"]
 
 
+async def test_a_fault_of_the_handler_in_one_item_fails_the_step(bench: Bench, write: Write) -> None:
+    async def divides(step: StepContext) -> float:
+        return 1 / float(step.values()["item"])
+
+    write(each(), each=divides)
+    result = await bench.run("flow", inputs={"all": [1, 0]})
+    assert (result.ok, result.error_code) == (False, "ZeroDivisionError")
+    assert "division by zero" in str(result.error)
+
+
 async def test_where_it_goes_on_errors_stand_in_the_place_of_their_items(bench: Bench, write: Write) -> None:
     async def work(step: StepContext) -> Any:
         if step.values()["item"] == "bad":
