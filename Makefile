@@ -51,6 +51,7 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, ed
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
 	@$(python) -m benchmarks.engine $(ARGS)
+	@$(python) -m benchmarks.history $(ARGS)
 	@sh scripts/restic.sh
 	@$(python) -m benchmarks.snapshots $(ARGS)
 	@sh scripts/edit_peers.sh

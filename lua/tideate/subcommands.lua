@@ -157,8 +157,8 @@ return {
   },
   {
     name = 'history',
-    args = '[name] [state]',
-    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those that match",
+    args = '[name|text] [state]',
+    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those of a name or with words",
     menu = true,
     complete = function(lead)
       return require('tideate.ui.runs.list').words(lead)

@@ -82,6 +82,8 @@ def old(root: Path) -> Path:
         database.execute("CREATE TABLE store_names (name TEXT PRIMARY KEY, made_at INTEGER NOT NULL)")
         database.execute("INSERT INTO store_names VALUES (?, 0)", (NAME,))
         database.execute("DROP TRIGGER update_workflow_metrics_on_completion")  # names such a column
+        for table in ("run_words", "run_texts"):
+            database.execute(f"DROP TABLE {table}")
         for table, column in NEWER:
             database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         database.execute("DELETE FROM schema_version WHERE version >= 16")

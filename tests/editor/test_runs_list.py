@@ -27,6 +27,8 @@ steps:
     task: say that it is done
     dependencies: [inner]
 """
+SEARCH = """_G.found = nil
+require('tideate.client').request('search', ..., function(result) _G.found = result end)"""
 ACTIONS = {"resume", "pause", "roll back", "cancel"}
 
 
@@ -142,10 +144,24 @@ def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: M
     one_run(nvim, server)
     open_list(nvim)
     before = nvim.lines()
-    nvim.lua("vim.ui.input = function(_, give) give('pair faild') end")
+    nvim.lua("vim.ui.input = function(_, give) give('paused failed') end")
     nvim.feed("f")
-    nvim.wait_screen("and 'faild' is none")
+    nvim.wait_screen("both paused and failed")
     assert nvim.lines() == before
+
+
+def test_runs_are_found_by_what_was_said(nvim: Editor, server: ModelServer) -> None:
+    identity = one_run(nvim, server)
+    for words, ids in (("sec*", [identity]), ("nobody said", [])):
+        nvim.lua(SEARCH, {"text": words})
+        found = nvim.wait("_G.found")
+        assert [run["execution_id"] for run in found["runs"]] == ids
+        assert [run["match"] for run in found["runs"]] == ["SECOND"] * len(ids)
+    nvim.command("Workflow history second")
+    nvim.wait_screen("runs: second")
+    nvim.wait_screen("pair")
+    nvim.command("Workflow history nobody said")
+    nvim.wait_screen("no runs match")
 
 
 def test_states_and_names_of_a_filter_are_completed(nvim: Editor) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.app.threads import found_runs
 from tideate_core.engine import family_members
-from tideate_core.errors import InvalidInput, did_you_mean
+from tideate_core.errors import InvalidInput
 from tideate_core.store import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from tideate_core.store import Reader, RunRow
@@ -33,6 +35,8 @@ class Wanted:
     """What its workflow's name contains."""
     state: str = ""
     """One of `STATES`."""
+    words: str = ""
+    """Words that were said in it; then `name` is empty."""
 
     def fits(self, run: RunRow) -> bool:
         """Tell of a run that the store gave whether it is wanted."""
@@ -41,19 +45,20 @@ class Wanted:
         return self.state in ("", "declined" if run.reason == "declined" else state_of(run))
 
 
-def wanted(words: str) -> Wanted:
-    """Read a filter: a state, a part of a name, or both.
+def wanted(words: str, is_name: Callable[[str], bool]) -> Wanted:
+    """Read a filter: a state, and a part of a workflow's name or words that were said.
 
-    :raises InvalidInput: more words than that.
+    :param is_name: tells whether a word is a part of a workflow's name.
+    :raises InvalidInput: more states than one.
     """
     states = [word for word in words.split() if word in STATES]
-    names = [word for word in words.split() if word not in STATES]
+    others = [word for word in words.split() if word not in STATES]
     if len(states) > 1:
         raise InvalidInput(f"no run is both {states[0]} and {states[1]}; name one state")
-    if len(names) > 1:
-        hint = did_you_mean(names[1], STATES) or f"; states are {', '.join(STATES)}"
-        raise InvalidInput(f"a filter is a part of a name and a state, and {names[1]!r} is none{hint}")
-    return Wanted("".join(names), "".join(states))
+    state = "".join(states)
+    if len(others) == 1 and is_name(others[0]):
+        return Wanted(others[0], state)
+    return Wanted("", state, " ".join(others))
 
 
 def history_page(
@@ -64,19 +69,24 @@ def history_page(
     :param behind: when the last run of the page before started, in milliseconds since the epoch, and its id.
     :raises StoreError: the store cannot be read.
     """
+    candidates: Iterator[RunRow]
+    if which.words:
+        candidates = (run for run, _ in found_runs(reader, which.words, behind=behind and behind[1]))
+    else:
+        candidates = _candidates(reader, which, behind)
+    found = list(islice(filter(which.fits, candidates), limit + 1))
+    return found[:limit], len(found) > limit
+
+
+def _candidates(reader: Reader, which: Wanted, behind: tuple[int, str] | None) -> Iterator[RunRow]:
     status = which.state if which.state in _ENDED else "cancelled" if which.state == "declined" else None
     unfinished = which.state in ("interrupted", "paused", "running")
-    found: list[RunRow] = []
     before, before_id = behind or (None, None)
-    while len(found) <= limit:
-        runs = reader.runs(
-            limit=_READ, before=before, before_id=before_id, status=status, unfinished=unfinished
-        )
-        found += filter(which.fits, runs)
-        if len(runs) < _READ:
-            break
+    while runs := reader.runs(
+        limit=_READ, before=before, before_id=before_id, status=status, unfinished=unfinished
+    ):
+        yield from runs
         before, before_id = runs[-1].started_at, runs[-1].id
-    return found[:limit], len(found) > limit
 
 
 def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Conversation
     from tideate_core.store import Reader, RunRow, State
 
-__all__ = ["read_thread", "runs_with", "title_of"]
+__all__ = ["found_runs", "read_thread", "runs_with", "title_of"]
 
 LONGEST_TITLE: Final = 60
 PAGE: Final = 100
@@ -46,18 +46,52 @@ def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any
 
 
 def runs_with(
-    reader: Reader, words: str, *, limit: int, name: str | None = None, status: State | None = None
-) -> list[RunRow]:
-    """Return the newest runs in whose prompts or answers some words occur, in capitals or not; blocking.
+    reader: Reader,
+    words: str,
+    *,
+    limit: int,
+    name: str | None = None,
+    status: State | None = None,
+    file: str | None = None,
+    since: int | None = None,
+) -> list[tuple[RunRow, str]]:
+    """Return the newest runs that match, each with an excerpt of where the words stand; blocking.
 
+    :param words: as `Reader.search` has them; empty: any run, without an excerpt.
+    :param file: that a run changed: its path in the project, or the end of that.
+    :param since: milliseconds since the epoch, when the oldest one started.
+    :raises InvalidInput: there is no word in the words.
     :raises StoreError: the store cannot be read.
     """
-    found = (
-        run
-        for run in _all_runs(reader, name)
-        if status in (None, state_of(run)) and words.casefold() in _text_of(reader, run).casefold()
-    )
-    return list(islice(found, limit))
+
+    def fits(run: RunRow) -> bool:
+        changed = file is None or any(f"/{path}".endswith(f"/{file}") for path in run.files)
+        return changed and status in (None, state_of(run)) and name in (None, run.name)
+
+    candidates = found_runs(reader, words) if words.strip() else _every_run(reader, name)
+    newer = takewhile(lambda found: since is None or found[0].started_at >= since, candidates)
+    return list(islice((found for found in newer if fits(found[0])), limit))
+
+
+def found_runs(reader: Reader, words: str, *, behind: str | None = None) -> Iterator[tuple[RunRow, str]]:
+    """Yield the runs with some words, the newest first, each with an excerpt; blocking.
+
+    :param behind: the id of a run behind which they are.
+    :raises InvalidInput: there is no word.
+    :raises StoreError: the store cannot be read.
+    """
+    seen: set[str] = set()
+    before = None if behind is None else reader.number_of(behind)
+    while page := reader.search(words, limit=PAGE, before=before):
+        new = {found.run: found.excerpt for found in reversed(page) if found.run not in seen}
+        seen |= new.keys()
+        runs = reader.runs_named(new)
+        yield from ((run, new[run.id]) for run in runs)
+        before = page[-1].number
+
+
+def _every_run(reader: Reader, name: str | None) -> Iterator[tuple[RunRow, str]]:
+    return ((run, "") for run in _all_runs(reader, name))
 
 
 def _all_runs(reader: Reader, name: str | None) -> Iterator[RunRow]:
@@ -66,16 +100,6 @@ def _all_runs(reader: Reader, name: str | None) -> Iterator[RunRow]:
     while runs := reader.runs(limit=PAGE, before=before, before_id=before_id, name=name):
         yield from runs
         before, before_id = runs[-1].started_at, runs[-1].id
-
-
-def _text_of(reader: Reader, run: RunRow) -> str:
-    """Return what the person and the models said in a run."""
-    response = reader.response(run.id)
-    said = [str(reader.request(run.id).get("prompt") or ""), response if isinstance(response, str) else ""]
-    conversation = _conversation(reader, run.id)
-    if conversation is not None:
-        said += [one["text"] for one in _said(conversation) if one["role"] != "tool"]
-    return "\n".join(said)
 
 
 def _conversation(reader: Reader, run_id: str) -> Conversation | None:

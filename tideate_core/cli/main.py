@@ -60,7 +60,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Draw a workflow's steps or states: as text, for Mermaid or Graphviz, or as SVG.",
         "tideate graph [OPTIONS] NAME|FILE",
     ),
-    "history": Command("history:history", "List the runs of the project, newest first."),
+    "history": Command(
+        "history:history",
+        "List the runs of the project, newest first: all, or those with some words.",
+        "tideate history [OPTIONS] [TEXT...]",
+    ),
     "list": Command("workflows:list_workflows", "List the workflows."),
     "login": Command(
         "login:login",
@@ -151,6 +155,7 @@ WITH_VALUE: Final = frozenset(
         "--prompt",
         "--root",
         "--search",
+        "--since",
         "--status",
         "--step",
         "--takeover-after",

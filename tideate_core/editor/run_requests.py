@@ -44,6 +44,10 @@ class StoredRuns:
         await self._projects.tell_moved(self._projects.root(params.get("folder")))
         return await run_views.history(self._root(params), params, self._here())
 
+    async def search(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the newest runs in whose prompts or answers some words occur."""
+        return await run_views.search(self._root(params), params, self._here())
+
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run with its steps: the newest if none is named."""
         return await run_views.show(self._root(params), params.get("execution_id"), self._here())

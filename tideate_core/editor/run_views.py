@@ -17,6 +17,7 @@ from tideate_core.app import (
     read_runs,
     run_json,
     runs_to_roll_back,
+    runs_with,
     step_json,
     wanted,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Here = Mapping[str, Status]
 
-__all__ = ["events", "history", "interrupted", "show"]
+__all__ = ["events", "history", "interrupted", "search", "show"]
 
 PAGE: Final = 100
 """Runs of one page."""
@@ -56,17 +57,38 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
     :raises InvalidInput: the filter is none.
     :raises StoreError: the store cannot be read.
     """
-    which = wanted(str(params.get("filter") or ""))
+    words = str(params.get("filter") or "")
     limit = min(int(params.get("limit") or PAGE), MOST_RUNS)
     before, before_id = params.get("before"), params.get("before_id")
     behind = (int(before), str(before_id)) if before and before_id else None
 
     def read(reader: Reader) -> dict[str, Any]:
+        which = wanted(words, reader.has_workflow)
         found, more = history_page(reader, which, limit, behind)
         changed = runs_to_roll_back(project_state(root), reader) if found else ()
         return {"runs": [_listed(run, changed, here) for run in found], "more": more}
 
     return {"ok": True, **await read_runs(root, read)}
+
+
+async def search(root: Path | None, params: Mapping[str, Any], here: Here) -> dict[str, Any]:
+    """Return the newest runs of a project with some words, each with an excerpt as `match`.
+
+    :param params: `text`; also `workflow`, `file` that they changed, `since` in milliseconds since the epoch,
+        `limit`. Without a text all runs that match the rest.
+    :raises InvalidInput: there is no word in the text.
+    :raises StoreError: the store cannot be read.
+    """
+    limit, since = min(int(params.get("limit") or PAGE), MOST_RUNS), params.get("since")
+    name, file = (params.get(key) or None for key in ("workflow", "file"))
+
+    def read(reader: Reader) -> list[dict[str, Any]]:
+        text, start = str(params.get("text") or ""), None if since is None else int(since)
+        found = runs_with(reader, text, limit=limit, name=name, file=file, since=start)
+        changed = runs_to_roll_back(project_state(root), reader) if found else ()
+        return [{**_listed(run, changed, here), "match": excerpt} for run, excerpt in found]
+
+    return {"ok": True, "runs": await read_runs(root, read)}
 
 
 async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Session:
             "resume": self._resume,
             "rollback": runs.rollback,
             "history": runs.history,
+            "search": runs.search,
             "show": runs.show,
             "run_events": runs.events,
             "to_resume": runs.to_resume,

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
         EventName as EventName,
         WorkflowHooks as WorkflowHooks,
     )
-    from tideate_core.engine.forking import RunEdits as RunEdits, split_run_step as split_run_step
+    from tideate_core.engine.forking import (
+        RunEdits as RunEdits,
+        plan_fork as plan_fork,
+        split_run_step as split_run_step,
+    )
     from tideate_core.engine.inputs import read_input as read_input
     from tideate_core.engine.mentions import (
         material as material,
@@ -105,7 +109,7 @@ else:
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",
             "events": "Event EventName WorkflowHooks",
-            "forking": "RunEdits split_run_step",
+            "forking": "RunEdits plan_fork split_run_step",
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",

@@ -50,7 +50,13 @@ if TYPE_CHECKING:
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import CheckpointRow, Store
-    from tideate_core.workflows import PromptLibrary, Registration, TextFormat
+    from tideate_core.workflows import (
+        MachineWorkflow,
+        PromptLibrary,
+        Registration,
+        TextFormat,
+        WorkflowDefinition,
+    )
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
@@ -172,16 +178,24 @@ class WorkflowRunner:
         registration = await definition_for(
             plan.source.id, plan.definition, self.registry, changed=changed, front=self._front, obfuscate=hide
         )
-        # what cannot run is refused before there is a run of it
-        preparation = Preparation(request)
-        preparation.parse(lambda: registration)
-        live = self._prepare(request, registration, None, preparation)
-        live.adapter  # noqa: B018 nor is one begun that nobody can answer
+        self._check_fork(request, registration.definition)
         root = self._dependencies.workspace(request).root
         await asyncio.to_thread(check_reused_writes, store.reader(), plan, root, store.private)
         await store.fork_at_step(plan.fork)
         notices = fork_notices(plan)
         return await self._resume(request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
+
+    def _check_fork(self, request: RunRequest, definition: WorkflowDefinition | MachineWorkflow) -> None:
+        """Refuse what cannot run before there is a run of it.
+
+        :raises InvalidInput: an input is missing, unknown or of another type.
+        :raises UnknownAdapter: nobody could answer its prompts.
+        """
+        config, adapters = self._dependencies.config, self._dependencies.adapters
+        check_inputs(definition, request, config.limits)
+        refuse_unknown(definition, request.inputs)
+        typed_inputs(definition, request.inputs)
+        adapters.get(request.adapter or config.adapter_for(definition.name))
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""

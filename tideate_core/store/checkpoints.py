@@ -10,6 +10,7 @@ from tideate_core.errors import RunNotFound, StoreError
 from tideate_core.store.id_prefix import find_checkpoint
 from tideate_core.store.objects import plain
 from tideate_core.store.records import CheckpointRow, Fork
+from tideate_core.store.run_texts import add_prompt
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ _COPIES: Final = (
     " ) WHERE substr(value, 1, 1) = '@'",
 )
 
+_COPY_PROMPT: Final = (
+    "INSERT INTO run_texts (execution_id, prompt) SELECT ?, prompt FROM run_texts WHERE execution_id = ?"
+)
+
 _LAST: Final = (
     "SELECT COALESCE(MAX(ordinal), 0) FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
     " AND step_id NOT IN (SELECT value FROM json_each(:again))"
@@ -127,6 +132,9 @@ def fork(transaction: Transaction, wanted: Fork, request: str | Packed | None) -
             "UPDATE workflow_executions SET request = ?, prompt = ? WHERE id = ?",
             (transaction.column(wanted.run, request), prompt, wanted.run),
         )
+        add_prompt(transaction.connection, wanted.run, str((wanted.request or {}).get("prompt") or ""))
+    else:
+        transaction.execute(_COPY_PROMPT, (wanted.run, wanted.source))
     for statement in copy_rest:
         transaction.connection.execute(statement, named)
 

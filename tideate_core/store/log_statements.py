@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.store.objects import pack, plain
 from tideate_core.store.records import CheckpointRow
+from tideate_core.store.run_texts import index_answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,6 +203,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
             tally.run,
         ),
     )
+    index_answers(transaction.connection, transaction.objects, tally.run)
     # what the row has now is what `ending` says, not one more
     tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = tally.cached_tokens = 0
     tally.cost = None

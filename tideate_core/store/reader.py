@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -10,10 +11,11 @@ from tideate_core.store import rows
 from tideate_core.store.database import FILE, ReadConnections
 from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
-from tideate_core.store.records import TERMINAL, GateCount
+from tideate_core.store.records import TERMINAL, FoundRun, GateCount
+from tideate_core.store.run_texts import SEARCH, query_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from tideate_core.store.records import (
@@ -41,6 +43,8 @@ _UNFINISHED: Final = (
     " 'aggregating_results', 'paused')"
 )
 """The statuses one by one, so that an index finds them."""
+
+_NO_NUMBER: Final = 2**63 - 1
 
 _NO_LIMIT: Final = -1
 """SQLite's."""
@@ -107,6 +111,36 @@ class Reader:
         order = f"ORDER BY {start} DESC, e.rowid DESC LIMIT ?"
         found = self._fetch(f"{rows.RUNS}{_where(wheres)} {order}", [*values, _limit(limit)])
         return [rows.run_of(row, self._objects) for row in found]
+
+    def search(self, words: str, *, limit: int, before: int | None = None) -> list[FoundRun]:
+        """Return runs in whose prompts or answers all of some words occur, the newest first.
+
+        Of English words the stems count; one with a `*` behind it is the beginning of one; words in quotes
+        stand one behind another. Answers are found once a run has ended. A run is found twice where a run
+        that is a step of it has the words, too.
+
+        :param before: only those behind the run of this `FoundRun.number`.
+        :raises InvalidInput: there is no word.
+        """
+        values = (query_of(words), _NO_NUMBER if before is None else before, _limit(limit))
+        return [FoundRun(*row) for row in self._fetch(SEARCH, values)]
+
+    def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
+        """Return the runs with these ids, as far as they are there, the newest first."""
+        where = "WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.started_at DESC, e.rowid DESC"
+        found = self._fetch(f"{rows.RUNS} {where}", (json.dumps(list(ids)),))
+        return [rows.run_of(row, self._objects) for row in found]
+
+    def number_of(self, run_id: str) -> int:
+        """Return the `FoundRun.number` that a run would have; 0 of one that is gone."""
+        found = self._fetch("SELECT number FROM run_texts WHERE execution_id = ?", (run_id,))
+        return int(found[0][0]) if found else 0
+
+    def has_workflow(self, part: str) -> bool:
+        """Tell whether a run was one of a workflow with this in its name, in capitals or not."""
+        return bool(
+            self._fetch("SELECT 1 FROM workflows WHERE instr(lower(name), lower(?)) LIMIT 1", (part,))
+        )
 
     def unfinished_within(self, run_id: str) -> list[RunRow]:
         """Return the runs that are a run's own steps and have not ended, the oldest first."""

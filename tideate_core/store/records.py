@@ -17,6 +17,7 @@ __all__ = [
     "Ending",
     "EventRow",
     "Fork",
+    "FoundRun",
     "GateCount",
     "GateOutcome",
     "Graph",
@@ -254,6 +255,18 @@ class RunRow:
     def resumable(self) -> bool:
         """It has not ended, and no living process has it."""
         return not self.ended and (self.lease is None or not self.lease.alive)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run with the words that were looked for."""
+
+    number: int
+    """Ascending in the order in which runs began."""
+    run: str
+    """Its id, of a run that is a step of another that one's."""
+    excerpt: str
+    """Where the words stand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, Run
 from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
 from tideate_core.store.objects import definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Message
+from tideate_core.store.run_texts import add_prompt
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Packed
@@ -52,6 +53,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
         "UPDATE workflow_executions SET request = ? WHERE id = ?",
         (transaction.column(run.id, request), run.id),
     )
+    add_prompt(transaction.connection, run.id, str(run.request.get("prompt") or ""))
     _add_steps(transaction, run)
     if run.graph is not None:
         _add_graph(transaction, run.id, run.graph, run.started_at)

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import StoreIsNewer
+from tideate_core.store.objects import Objects
+from tideate_core.store.run_texts import index_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["READABLE", "is_own_database", "migrate", "refuse_newer", "schema_version"]
 
-READABLE: Final = 20
+READABLE: Final = 21
 """The oldest version with every table and column that reading names."""
 
+_RUN_TEXTS: Final = 21
+"""Adds the index of words; those of big texts are in files, where no SQL finds them."""
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 _VERSION_TABLE: Final = """
@@ -47,6 +51,8 @@ def migrate(path: Path, connection: sqlite3.Connection) -> None:
                 # another process may have done it while this one waited for the lock
                 if schema_version(connection) < number:
                     _apply(connection, number, script)
+                    if number == _RUN_TEXTS:
+                        index_all(connection, Objects(path.parent))
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

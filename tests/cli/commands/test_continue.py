@@ -88,6 +88,21 @@ def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -
         assert [one["workflow"] for one in found] == names
     assert run[:8] in shell.run("history", "--search", "adds up").stdout
     assert shell.run("history", "--search", "nobody said").stderr == "no runs match\n"
+    (found,) = object_of(shell.run("history", "ADD", "up", "--since", "1h", "--json"))["runs"]
+    assert (found["execution_id"], "it adds up" in found["match"]) == (run, True)
+    for arguments, names in (
+        (["--file", "a.py"], ["refactor"]),
+        (["--file", "b.py"], []),
+        (["--workflow", "ask"], ["ask"]),
+        (["--workflow", "ask", "up"], []),
+        (["--since", "2999-01-01"], []),
+        (["--since", "2w"], ["ask", "refactor"]),
+        (["os*"], ["ask"]),
+    ):
+        runs = object_of(shell.run("history", *arguments, "--json"))["runs"]
+        assert [one["workflow"] for one in runs] == names, arguments
+    for arguments in (["--since", "soon"], ["*"], ["x", "--prune"], ["--file", "x", "--costs"]):
+        assert shell.run("history", *arguments).returncode == 2, arguments
 
 
 def test_a_run_without_a_conversation_has_no_thread(shell: Shell, answering: ModelServer) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter, validators
 from rich.text import Text
@@ -50,19 +52,43 @@ if TYPE_CHECKING:
 
 __all__ = ["gates", "history"]
 
+_AGO: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
 
 @report_errors
 def history(
-    *,
+    *words: Annotated[
+        str,
+        Parameter(
+            name="TEXT",
+            help="Only runs with all of these words in a prompt or an answer; `cach*` is the beginning of "
+            "one, and words within quotes stand one behind another.",
+        ),
+    ],
     limit: Limit = 20,
-    name: Annotated[str | None, Parameter(name="--name", help="Only runs of this workflow.")] = None,
+    name: Annotated[
+        str | None, Parameter(name=["--workflow", "--name"], help="Only runs of this workflow.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        Parameter(
+            name="--file", metavar="PATH", help="Only runs that changed this file, or one that ends so."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        Parameter(
+            name="--since", metavar="TIME", help="Only runs since then: 2026-11-30, or 7d, 12h, 30m ago."
+        ),
+    ] = None,
     status: Annotated[
         Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"] | None,
         Parameter(name="--status", help="Only runs with this status."),
     ] = None,
     search: Annotated[
         str | None,
-        Parameter(name="--search", metavar="TEXT", help="Only runs with this in a prompt or an answer."),
+        Parameter(name="--search", metavar="TEXT", help="The same as TEXT."),
     ] = None,
     metrics: Annotated[bool, Parameter(name="--metrics", help="Count runs by workflow and day.")] = False,
     costs: Annotated[
@@ -105,8 +131,9 @@ def history(
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
     _check(pruning, days, status, name, prune=prune, metrics=metrics, costs=costs)
-    if search is not None and (prune or metrics or costs):
-        raise InvalidInput("--search cannot be used with --prune, --metrics or --costs")
+    text = " ".join(filter(None, [*words, search or ""]))
+    if (text or file or since) and (prune or metrics or costs):
+        raise InvalidInput("TEXT, --file and --since cannot be used with --prune, --metrics or --costs")
     found = locate_project(root)
     if prune:
         _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
@@ -116,11 +143,13 @@ def history(
         _show_metrics(found, name, days, as_json=json)
     else:
         reader = Reader(project_state(found))
-        if search is None:
-            runs = find_runs(reader, limit=limit, name=name, status=status)
+        if not (text or file or since):
+            runs = [(run, "") for run in find_runs(reader, limit=limit, name=name, status=status)]
         else:
-            runs = runs_with(reader, search, limit=limit, name=name, status=status)
-        _list_runs(found, runs, as_json=json, filtered=bool(status or name or search))
+            after = None if since is None else _time_of(since)
+            runs = runs_with(reader, text, limit=limit, name=name, status=status, file=file, since=after)
+        filtered = bool(status or name or text or file or since)
+        _list_runs(found, runs, as_json=json, filtered=filtered)
     return DONE
 
 
@@ -148,22 +177,39 @@ def _check(
         raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
 
 
-def _list_runs(root: Path | None, runs: list[RunRow], *, as_json: bool, filtered: bool) -> None:
+def _time_of(since: str) -> int:
+    """Return milliseconds since the epoch.
+
+    :raises InvalidInput: it is no time.
+    """
+    ago = _AGO.fullmatch(since)
+    now = datetime.now(UTC)
+    try:
+        then = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(since)
+        return round(then.timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"--since {since}: give a date as 2026-11-30, or a time ago as 7d, 12h, 30m"
+        ) from error
+
+
+def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bool, filtered: bool) -> None:
     if as_json:
-        print_json({"ok": True, "runs": [run_json(run) for run in runs]})
+        shapes = [{**run_json(run), **({"match": match} if match else {})} for run, match in runs]
+        print_json({"ok": True, "runs": shapes})
         return
     if runs:
         columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "title")
         rows = table(*columns, right=("took", "tokens", "cached", "cost"))
-        for run in runs:
-            rows.add_row(*_row(run))
+        for run, match in runs:
+            rows.add_row(*_row(run, match))
         page().print(rows)
     else:
         tell(messages(), Text("no runs match" if filtered else "no runs yet"))
     hint_resumable(root)
 
 
-def _row(run: RunRow) -> tuple[str | Text, ...]:
+def _row(run: RunRow, match: str) -> tuple[str | Text, ...]:
     return (
         short_id(run.id),
         Text(visible(run.name)),
@@ -174,18 +220,23 @@ def _row(run: RunRow) -> tuple[str | Text, ...]:
         token_words(run.tokens),
         cached_words(run.tokens.cached, run.tokens.input),
         cost_words(run.tokens),
-        _title(run),
+        _title(run, match),
     )
 
 
-def _title(run: RunRow) -> Text:
+def _title(run: RunRow, match: str) -> Text:
     """Return what a run was about, and what is to be known of its end: in one line that may be cut."""
     origin = f"↳ {short_id(run.continues)} " if run.continues else ""
     if run.forked_from and run.forked_step:
         origin = f"↻ {short_id(run.forked_from)}.{visible(run.forked_step)} "
     about = f"{origin}{visible(title_of(run.prompt))}".strip()
     end = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
-    parts = [Text(about), Text(visible(end), style="dim" if run.error else "")]
+    where = visible(" ".join(match.split()))
+    parts = [
+        Text("" if where and where.strip("…") in about else about),
+        Text(where, style="cyan"),
+        Text(visible(end), style="dim" if run.error else ""),
+    ]
     line = Text(" · ", style="dim").join(part for part in parts if part.plain)
     line.overflow, line.no_wrap = "ellipsis", True
     return line

@@ -1,0 +1,194 @@
+"""The index of words: true with every row, from the first prompt to the last deletion."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.store.making import change, query
+from tests.store.past import NOON, Past, big, run_id
+from tests.store.test_schema import connect_with_only
+from tideate_core.errors import InvalidInput
+from tideate_core.store import Fork, Retention, Store
+from tideate_core.store.records import StepStart
+from tideate_core.store.run_texts import LONGEST, query_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHECK = "INSERT INTO run_words (run_words, rank) VALUES ('integrity-check', 1)"
+"""Fails where the index is not that of the texts."""
+
+
+def conversation(*said: str) -> dict[str, Any]:
+    turns = [{"user": said[0]}, *({"turn": {"text": text, "calls": []}} for text in said[1:])]
+    return {"system": "be brief", "messages": [*turns, {"call": {"name": "grep"}, "result": "toolresult"}]}
+
+
+async def ran(store: Store, number: int, prompt: str, answer: str, response: Any = None, **more: Any) -> str:
+    past = Past(store, number, request={"prompt": prompt}, at=NOON + number, **more)
+    log = await past.begin()
+    await log.remember("", "conversation:a", conversation("what the person asked", answer))
+    await past.step("a")
+    await past.end(response=response)
+    return run_id(number)
+
+
+def found(store: Store, words: str, **more: Any) -> list[str]:
+    return [one.run for one in store.reader().search(words, limit=100, **more)]
+
+
+def check(store: Store) -> None:
+    with closing(sqlite3.connect(store.private / "tideate.db")) as other:
+        other.execute(CHECK)
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        ("caching", [2, 1]),
+        ("CAC*", [2, 1]),
+        ("cac", []),
+        ("explains layers", []),
+        ("explains", [1]),
+        ("cache layer", [2]),
+        ("layer cache", [2]),
+        ('"cache layer"', []),
+        ('"layer of cache"', [2]),
+        ("total_sum", [1]),
+        ("sum_total", []),
+        ("naïve", [2]),
+        ("naive", [2]),
+        ("answered", [3]),
+        ("toolresult", []),
+        ("brief", []),
+        ("person", []),
+        ("* OR caching", []),
+        ("* caching", [2, 1]),
+        ("nothing", []),
+    ],
+)
+async def test_runs_are_found_by_words_of_prompts_and_answers(
+    store: Store, words: str, numbers: list[int]
+) -> None:
+    await ran(store, 1, "explain the caching", "it calls total_sum(x)")
+    await ran(store, 2, "make it faster", "a layer of cache, a naïve one")
+    await ran(store, 3, "go", "x", "it was answered")
+    assert found(store, words) == [run_id(number) for number in numbers]
+
+
+@pytest.mark.parametrize("words", ["", "  ", '""', "* - (", '"?"'])
+def test_without_a_word_there_is_nothing_to_look_for(words: str) -> None:
+    with pytest.raises(InvalidInput, match="no word"):
+        query_of(words)
+
+
+@pytest.mark.parametrize(
+    "words", ['a"b', "NEAR(x", "prompt:x", 'a" OR "b', "x^2", "-x", "a'b;--", "\0x", "{x}"]
+)
+def test_a_query_cannot_be_broken(store: Store, words: str) -> None:
+    assert found(store, words) == []
+
+
+async def test_a_prompt_is_found_at_once_and_an_answer_when_the_run_ends(store: Store) -> None:
+    past = Past(store, request={"prompt": "asked"})
+    log = await past.begin()
+    await log.remember("", "conversation:a", conversation("asked", "answered"))
+    assert (found(store, "asked"), found(store, "answered")) == ([run_id(1)], [])
+    await past.end()
+    assert found(store, "answered") == [run_id(1)]
+    check(store)
+
+
+async def test_texts_in_files_are_found_and_very_long_ones_in_part(store: Store) -> None:
+    await ran(store, 1, f"start {big('p ')}end", f"{'long ' * (LONGEST // 5)}behind", f"{big('r ')}response")
+    assert found(store, "start end") == [run_id(1)]
+    assert found(store, "long") == [run_id(1)]
+    assert found(store, "behind") == []
+    check(store)
+
+
+async def test_a_run_within_another_is_found_as_that_one(store: Store) -> None:
+    await ran(store, 1, "outer", "x")
+    await ran(store, 2, "inner", "the word", parent=run_id(1))
+    assert found(store, "word") == [run_id(1)]
+
+
+async def test_a_fork_is_found_by_its_own_prompt_and_the_answers_that_it_reuses(store: Store) -> None:
+    old = await ran(store, 1, "first", "reusable")
+    request = {"prompt": "second"}
+    fork = Fork(old, run_id(2), NOON, 5, step="b", memos=("conversation:a",), request=request)
+    await store.fork_at_step(fork)
+    assert found(store, "second") == [run_id(2)]
+    log = await store.adopt(run_id(2))
+    log.started(StepStart("b", "b", "assistant", "", 1, NOON))
+    past = Past(store, 2)
+    past.log = log
+    await past.end()
+    assert found(store, "reusable") == [run_id(2), run_id(1)]
+    check(store)
+
+
+async def test_what_is_pruned_is_found_no_more(store: Store) -> None:
+    for number in (1, 2):
+        await ran(store, number, "asked", "answered")
+    assert (await store.prune(Retention(keep_runs=1), at=NOON + 100)).ids == (run_id(1),)
+    assert found(store, "answered") == [run_id(2)]
+    assert query(store.private, "SELECT execution_id FROM run_texts") == [(run_id(2),)]
+    check(store)
+
+
+async def test_pages_go_on_behind_a_run(store: Store) -> None:
+    for number in range(1, 6):
+        await ran(store, number, "asked", "x")
+    reader = store.reader()
+    first = reader.search("asked", limit=2)
+    assert [one.run for one in first] == [run_id(5), run_id(4)]
+    assert found(store, "asked", before=first[-1].number) == [run_id(3), run_id(2), run_id(1)]
+    assert reader.number_of(run_id(4)) == first[-1].number
+    assert reader.number_of("f" * 32) == 0
+
+
+async def test_runs_of_an_older_database_are_indexed_once(private: Path) -> None:
+    store = Store.open(private)
+    await ran(store, 1, f"old {big('p ')}prompt", "an old answer", "an old response")
+    store.close()
+    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
+        change(private, statement)
+    change(private, "DELETE FROM schema_version WHERE version = 21")
+    store = Store.open(private)
+    for words in ("old prompt", "old answer", "old response"):
+        assert found(store, words) == [run_id(1)]
+    check(store)
+    store.close()
+
+
+async def test_damaged_and_forged_rows_are_left_out_and_stop_nothing(private: Path) -> None:
+    store = Store.open(private)
+    await ran(store, 1, f"first {big('p ')}", "answer")
+    await ran(store, 2, "second", "answer")
+    store.close()
+    for path in (private / "objects").glob("??/*"):
+        path.unlink()
+    forged = (
+        '{"messages": [3, {"user": 1}, {"turn": []}, {"turn": {"text": null}}, {"turn": {"text": "forged"}}]}'
+    )
+    change(private, "UPDATE workflow_memos SET value = ? WHERE execution_id = ?", forged, run_id(2))
+    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
+        change(private, statement)
+    change(private, "DELETE FROM schema_version WHERE version = 21")
+    store = Store.open(private)
+    assert found(store, "first") == [run_id(1)]  # the beginning that lists show
+    assert found(store, "forged") == [run_id(2)]
+    check(store)
+    store.close()
+
+
+def test_a_database_from_before_any_index_is_brought_up_to_date(private: Path) -> None:
+    connect_with_only(private, 19).close()
+    store = Store.open(private)
+    assert found(store, "x") == []
+    store.close()

@@ -1,0 +1,110 @@
+"""Full-text index of runs: what persons asked and models answered, kept with the rows that it is made of."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import InvalidInput, StoreError
+from tideate_core.store.objects import plain
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from tideate_core.store.objects import Objects
+
+__all__ = ["SEARCH", "add_prompt", "index_all", "index_answers", "query_of"]
+
+log = logging.getLogger(__name__)
+
+LONGEST: Final = 200_000
+"""Characters of a prompt, and of the answers of one run, that are searched."""
+
+SEARCH: Final = (
+    "SELECT w.rowid, COALESCE(e.parent_id, e.id), snippet(run_words, -1, '', '', '…', 12)"
+    " FROM run_words w JOIN run_texts t ON t.number = w.rowid"
+    " JOIN workflow_executions e ON e.id = t.execution_id"
+    " WHERE run_words MATCH ? AND w.rowid < ? ORDER BY w.rowid DESC LIMIT ?"
+)
+"""The newest first; of a run that is a step of another the other one's id."""
+
+_WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
+
+_CONVERSATIONS: Final = (
+    "SELECT value FROM workflow_memos WHERE execution_id = ? AND step_id = ''"
+    " AND key >= 'conversation:' AND key < 'conversation;' ORDER BY key"
+)
+
+
+def query_of(words: str) -> str:
+    """Return the query for all of some words; in quotes one behind another, with a `*` what begins so.
+
+    :raises InvalidInput: there is no word.
+    """
+    words = plain(words.replace("\0", " "))  # SQLite's queries end at such a sign
+    texts = (phrase or word.replace('"', "") for phrase, word in _WORD.findall(words))
+    terms = [f'"{text.rstrip("*")}"{"*" * text.endswith("*")}' for text in texts if _has_word(text)]
+    if not terms:
+        raise InvalidInput(f"there is no word to look for in {words!r}")
+    return " AND ".join(terms)
+
+
+def add_prompt(connection: sqlite3.Connection, run: str, prompt: str) -> None:
+    """Index what a run that begins was asked."""
+    connection.execute(
+        "INSERT INTO run_texts (execution_id, prompt) VALUES (?, ?)"
+        " ON CONFLICT (execution_id) DO UPDATE SET prompt = excluded.prompt",
+        (run, plain(prompt[:LONGEST])),
+    )
+
+
+def index_answers(connection: sqlite3.Connection, objects: Objects, run: str) -> None:
+    """Index what the models of a run said, as its rows have it; for a run that ends."""
+    answers = "\n".join(dict.fromkeys(_said(connection, objects, run)))
+    connection.execute(
+        "UPDATE run_texts SET answers = ?1 WHERE execution_id = ?2 AND answers <> ?1",
+        (plain(answers[:LONGEST]), run),
+    )
+
+
+def index_all(connection: sqlite3.Connection, objects: Objects) -> None:
+    """Index the runs of a database that had no index, in the order in which they began."""
+    runs = connection.execute("SELECT id, request, prompt FROM workflow_executions ORDER BY rowid").fetchall()
+    for run, request, beginning in runs:
+        whole = _loaded(objects, request)
+        prompt = whole.get("prompt") if isinstance(whole, dict) else None
+        add_prompt(connection, run, prompt if isinstance(prompt, str) else beginning)
+        index_answers(connection, objects, run)
+
+
+def _said(connection: sqlite3.Connection, objects: Objects, run: str) -> Iterator[str]:
+    for (column,) in connection.execute(_CONVERSATIONS, (run,)).fetchall():
+        yield from _texts_of(_loaded(objects, column))
+    row = connection.execute("SELECT results FROM workflow_executions WHERE id = ?", (run,)).fetchone()
+    response = None if row is None or row[0] is None else _loaded(objects, row[0])
+    if isinstance(response, str):
+        yield response
+
+
+def _texts_of(conversation: Any) -> Iterator[str]:
+    """Yield what a model said; the messages to it are mostly templates and files."""
+    messages = conversation.get("messages") if isinstance(conversation, dict) else None
+    for message in messages if isinstance(messages, list) else ():
+        turn = message.get("turn") if isinstance(message, dict) else None
+        if isinstance(turn, dict) and isinstance(turn.get("text"), str):
+            yield turn["text"]
+
+
+def _loaded(objects: Objects, column: str) -> Any:
+    """Return a value; None of one that is damaged, which is no reason that a run could not end."""
+    try:
+        return objects.load(column)
+    except StoreError as error:
+        log.warning("a text of a run cannot be searched: %s", error)
+        return None
+
+
+def _has_word(text: str) -> bool:
+    return any(sign.isalnum() for sign in text)
