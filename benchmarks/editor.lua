@@ -133,4 +133,82 @@ function M.count_events(execution_id, expected)
   end
 end
 
+local FRAME = 16
+
+--- Call back once a frame; after the last one `M[name]` is the longest pause.
+---@param name string
+---@param frames integer
+---@param on_frame fun(number: integer)
+local function each_frame(name, frames, on_frame)
+  local stop, number = M.watch(), 0
+  local timer = assert(vim.uv.new_timer())
+  timer:start(
+    FRAME,
+    FRAME,
+    vim.schedule_wrap(function()
+      if number == frames then
+        if not M[name] then
+          timer:close()
+          vim.cmd.redraw()
+          M[name] = stop()
+        end
+        return
+      end
+      number = number + 1
+      on_frame(number)
+    end)
+  )
+end
+
+---@param step integer
+---@param number integer of the frame
+---@return string
+local function piece(step, number)
+  return ('word %d of %d '):format(number, step)
+end
+
+--- Stream answers of steps that run at the same time into the panel, a piece of each in every frame.
+function M.panel(steps, frames)
+  require('tideate.ui.panel').open()
+  local id, names, begun = ('2'):rep(32), {}, {}
+  local function event(name, data)
+    return { type = 'event', name = 'SD_EVENT_' .. name, execution_id = id, at = 0, data = data }
+  end
+  for step = 1, steps do
+    names[step] = 'step' .. step
+    table.insert(begun, event('STEP_STARTED', { step = names[step], index = step, total = steps }))
+  end
+  local receive = require('tideate.events').receive
+  receive({ event('WORKFLOW_STARTED', { name = 'wide', steps = names, prompt = 'all at once' }) })
+  receive(begun)
+  -- a panel alone: what the output window costs is measured elsewhere
+  require('tideate.ui.output').hide()
+  vim.defer_fn(function()
+    each_frame('panelled', frames, function(number)
+      local batch = {}
+      for step = 1, steps do
+        batch[step] = event('TOKEN', { step = names[step], text = piece(step, number) })
+      end
+      receive(batch)
+    end)
+  end, 500)
+end
+
+--- Write the same into a plain scratch buffer, a line a step.
+function M.scratch(steps, frames)
+  local buf, lines = vim.api.nvim_create_buf(false, true), {}
+  vim.cmd.split()
+  vim.api.nvim_win_set_buf(0, buf)
+  vim.wo.wrap = false
+  for step = 1, steps do
+    lines[step] = ''
+  end
+  each_frame('scratched', frames, function(number)
+    for step = 1, steps do
+      lines[step] = lines[step] .. piece(step, number)
+    end
+    vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  end)
+end
+
 return M

@@ -46,9 +46,12 @@ class Size:
     tokens: int
     events: int
     rounds: int
+    frames: int
 
 
-SIZES = {False: Size(30, 10, 20_000, 20_000, 10), True: Size(8, 3, 5_000, 5_000, 3)}
+STEPS = 50
+"""Steps that stream at the same time."""
+SIZES = {False: Size(30, 10, 20_000, 20_000, 10, 300), True: Size(8, 3, 5_000, 5_000, 3, 100)}
 
 
 @contextlib.contextmanager
@@ -211,6 +214,23 @@ def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, 
     return results[0]
 
 
+# -- panel --------------------------------------------------------------------------------------------
+
+
+def panel(frames: int) -> list[Figure]:
+    """Stream answers of many steps at once into the panel, and the same text into a plain scratch buffer."""
+    with started(ui=(200, 60)) as editor:
+        editor.lua("require('bench').panel(...)", STEPS, frames)
+        ours = float(editor.wait("require('bench').panelled", 120))
+    with started(ui=(200, 60)) as editor:
+        editor.lua("require('bench').scratch(...)", STEPS, frames)
+        plain = float(editor.wait("require('bench').scratched", 120))
+    return [
+        Figure(f"longest pause, {STEPS} steps stream in the panel", [ours], "ms", 16),
+        Figure("the same text in a plain scratch buffer", [plain], "ms"),
+    ]
+
+
 # -- tools --------------------------------------------------------------------------------------------
 
 
@@ -229,6 +249,7 @@ def main(arguments: list[str]) -> int:
         lambda: streaming(size.tokens),
         lambda: [status_time()],
         lambda: events(size.events),
+        lambda: panel(size.frames),
         lambda: tools(size.rounds),
     ]
     figures: list[Figure | None] = []

@@ -115,6 +115,10 @@ function parts.runs_keys()
   return key_lines(require('tideate.ui.runs').keys())
 end
 
+function parts.panel_keys()
+  return key_lines(require('tideate.ui.panel').keys())
+end
+
 function parts.graph_keys()
   return key_lines(require('tideate.ui.graph').keys())
 end

@@ -37,6 +37,7 @@ M.schema = {
   { key = 'workflows.*.tools', type = 'list', help = "Tools that a machine's model may call in every state: tideate's own, groups of them, `SERVER/TOOL`, `SERVER/*`." },
   { key = 'workflows.*.states.*.tools', type = 'list', help = 'The same in one state, in place of those; an empty list: none.' },
   { key = 'ui.output', type = 'string', default = 'float', values = { 'float', 'split', 'vsplit', 'tab' }, help = 'Where answers are shown.' },
+  { key = 'ui.panel', type = 'string', default = 'auto', values = { 'auto', 'below', 'right' }, help = 'Where the panel of runs stands; `auto`: on the right from 160 columns on, else below.' },
   { key = 'ui.border', type = 'string', help = "Border of floating windows, as in `nvim_open_win()`; without this that of 'winborder', else `rounded`." },
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
   { key = 'editor.staged_diagnostics', type = 'names', default = { 'basedpyright', 'pyright', 'ty' }, help = 'Language servers of yours, by their names in Neovim, that say what a staged edit breaks: a second one of it is started for a run, which takes as much memory as yours. `*`: all that you use; `off`: none.' },

@@ -81,7 +81,9 @@ local function finish(id, result)
   if run.resumed and not run.began and not result.ok and not result.cancelled then
     require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
   end
-  require('tideate.ui.runs').refresh() -- only now the store knows the end
+  -- only now the store knows the end
+  require('tideate.ui.runs').refresh()
+  require('tideate.ui.panel').refresh()
   run.on_done(result)
   if result.next then
     require('tideate.next_run').offer(result.next, result.workflow)

@@ -108,24 +108,4 @@ function M.split(rest, fits)
   return '', rest
 end
 
----@param run tideate.Run
----@return string
-function M.status_line(run)
-  local step = ''
-  if run.total_steps > 0 then
-    step = ('%d/%d %s'):format(run.step, run.total_steps, require('tideate.state').place(run))
-  elseif run.step > 0 then
-    step = ('%d %s'):format(run.step, require('tideate.state').place(run))
-  end
-  return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
-    run.execution_id:sub(1, SHORT),
-    run.name,
-    run.declined and 'declined' or require('tideate.state').word(run),
-    step,
-    run.elapsed_ms / 1000,
-    run.tokens,
-    (require('tideate.ui.text').fit(run.prompt:gsub('%s+', ' '), 40))
-  )
-end
-
 return M

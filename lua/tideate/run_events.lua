@@ -89,7 +89,7 @@ local function begin(record, data)
   record.name = data.name or record.name
   record.prompt = data.prompt or record.prompt
   record.adapter = data.adapter
-  record.parent = data.parent
+  record.parent, record.parent_step = data.parent, data.parent_step
   record.root = data.root
   record.demonstration = data.demonstration == true
   record.steps = M.waiting(data.steps or {})
@@ -123,6 +123,8 @@ M.handlers = {
   SD_EVENT_STEP_STARTED = function(record, data)
     local step = step_of(record, data)
     record.starts = (record.starts or 0) + 1
+    local beside = M.running(record)[1]
+    step.group = beside and beside ~= step and beside.group or record.starts
     step.state, step.started, step.order, step.index = 'running', now(), record.starts, data.index
     record.state = 'running'
     if record.kind == 'machine' and data.state and data.state ~= '*' then

@@ -10,6 +10,7 @@ local NAMED = 2 -- of several runs in a statusline, those that are named
 ---@field order? integer of its start among the starts
 ---@field index? integer its place among the steps
 ---@field attempt? integer of one that is tried again
+---@field group? integer the same of steps that ran at the same time
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
 
@@ -36,6 +37,7 @@ local NAMED = 2 -- of several runs in a statusline, those that are named
 ---@field running string[] the steps that are running, that one last
 ---@field resumed? boolean whether an earlier process began it
 ---@field parent? string the run whose step it is
+---@field parent_step? string that step
 ---@field checkpoint? string the newest one
 ---@field kind 'graph'|'machine'
 ---@field current_state? string where a machine is
@@ -43,6 +45,7 @@ local NAMED = 2 -- of several runs in a statusline, those that are named
 ---@field path? tideate.Moved[] of a machine: its moves so far
 ---@field state tideate.RunState
 ---@field pausing boolean whether it is to pause before its next step, also while it asks something
+---@field started_at integer when it was asked for or taken up here, milliseconds since the epoch
 ---@field elapsed_ms integer
 ---@field tokens integer as the models reported; an estimate while an answer is streamed
 ---@field adapter? string
@@ -63,6 +66,7 @@ local NAMED = 2 -- of several runs in a statusline, those that are named
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
 ---@field calls? { number: integer, name: string }[] tool calls under way
+---@field activity tideate.Activity
 
 local BYTES_PER_TOKEN = 4 -- a rule of thumb, until the model reports
 
@@ -89,6 +93,7 @@ function M.view(record)
     end, over and {} or require('tideate.run_events').running(record)),
     resumed = record.resumed,
     parent = record.parent,
+    parent_step = record.parent_step,
     checkpoint = record.checkpoint,
     kind = record.kind,
     current_state = record.current_state,
@@ -100,6 +105,7 @@ function M.view(record)
     current_tool = record.current_tool,
     rolled_back = record.rolled_back,
     declined = record.declined,
+    started_at = record.started_at,
     elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
     adapter = record.adapter,

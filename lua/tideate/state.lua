@@ -65,10 +65,12 @@ function M.begin(run)
     demonstration = false,
     files = {},
     begun = now(),
+    started_at = os.time() * 1000,
     used = 0,
     streamed = 0,
     chunks = {},
     pausing = false,
+    activity = require('tideate.run_activity').new(),
   }
   evict_old()
 end
@@ -77,7 +79,7 @@ end
 ---@param event tideate.Event
 function M.apply(event)
   local handler = require('tideate.run_events').handlers[event.name]
-  if not handler then
+  if not handler and not require('tideate.run_activity').handlers[event.name] then
     return
   end
   local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'
@@ -92,7 +94,10 @@ function M.apply(event)
   end
   local record = records[event.execution_id]
   if not ENDED[record.state] then
-    handler(record, event.data)
+    if handler then
+      handler(record, event.data)
+    end
+    require('tideate.run_activity').apply(record.activity, event)
   end
 end
 
@@ -151,6 +156,25 @@ function M.runs()
   for i = #order, 1, -1 do
     local record = records[order[i]]
     runs[#runs + 1] = not record.parent and run_status.view(record) or nil
+  end
+  return runs
+end
+
+--- What a run's models and tools did, as far as this Neovim saw it; for reading only.
+---@param execution_id string
+---@return tideate.Activity?
+function M.activity(execution_id)
+  local record = records[execution_id]
+  return record and record.activity
+end
+
+--- The runs that are steps of a run, the oldest first.
+---@param execution_id string
+---@return tideate.Run[]
+function M.within(execution_id)
+  local runs = {}
+  for _, id in ipairs(order) do
+    runs[#runs + 1] = records[id].parent == execution_id and run_status.view(records[id]) or nil
   end
   return runs
 end

@@ -25,18 +25,6 @@ local function said_error(result)
   return result.ok
 end
 
----@param lines string[]
-local function echo(lines)
-  vim.api.nvim_echo({ { table.concat(lines, '\n') } }, false, {})
-end
-
----@param workflow tideate.WorkflowInfo
----@return string
-local function list_line(workflow)
-  local kind = workflow.kind == 'machine' and 'machine' or ''
-  return ('%-16s %-10s %-8s %s'):format(workflow.name, workflow.source, kind, workflow.description)
-end
-
 local function show_list()
   local folder = require('tideate.context').folder()
   require('tideate.client').request('list', { folder = folder }, function(result)
@@ -44,8 +32,7 @@ local function show_list()
       return
     end
     require('tideate.registry').set_host_workflows(result.workflows)
-    local lines = vim.tbl_map(list_line, require('tideate.registry').list())
-    echo(vim.list_extend(lines, result.notices or {}))
+    require('tideate.ui.workflows').show(require('tideate.registry').list(), result.notices or {})
   end)
 end
 
@@ -64,11 +51,12 @@ end
 local function checkpoint(prefix)
   local id = run_choice.found(prefix, run_choice.is_active) or prefix
   if id == '' then
-    return say('nothing is running; `c` in `:Workflow history` lists the checkpoints of a run', vim.log.levels.WARN)
+    return say('nothing is running; `C` in `:Workflow show` lists the checkpoints of a run', vim.log.levels.WARN)
   end
   require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
     say(require('tideate.ui.runs.actions').made(result))
     require('tideate.ui.runs').refresh()
+    require('tideate.ui.panel').refresh()
   end)
 end
 
@@ -146,25 +134,22 @@ return {
   {
     name = 'status',
     args = '',
-    help = 'Show the runs of this Neovim',
+    help = "Show or hide the panel of runs: those under way with their steps, models' turns and tool calls, and the project's earlier ones",
     menu = true,
     run = function()
-      local runs = require('tideate.state').runs()
-      local lines = vim.tbl_map(run_choice.status_line, runs)
-      lines = #runs > 0 and lines or { 'nothing is running, and nothing has run yet' }
-      echo(vim.list_extend(require('tideate.model_choice').lines(), lines))
+      require('tideate.ui.panel').toggle()
     end,
   },
   {
     name = 'history',
     args = '[name|text] [state]',
-    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those of a name or with words",
+    help = "Show the project's runs in the panel, those of earlier Neovims and of the shell too: all, or those of a name or with words",
     menu = true,
     complete = function(lead)
-      return require('tideate.ui.runs.list').words(lead)
+      return require('tideate.ui.panel.list').words(lead)
     end,
     run = function(rest)
-      require('tideate.ui.runs').history(rest)
+      require('tideate.ui.panel').open({ filter = rest })
     end,
   },
   {
@@ -179,7 +164,7 @@ return {
   {
     name = 'checkpoint',
     args = '[id]',
-    help = 'Make a checkpoint of a run where it is now; `c` in the windows of the runs lists and restores them',
+    help = 'Make a checkpoint of a run where it is now; `C` in the window of a run lists and restores them',
     complete = run_choice.ids(run_choice.is_active),
     run = checkpoint,
   },

@@ -69,8 +69,10 @@ def test_opening_a_file_in_neovim_deletes_and_writes_nothing(editor: Editor, nam
     editor.wait_for(
         lambda: editor.lua("return require('tideate.host').state()") == "ready", "the host is ready"
     )
-    editor.command("Workflow history")
     editor.wait("vim.bo.filetype == 'tideate-runs'")
+    editor.feed("q")
+    editor.command("Workflow history")
+    editor.wait("vim.fn.search('nothing has run', 'nw') > 0")
     assert clone.outside() == before
     assert not (editor.cwd / ".envrc").exists()
 

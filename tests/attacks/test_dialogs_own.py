@@ -186,13 +186,20 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
         stored.ask = function(_, _, on_result)
           on_result({ files = { path } })
         end
+        local confirm = require('tideate.ui.confirm_action')
+        local yes = confirm.yes
+        confirm.yes = function(question, on_yes)
+          _G.details = question.details
+          on_yes()
+        end
         require('tideate.ui.runs.actions').act('rollback', run, '', function() end)
-        stored.ask = ask""",
+        stored.ask, confirm.yes = ask, yes""",
         run,
         NAMES[name],
     )
     (line,) = nvim.messages().strip().split("\n")
     assert original(line.partition("rolled back: ")[2]) == NAMES[name]
+    assert original(nvim.lua("return _G.details").removeprefix("- ")) == NAMES[name]
 
 
 CHOICES = """

@@ -169,7 +169,8 @@ def test_status_and_statusline_tell_the_state(nvim: Editor, server: ModelServer)
     assert (status["kind"], status["step"], status["total_steps"]) == ("machine", 2, 0)
     assert (status["current_state"], status["states"]) == ("check", ["draft", "check"])
     assert [move["to"] for move in status["path"]] == ["draft", "check"]
-    assert "2 check" in nvim.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
+    nvim.command("Workflow status")
+    assert "2 check" in "\n".join(nvim.lines())
     nvim.command("Workflow cancel")
     assert result(nvim)["cancelled"]
     gate.wait_disconnected()
@@ -289,10 +290,10 @@ def test_what_lua_knows_of_the_planner_is_what_the_host_says(editor: Editor) -> 
 
 def test_list_tells_the_projects_machines_and_what_is_wrong_with_others(nvim: Editor) -> None:
     (nvim.cwd / ".tideate" / "workflows" / "broken.workflow").write_text(WRONG)
-    nvim.lua("vim.api.nvim_echo = function(chunks) _G.shown = chunks[1][1] end")
     nvim.command("Workflow list")
-    shown = nvim.wait("_G.shown")
-    line = next(line for line in shown.splitlines() if line.startswith("essay"))
+    nvim.wait("vim.fn.search('essay', 'nw') > 0")
+    shown = "\n".join(nvim.lines())
+    line = next(line for line in shown.splitlines() if line.startswith(" essay"))
     assert line.split()[:3] == ["essay", "project", "machine"]
     assert "broken.workflow:2:3" in shown
     assert nvim.lua("return require('tideate.workflow_lookup').complete('')").count("essay") == 1
@@ -302,9 +303,10 @@ def test_the_workflows_are_those_of_the_buffers_project(nvim: Editor) -> None:
     other = nvim.home / "elsewhere"
     (other / ".tideate" / "workflows").mkdir(parents=True)
     (other / ".tideate" / "workflows" / "faraway.workflow").write_text(TEXT)
-    nvim.lua("vim.api.nvim_echo = function() end")
     nvim.command("Workflow list")
-    nvim.wait("require('tideate.registry').get('essay')")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    assert nvim.lua("return require('tideate.registry').get('essay') ~= nil")
+    nvim.feed("q")
     nvim.edit(other / "a.txt", "x\n")
     nvim.command("Workflow list")
     nvim.wait("require('tideate.registry').get('faraway')")
@@ -554,6 +556,7 @@ def test_the_list_is_filled_when_the_host_is_ready(nvim: Editor) -> None:
 def test_a_machine_at_its_end_has_the_status_end(nvim: Editor, twice_round: ModelServer) -> None:
     start(nvim, "essay", "about tea")
     result(nvim)
-    status = nvim.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
-    assert " end " in status
+    nvim.command("Workflow status")
+    status = "\n".join(nvim.lines())
+    assert "✓ essay" in status
     assert "*" not in status

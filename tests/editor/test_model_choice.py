@@ -61,8 +61,9 @@ def test_the_choice_is_in_the_status_and_can_be_taken_back(faked: Editor) -> Non
     faked.command("Workflow model openai:gpt-5")
     faked.command("Workflow model --workflow=refactor deep")
     wait_chosen(faked, "refactor", "deep")
-    status = faked.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
-    assert status.splitlines()[:2] == ["model: openai:gpt-5", "model of refactor: deep"]
+    faked.command("Workflow status")
+    assert [line.strip() for line in faked.lines()[:2]] == ["model: openai:gpt-5", "model of refactor: deep"]
+    faked.feed("q")
     faked.command("Workflow model --workflow=refactor default")
     assert chosen(faked, "refactor") == "openai:gpt-5"
     faked.command("Workflow model default")

@@ -137,9 +137,8 @@ def test_a_run_is_resumed_from_the_history_and_shown(
     screen = "\n".join(editor.wait_screen("interrupted"))
     assert interrupted[:8] in screen
     assert "1/2" in screen
-    assert "q close" in screen
     assert "was interrupted" not in editor.messages()  # nobody is offered what they look at
-    editor.feed("r")
+    editor.feed("p")
     editor.wait(f"(require('tideate').get_status('{interrupted}') or {{}}).state == 'completed'", 60)
     editor.command(f"Workflow show {interrupted[:6]}")
     editor.wait("vim.bo.filetype == 'tideate-runs'")
@@ -168,14 +167,14 @@ def test_resuming_puts_an_interrupted_restore_of_a_snapshot_back_first(
     assert (nvim.cwd / "a.py").read_text() == "now\n"
 
 
-def test_an_interrupted_run_is_given_up_with_x(
+def test_an_interrupted_run_is_given_up_with_c(
     nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
     editor = second(start_editor, nvim, server)
     editor.command("Workflow history")
     editor.wait_screen("interrupted")
-    editor.feed("x")
-    editor.wait_screen("cancelled ")
+    editor.feed("c")
+    editor.wait_screen("pair  cancelled ")
     assert stored(nvim, interrupted).status == "cancelled"
     editor.lua(RESUME, interrupted)
     editor.wait_screen("only a run that has not ended can be")
@@ -205,6 +204,14 @@ def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server
     assert stored(nvim, identity).status == "cancelled"
 
 
+def roll_back_in_the_history(nvim: Editor, name: str) -> None:
+    """Press R on the only run of the panel; `accept_all` answers what is asked then."""
+    nvim.command("Workflow history")
+    nvim.wait("vim.fn.getline(1):find(..., 1, true)", 60, f"✓ {name}")
+    nvim.wait("not require('tideate.client').busy()")
+    nvim.feed("R")
+
+
 def test_a_completed_run_is_rolled_back_from_the_history(nvim: Editor, server: ModelServer) -> None:
     nvim.edit("a.py", "def f():\n    return  1\n")
     server.answers("what must not change", "ANALYSIS")
@@ -214,9 +221,7 @@ def test_a_completed_run_is_rolled_back_from_the_history(nvim: Editor, server: M
     assert result(nvim)["ok"]
     assert nvim.lines(1) == ["def f():", "    return 1"]
     nvim.feed("q")
-    nvim.command("Workflow history")
-    nvim.wait("vim.bo.filetype == 'tideate-runs'")
-    nvim.feed("R")
+    roll_back_in_the_history(nvim, "refactor")
     nvim.wait_screen("rolled back: a.py")
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
@@ -251,9 +256,7 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
         nvim.command("Workflow rollback")
     else:
         nvim.feed("q")
-        nvim.command("Workflow history")
-        nvim.wait("vim.bo.filetype == 'tideate-runs'")
-        nvim.feed("R")
+        roll_back_in_the_history(nvim, "both")
     nvim.wait_screen("rolled back: a.py")
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
@@ -297,7 +300,7 @@ def test_another_neovims_run_is_cancelled_from_the_history(
     editor.wait_screen("paused")
     editor.feed("R")
     editor.wait_screen("has not ended")
-    editor.feed("x")
+    editor.feed("c")
     assert result(nvim)["cancelled"] is True
     assert stored(nvim, identity).status == "cancelled"
 
@@ -308,5 +311,5 @@ def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> N
     nvim.command("Workflow show")
     nvim.wait_screen("nothing has run in this project yet")
     nvim.command("Workflow history")
-    nvim.wait("vim.bo.filetype == 'tideate-runs'")
-    assert nvim.lines() == [" nothing has run in this project yet"]
+    nvim.wait("vim.bo.filetype == 'tideate-panel' and vim.fn.search('nothing has run', 'nw') > 0")
+    assert nvim.lines() == ["  nothing has run in this project yet"]

@@ -90,8 +90,8 @@ def test_a_requested_pause_is_shown_during_a_question(running: Editor) -> None:
     assert running.lua("return require('tideate').statusline()") == "refactor 1/3 a (confirming, pausing)"
     title = "return require('tideate.ui.text').bar(require('tideate.ui.progress').title(...))"
     assert "waits for you, pausing" in running.lua(title, found)
-    line = running.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
-    assert "confirming, pausing" in line
+    running.command("Workflow status")
+    assert "confirming, pausing" in "\n".join(running.lines())
     offered = running.lua("return require('tideate.command').complete('', 'Workflow resume ', 16)")
     assert [name for name in offered if ID.startswith(name)]
     apply(running, "CONFIRMATION_ANSWERED")

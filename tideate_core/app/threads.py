@@ -9,12 +9,12 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tideate_core.adapters import Conversation
     from tideate_core.store import Reader, RunRow, State
 
-__all__ = ["found_runs", "read_thread", "runs_with", "title_of"]
+__all__ = ["found_runs", "read_step_thread", "read_thread", "runs_with", "title_of"]
 
 LONGEST_TITLE: Final = 60
 PAGE: Final = 100
@@ -43,6 +43,39 @@ def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any
     if conversation is None:
         raise InvalidInput(f"run {run.id[:8]} has no conversation")
     return run, list(_said(conversation))
+
+
+def read_step_thread(reader: Reader, wanted: str, step: str) -> list[dict[str, Any]]:
+    """Return what was said in a step, with instructions, reasoning and what each turn took; blocking.
+
+    As `read_thread` returns it, without the numbers of turns; `role` may be `system`, too. Of a step that
+    keeps no conversation, or has not ended, only the models' answers are known.
+
+    :param step: or an item of it.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    """
+    # here, because a list of runs is shown without them
+    from tideate_core.adapters import Conversation, ModelTurn
+    from tideate_core.engine import said_in_step
+
+    kept, replies = said_in_step(reader, reader.run(wanted).id, step)
+    if kept is None:
+        return [_answer(one) for one in replies]
+    conversation = Conversation.of_json(kept)
+    turns = (message for message in conversation.messages if isinstance(message, ModelTurn))
+    said = [{"role": "system", "text": conversation.system}] if conversation.system else []
+    for one in _said(conversation):
+        took = _answer(next(turns).as_json()) if one["role"] == "model" else {}
+        said.append({**took, **one})
+    return said
+
+
+def _answer(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the text, the reasoning and the tokens of a model's answer as the store has it."""
+    usage = {key: value for key, value in (reply.get("usage") or {}).items() if value is not None}
+    shape = {"role": "model", "model": reply["model"], "text": reply["text"], "usage": usage, "calls": []}
+    return {**shape, "reasoning": reply.get("reasoning") or ""}
 
 
 def runs_with(

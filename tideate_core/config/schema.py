@@ -129,6 +129,7 @@ class UiConfig(_Section):
     """`[ui]`."""
 
     output: Literal["float", "split", "vsplit", "tab"] = "float"
+    panel: Literal["auto", "below", "right"] = "auto"
     border: str | None = None
     notify: bool = True
 

@@ -20,7 +20,7 @@ from tideate_core.app import (
     recover_before,
     roll_back,
 )
-from tideate_core.engine import RunRequest, WorkflowRunner, nothing_changed_error
+from tideate_core.engine import RunRequest, RunRollback, WorkflowRunner, nothing_changed_error
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
     from tideate_core.workflows import Catalog, WorkflowRegistry
-    from tideate_core.workspace import Buffers
+    from tideate_core.workspace import Buffers, RollbackPlan
 
 __all__ = ["Projects"]
 
@@ -190,22 +190,36 @@ class Projects:
         :raises InvalidInput: it changed no file.
         :raises RollbackConflict: something was changed since; nothing was restored.
         """
+        root, members = await self._changes(execution_id, folder)
+        await self.tell_moved(find_root(root))
+        return await roll_back(
+            find_root(root),
+            execution_id,
+            members,
+            self._notify_one,
+            place=root,
+            buffers=self._buffers,
+            open_store=partial(self._store, root),
+        )
+
+    async def rollback_preview(self, execution_id: str, folder: str | None = None) -> RollbackPlan:
+        """Return what a rollback would restore, and what stands in its way.
+
+        :param folder: as of `rollback`.
+        :raises RunNotFound: no project that is open here knows the run.
+        :raises InvalidInput: it changed no file.
+        """
+        root, members = await self._changes(execution_id, folder)
+        return await RunRollback(root, project_state(find_root(root)), self._buffers).plan(members)
+
+    async def _changes(self, execution_id: str, folder: str | None) -> tuple[Path, list[str]]:
+        """Return where the project of a run that changed files is, and the runs whose changes are its."""
         here = self.root(folder) or self._folder(folder)
         started = find_root(self._cwd) or self._cwd
         for root in dict.fromkeys([*self._open, here, started]):
-            private = project_state(find_root(root))
-            members = await self._members(private, execution_id)
+            members = await self._members(project_state(find_root(root)), execution_id)
             if members:
-                await self.tell_moved(find_root(root))
-                return await roll_back(
-                    find_root(root),
-                    execution_id,
-                    members,
-                    self._notify_one,
-                    place=root,
-                    buffers=self._buffers,
-                    open_store=partial(self._store, root),
-                )
+                return root, members
         reader = Reader(project_state(find_root(here)))
         raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
 

@@ -56,6 +56,14 @@ class StoredRuns:
         """Return a run's events."""
         return await run_views.events(self._root(params), str(params["execution_id"]))
 
+    async def said(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what was said in a step of a run."""
+        return await run_views.said(self._root(params), str(params["execution_id"]), str(params["step"]))
+
+    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a tool call of a run with its arguments and its result."""
+        return await run_views.call(self._root(params), str(params["execution_id"]), int(params["sequence"]))
+
     async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the run that `resume_run` is to continue; one that another process paused goes on there.
 
@@ -170,6 +178,21 @@ class StoredRuns:
             raise RunNotFound("")
         done = await self._projects.rollback(execution_id, params.get("folder"))
         return {"ok": True, "files": done.restored, "merged": done.merged}
+
+    async def rollback_preview(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what a rollback would restore, and what stands in its way.
+
+        :raises RunNotFound: no project that is open here knows the run.
+        :raises InvalidInput: it changed no file.
+        """
+        plan = await self._projects.rollback_preview(str(params["execution_id"]), params.get("folder"))
+        return {
+            "ok": True,
+            "files": plan.names,
+            "merged": plan.merged,
+            "changed_since": plan.conflicts,
+            "reasons": plan.reasons,
+        }
 
     def _here(self) -> dict[str, Status]:
         running = (run for runner in self._projects.runners for run in runner.running)

@@ -15,6 +15,7 @@ from tideate_core.app import (
     history_page,
     read_details,
     read_runs,
+    read_step_thread,
     run_json,
     runs_to_roll_back,
     runs_with,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Here = Mapping[str, Status]
 
-__all__ = ["events", "history", "interrupted", "search", "show"]
+__all__ = ["call", "events", "history", "interrupted", "said", "search", "show"]
 
 PAGE: Final = 100
 """Runs of one page."""
@@ -45,6 +46,17 @@ LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
 TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
 """Events that say more of a machine's step than its result does."""
+TOOL_CALLED: Final = "SD_EVENT_TOOL_CALLED"
+SHOWN_EVENTS: Final = frozenset(
+    {
+        TOOL_COMPLETED,
+        "SD_EVENT_MODEL_ANSWERED",
+        "SD_EVENT_NOTICE",
+        "SD_EVENT_STEP_EXECUTED",
+        "SD_EVENT_STEP_RETRYING",
+    }
+)
+"""Events that the turns and tool calls of a step are told by."""
 LONGEST_DATA: Final = 300
 """Characters of an event's data on its line."""
 
@@ -110,6 +122,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "next": details.next_run,
             "events": _reported(details),
             "gist": _gist(details) if run.kind == "machine" else {},
+            "runs": [{**run_json(child), "parent_step": step} for step, child in details.children],
         }
 
     return {"ok": True, **await read_runs(root, read)}
@@ -129,6 +142,46 @@ async def events(root: Path | None, prefix: str) -> dict[str, Any]:
             "events": [_event(event) for event in found[:MOST_EVENTS]],
             "more": len(found) > MOST_EVENTS,
         }
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
+async def said(root: Path | None, prefix: str, step: str) -> dict[str, Any]:
+    """Return what was said in a step of a run, as `read_step_thread` does, with long texts cut.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        found = read_step_thread(reader, prefix, step)
+        return {"said": [{**one, "text": _text(one["text"])} for one in found]}
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
+async def call(root: Path | None, prefix: str, sequence: int) -> dict[str, Any]:
+    """Return the arguments and the result of a tool call, as far as events have them.
+
+    :param sequence: the place of the call's end among the run's events.
+    :raises InvalidInput: no call ended there.
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        run = reader.run(prefix)
+        found = reader.events(run.id, after=sequence - 1, limit=1)
+        if not found or found[0].name != TOOL_COMPLETED:
+            raise InvalidInput(f"run {run.id[:8]} has no tool call that ended at its event {sequence}")
+        data = found[0].data
+        began = (
+            event.data.get("arguments")
+            for event in reversed(reader.events(run.id, limit=sequence))
+            if event.name == TOOL_CALLED
+            and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
+        )
+        return {"data": data, "arguments": next(began, None)}
 
     return {"ok": True, **await read_runs(root, read)}
 
@@ -159,9 +212,9 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
 
 
 def _reported(details: RunDetails) -> list[dict[str, Any]]:
-    names = {*TASK_EVENTS, TOOL_COMPLETED} if details.run.kind == "machine" else {TOOL_COMPLETED}
-    found = [event for event in details.events[:MOST_EVENTS] if event.name in names]
-    return [{"name": event.name, "data": _short(event.data)} for event in found]
+    names = SHOWN_EVENTS | (TASK_EVENTS if details.run.kind == "machine" else frozenset())
+    found = [event for event in details.events if event.name in names][:MOST_EVENTS]
+    return [{"name": event.name, "sequence": event.sequence, "data": _short(event.data)} for event in found]
 
 
 def _short(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.continuation import (
         last_conversation as last_conversation,
         request_of as request_of,
+        said_in_step as said_in_step,
     )
     from tideate_core.engine.driver import (
         Driver as Driver,
@@ -104,7 +105,7 @@ else:
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
-            "continuation": "last_conversation request_of",
+            "continuation": "last_conversation request_of said_in_step",
             "driver": "Driver Question Settled Work",
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Conversation
-from tideate_core.engine.memory import CONVERSATION, EARLIER, MISSING, NEXT_RUN, RUN
+from tideate_core.engine.memory import CONVERSATION, EARLIER, MISSING, NEXT_RUN, REPLY, RUN
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.workflows import EarlierRun, NextRun, RunContext
 from tideate_core.workspace import FileChange
@@ -27,6 +27,7 @@ __all__ = [
     "kept_conversation",
     "last_conversation",
     "request_of",
+    "said_in_step",
 ]
 
 LAST: Final = "last"
@@ -116,6 +117,26 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
     begun = {row.step: (row.started_at or 0, place) for place, row in enumerate(reader.steps(run_id))}
     found: dict[str, Any] = kept[max(kept, key=lambda step: begun.get(step, (0, 0)))]
     return found
+
+
+def said_in_step(
+    reader: Reader, run_id: str, step: str
+) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return what was kept of a step's conversation, and its models' replies by attempts; blocking.
+
+    A conversation is kept when the step's models have finished; each reply is kept as it comes.
+
+    :param step: or an item of it.
+    :raises StoreError: the store cannot be read.
+    """
+    conversation = reader.memos_of(run_id, RUN, f"{CONVERSATION}{step}").get("")
+    replies: list[dict[str, Any]] = []
+    for name in dict.fromkeys((step, step.partition("[")[0])):
+        memos = reader.memos_of(run_id, name, "")
+        found = (memos[key] for key in sorted(memos) if REPLY in key)
+        # turns of an item may stand with its step, and name the item
+        replies += (one for one in found if one.get("of", name) == step)
+    return conversation, [one.get("turn", one) for one in replies]
 
 
 def _check(

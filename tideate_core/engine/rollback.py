@@ -117,6 +117,13 @@ class RunRollback:
         """
         return plan_rollback(self._root, Journal(self._private).records(*members), None)
 
+    async def plan(self, members: Sequence[str]) -> RollbackPlan:
+        """Return the same with the editor's buffers in view.
+
+        :raises WorkspaceError: as of `preview`.
+        """
+        return await Rollback(self._root, self._buffers, Journal(self._private)).plan(members)
+
     async def restore_files(self, members: Sequence[str]) -> RollbackResult:
         """Restore all that runs wrote, or nothing; returns what was restored.
 

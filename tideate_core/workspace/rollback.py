@@ -74,6 +74,13 @@ class Rollback:
             kept += [name for name in made if name not in left]
         return RollbackResult(kept, plan.merged, [])
 
+    async def plan(self, runs: Sequence[str]) -> RollbackPlan:
+        """Return what `rollback_all` would restore, in open buffers too, and what stands in its way.
+
+        :raises WorkspaceError: the journal is damaged, or something cannot be read.
+        """
+        return await self._plan(await asyncio.to_thread(self._journal.records, *runs))
+
     async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
         """Restore everything that a run wrote but what was changed since where it wrote.
 

@@ -266,6 +266,10 @@ end
 ---@param event tideate.Event
 function M.on_event(event)
   require('tideate.ui.output').on_event(event)
+  local panel = package.loaded['tideate.ui.panel'] -- not loaded: it was never opened
+  if panel then
+    panel.on_event(event)
+  end
   if require('tideate.run_events').FREQUENT[event.name] then
     return
   end
@@ -283,6 +287,7 @@ end
 ---@param execution_id string
 function M.refresh(execution_id)
   require('tideate.ui.output').refresh(execution_id)
+  require('tideate.ui.panel').refresh()
   vim.cmd.redrawstatus()
 end
 
@@ -296,6 +301,8 @@ function M.close()
   require('tideate.ui.output').close()
   require('tideate.ui.graph').close()
   require('tideate.ui.runs').close()
+  require('tideate.ui.panel').close()
+  require('tideate.ui.workflows').close()
   require('tideate.ui.snapshots').close()
   require('tideate.ui.notify').close()
   if stop_watching then

@@ -63,6 +63,13 @@ function M.duration(milliseconds)
   return ('%dm%02ds'):format(math.floor(seconds / 60), seconds % 60)
 end
 
+--- A time that goes on, in whole seconds.
+---@param milliseconds integer
+---@return string
+function M.seconds(milliseconds)
+  return milliseconds < 60000 and ('%ds'):format(milliseconds / 1000) or M.duration(milliseconds)
+end
+
 --- Workflow, step, state and time of a run.
 ---@param run tideate.Run
 ---@return tideate.Chunk[]

@@ -10,6 +10,14 @@ function M.plain(text)
   return (require('tideate.ui.escaping').text(text):gsub('\n', '\\n'))
 end
 
+--- Display cells of a text that is plain already.
+---@param text string
+---@return integer
+local function cells(text)
+  -- most are ASCII, of which Vim's function need not be asked
+  return text:find('[^\32-\126]') and vim.fn.strdisplaywidth(text) or #text
+end
+
 --- A name, a path or an address on one line, told from every other.
 ---@param name string
 ---@return string
@@ -29,7 +37,7 @@ end
 ---@return string
 function M.fit(text, width)
   text = M.plain(text)
-  if vim.fn.strdisplaywidth(text) <= width then
+  if cells(text) <= width then
     return text
   end
   local kept = vim.fn.strcharpart(text, 0, math.max(width - 1, 0))
@@ -37,6 +45,23 @@ function M.fit(text, width)
     kept = vim.fn.strcharpart(kept, 0, vim.fn.strchars(kept) - 1)
   end
   return width > 0 and kept .. '…' or ''
+end
+
+--- The end of a text, as far as it fits.
+---@param text string
+---@param width integer display cells
+---@return string
+function M.ending(text, width)
+  text = M.plain(text)
+  if not text:find('[^\32-\126]') then
+    return width > 0 and text:sub(-width) or ''
+  end
+  local count = vim.fn.strchars(text)
+  local from = math.max(0, count - math.max(width, 0))
+  while from < count and vim.fn.strdisplaywidth(vim.fn.strcharpart(text, from)) > width do
+    from = from + 1
+  end
+  return from >= count and '' or vim.fn.strcharpart(text, from)
 end
 
 ---@param text string
@@ -121,7 +146,7 @@ function M.width(chunks)
   local width = 0
   for _, chunk in ipairs(chunks) do
     -- plain first: a null makes Vim's functions fail
-    width = width + vim.fn.strdisplaywidth(M.plain(chunk[1]))
+    width = width + cells(M.plain(chunk[1]))
   end
   return width
 end
@@ -134,7 +159,7 @@ function M.fit_chunks(chunks, width)
   local kept = {} ---@type tideate.Chunk[]
   for _, chunk in ipairs(chunks) do
     local plain = M.plain(chunk[1])
-    local size = vim.fn.strdisplaywidth(plain)
+    local size = cells(plain)
     if size > width then
       table.insert(kept, { M.fit(plain, width), chunk[2] })
       break

@@ -8,9 +8,10 @@ local LONGEST = 200 -- bytes of an error on its line
 ---@field data table<string, any> of its end
 ---@field arguments any
 
+--- A call in a line: what it does, else the tool.
 ---@param data table<string, any>
 ---@return string
-local function name_of(data)
+function M.name(data)
   local name = data.summary or ('%s/%s'):format(data.server or '?', data.tool or '?')
   return (name:gsub('`', "'"))
 end
@@ -21,7 +22,7 @@ end
 function M.progress_words(data)
   local total = type(data.total) == 'number' and ('/%g'):format(data.total) or ''
   local message = type(data.message) == 'string' and data.message ~= '' and '  ' .. data.message or ''
-  return ('… `%s`  %g%s%s'):format(name_of(data), data.progress or 0, total, message)
+  return ('… `%s`  %g%s%s'):format(M.name(data), data.progress or 0, total, message)
 end
 
 --- The length of a text.
@@ -68,10 +69,10 @@ M.words = {
     local took = ('%.1f s'):format((data.duration_ms or 0) / 1000)
     if data.ok then
       local size = data.size and M.size_words(data.size) .. '  ' or ''
-      return ('✓ `%s`  %s%s'):format(name_of(data), size, took)
+      return ('✓ `%s`  %s%s'):format(M.name(data), size, took)
     end
     local why = type(data.error) == 'string' and data.error:gsub('%s+', ' ') or 'stopped'
-    return ('✗ `%s`  %s  %s'):format(name_of(data), took, require('tideate.ui.text').fit(why:sub(1, 4 * LONGEST), LONGEST))
+    return ('✗ `%s`  %s  %s'):format(M.name(data), took, require('tideate.ui.text').fit(why:sub(1, 4 * LONGEST), LONGEST))
   end,
 }
 
@@ -83,7 +84,7 @@ M.writers = {
   SD_EVENT_TOOL_CALLED = function(entry, data, run)
     entry.running_calls[data.call or 0] = data.arguments
     if require('tideate.ui.parallel_steps').is_written(entry, data.step, run) then
-      entry.stream:set_tail({ '', ('… `%s`'):format(name_of(data)) })
+      entry.stream:set_tail({ '', ('… `%s`'):format(M.name(data)) })
     end
   end,
   SD_EVENT_TOOL_PROGRESS = function(entry, data, run)
@@ -100,6 +101,14 @@ M.writers = {
     entry.running_calls[number] = nil
   end,
 }
+
+--- The line of a call, also of one that is under way.
+---@param data table<string, any> of its newest event
+---@return string
+function M.line(data)
+  local over = data.ok ~= nil
+  return over and M.words.SD_EVENT_TOOL_COMPLETED(data) or ('… `%s`'):format(M.name(data))
+end
 
 --- The call on a line of a run's text; of equal lines the one that is as far down.
 ---@param entry tideate.ui.Run

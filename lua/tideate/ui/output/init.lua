@@ -63,14 +63,8 @@ end
 --- Ask for a message to the model of the run that is shown.
 local function say()
   local run = shown.id and status(shown.id)
-  if not run or not require('tideate.ui.progress').active(run) then
-    return require('tideate.ui').notify('the run has ended; no model reads it any more', vim.log.levels.WARN)
-  end
-  vim.ui.input({ prompt = 'Say: ' }, function(text)
-    if text and vim.trim(text) ~= '' then
-      require('tideate').say(run.execution_id, text)
-    end
-  end)
+  local ended = not run or not require('tideate.ui.progress').active(run)
+  require('tideate.ui.runs.actions').ask_what_to_say({ id = shown.id, ended = ended })
 end
 
 --- Show what the line of the cursor stands for.

@@ -6,6 +6,8 @@ local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
 ---@return table<string, any> config of a float that leaves the code readable
 function M.float_config()
   local columns, lines = require('tideate.ui.window').room()
+  local taken_columns, taken_rows = require('tideate.ui.panel').taken()
+  columns, lines = columns - taken_columns, lines - taken_rows
   local width, height, row, col
   local graph_wants_width = columns < GRAPH_BESIDE and require('tideate.ui.graph').is_visible()
   if columns >= 120 and not graph_wants_width then

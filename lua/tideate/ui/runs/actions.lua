@@ -1,4 +1,4 @@
---- Actions on a run of the list: those that the host allows for its status.
+--- Actions on a run: those that the host allows for its status.
 local M = {}
 
 ---@class tideate.ui.RunDoing
@@ -36,6 +36,38 @@ local function rolled_back(run, result)
   return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.workflow)
 end
 
+---@param result {files: string[], merged: string[]}
+---@return string markdown
+local function rollback_details(result)
+  local merged = {} ---@type table<string, boolean>
+  for _, name in ipairs(result.merged or {}) do
+    merged[name] = true
+  end
+  local lines = vim.tbl_map(function(name)
+    return ('- %s%s'):format(require('tideate.ui.text').name(name), merged[name] and ', keeping edits made since' or '')
+  end, result.files)
+  return table.concat(lines, '\n')
+end
+
+--- Show what a rollback would do, and do it after a yes.
+---@param run tideate.StoredRun
+---@param folder string
+---@param roll_back fun()
+local function preview_rollback(run, folder, roll_back)
+  ask('rollback_preview', run, folder, function(result)
+    local count = #result.files
+    if count == 0 then
+      return roll_back() -- nothing is lost, and the host says what stands in the way
+    end
+    require('tideate.ui.confirm_action').yes({
+      about = run.workflow,
+      doing = 'roll back',
+      message = ('Roll back %d file%s to what was there before this run?'):format(count, count == 1 and '' or 's'),
+      details = rollback_details(result),
+    }, roll_back)
+  end)
+end
+
 ---@type table<tideate.RunAction, tideate.ui.RunDoing>
 M.doings = {
   resume = {
@@ -55,7 +87,7 @@ M.doings = {
       end)
     end,
     why_not = function(run)
-      return ENDED[run.state] and 'has ended' or run.state == 'paused' and 'is paused: r resumes it' or 'is not running: r resumes it, x cancels it'
+      return ENDED[run.state] and 'has ended' or run.state == 'paused' and 'is paused: p resumes it' or 'is not running: p resumes it, c cancels it'
     end,
   },
   cancel = {
@@ -76,14 +108,16 @@ M.doings = {
   },
   rollback = {
     run = function(run, folder, on_done)
-      ask('rollback', run, folder, function(result)
-        say(rolled_back(run, result))
-        on_done()
+      preview_rollback(run, folder, function()
+        ask('rollback', run, folder, function(result)
+          say(rolled_back(run, result))
+          on_done()
+        end)
       end)
     end,
     why_not = function(run)
       local living = not ENDED[run.state] and not run.resumable
-      return living and 'has not ended: cancel it first (x)' or 'has changed no file'
+      return living and 'has not ended: cancel it first (c)' or 'has changed no file'
     end,
   },
   checkpoint = {
@@ -129,6 +163,26 @@ function M.act(action, run, folder, on_done)
   say(('%s %s'):format(run.workflow, doing.why_not(run)), vim.log.levels.WARN)
 end
 
+--- Ask what the model of a run is told.
+---@param run {id: string, ended: boolean, folder?: string} folder: of one that another process runs
+function M.ask_what_to_say(run)
+  if run.ended then
+    return say('the run has ended; no model reads it any more', vim.log.levels.WARN)
+  end
+  vim.ui.input({ prompt = 'Say: ' }, function(text)
+    if not text or vim.trim(text) == '' then
+      return
+    elseif run.folder then
+      local params = { execution_id = run.id, folder = run.folder, text = text }
+      require('tideate.stored_runs').ask('say', params, function()
+        say('the model reads it before its next turn')
+      end)
+    else
+      require('tideate').say(run.id, text)
+    end
+  end)
+end
+
 --- Make a new run of a checkpoint, which waits to be resumed.
 ---@param point tideate.StoredCheckpoint
 ---@param folder string
@@ -137,7 +191,7 @@ function M.restore(point, folder, on_done)
   local params = { checkpoint_id = point.checkpoint_id, folder = folder }
   require('tideate.stored_runs').ask('checkpoint_restore', params, function(result)
     local after = point.step == '' and 'at the start' or 'after ' .. point.step
-    say(('a new run, paused %s: r resumes it'):format(after))
+    say(('a new run, paused %s: p resumes it'):format(after))
     on_done(result.execution_id)
   end)
 end

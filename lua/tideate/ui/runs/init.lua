@@ -1,4 +1,4 @@
---- The window of the project's runs: list, steps, events and checkpoints, each reached from the one before.
+--- The window of a run: steps, events and checkpoints, each reached from the one before.
 local M = {}
 
 ---@class tideate.ui.Runs
@@ -40,15 +40,6 @@ local function row()
   return vim.api.nvim_win_get_cursor(shown.window.win)[1]
 end
 
---- The run under the cursor, else the one that the page is about.
----@return tideate.StoredRun?
-local function selected()
-  if shown.place.view ~= 'history' then
-    return shown.place.run
-  end
-  return (shown.window.page.runs or {})[row()]
-end
-
 --- The checkpoint under the cursor, else the one that the page is about.
 ---@return tideate.StoredCheckpoint?
 local function selected_point()
@@ -57,15 +48,7 @@ end
 
 --- Remember where the cursor is, to return to it.
 local function bookmark()
-  local place, run = shown.place, selected()
-  place.row, place.at = row(), place.view == 'history' and run and run.execution_id or nil
-end
-
----@param place tideate.ui.RunsPlace
----@return integer?
-local function row_of(place)
-  local found = place.at and require('tideate.ui.runs.list').place_of(place.list.runs, place.at)
-  return found or place.row
+  shown.place.row = row()
 end
 
 local on_moved
@@ -90,7 +73,7 @@ local function put(place, page, folder)
     require('tideate.ui.keys').set(it.window.buf, M.keys())
   end
   shown.place = place
-  window.draw(shown.window, page, row_of(place))
+  window.draw(shown.window, page, place.row)
   if place.view == 'show' then
     -- it has all that was said of the run
     require('tideate.ui.notify').close()
@@ -103,7 +86,7 @@ end
 ---@param take fun(result: tideate.Result, folder: string)
 local function load(place, params, take)
   local it = shown
-  params.folder = it and it.folder or require('tideate.context').folder()
+  params.folder = place.folder or it and it.folder or require('tideate.context').folder()
   local ticket = it and it.asked + 1 or 0
   if it then
     it.asked = ticket
@@ -151,17 +134,11 @@ local function deeper(place)
   turn(place, vim.list_extend(vim.list_slice(shown.before), { shown.place }))
 end
 
---- Show the runs of the project.
----@param filter? string a part of a workflow's name, a state, or both
----@param at? string id of the run that the cursor goes to
-function M.history(filter, at)
-  turn({ view = 'history', list = require('tideate.ui.runs.list').new(filter), at = at }, {})
-end
-
 --- Show a run.
 ---@param id? string its beginning; the newest by default
-function M.show(id)
-  deeper({ view = 'show', id = id })
+---@param folder? string of its project; that which the person is in by default
+function M.show(id, folder)
+  deeper({ view = 'show', id = id, folder = folder })
 end
 
 --- Show again what is shown: something happened to the runs. A page that the person turned to comes first.
@@ -175,17 +152,6 @@ function M.refresh()
   end
 end
 
---- Read on where the list ends.
-local function read_on()
-  local place = shown.place
-  load(place, require('tideate.ui.runs.list').onward(place.list), function(result, folder)
-    bookmark()
-    place.at = nil -- on the line that said that there are more
-    require('tideate.ui.runs.list').extend(place.list, result)
-    put(place, require('tideate.ui.runs.text').history(place.list), folder)
-  end)
-end
-
 function on_moved()
   if not M.is_visible() then
     return
@@ -195,41 +161,33 @@ function on_moved()
     shown.words = words
     require('tideate.ui.runs.window').fit(shown.window)
   end
-  if shown.window.page.more == row() and not shown.turning then
-    read_on()
-  end
 end
 
 ---@type tideate.ui.RunsControls
 local controls = {
   spot = function()
     if not M.is_visible() or not shown.place then
-      return { view = 'history', nested = false }
+      return { view = 'show', nested = false }
     end
-    return { view = shown.place.view, nested = #shown.before > 0, run = selected(), point = selected_point() }
+    return { view = shown.place.view, nested = #shown.before > 0, run = shown.place.run, point = selected_point() }
   end,
   fold = function()
     -- a line without a fold has nothing to open
     pcall(vim.cmd, 'normal! za')
   end,
   act = function(action, run)
-    local list = shown.place.list
     require('tideate.ui.runs.actions').act(action, run, shown.folder, function()
-      if list then
-        list.whole = true
-      end
       M.refresh()
+      require('tideate.ui.panel').changed()
     end)
   end,
   restore = function(point)
     require('tideate.ui.runs.actions').restore(point, shown.folder, function(id)
-      M.history(nil, id)
+      M.close()
+      require('tideate.ui.panel').open({ at = id })
     end)
   end,
   go = deeper,
-  filter = function()
-    require('tideate.ui.runs.list').ask_filter(shown.place.list, M.history)
-  end,
   back = function()
     -- pressed twice, it leads two pages back, also before the first one is there
     local before = vim.list_slice(shown.turning and shown.going or shown.before)

@@ -1,4 +1,4 @@
---- Keys of the runs window; the footer names those that do something where the cursor is.
+--- Keys of the pages of a run; the footer names those that do something where the cursor is.
 local M = {}
 
 ---@class tideate.ui.RunsSpot where the person is
@@ -13,7 +13,6 @@ local M = {}
 ---@field act fun(action: tideate.RunAction, run: tideate.StoredRun)
 ---@field restore fun(point: tideate.StoredCheckpoint)
 ---@field go fun(place: tideate.ui.RunsPlace)
----@field filter fun()
 ---@field back fun()
 
 --- What a key does at a spot: a word for the footer and the deed; nil where it does nothing.
@@ -51,11 +50,7 @@ end
 
 ---@type tideate.ui.RunsDeed
 local function enter(spot, controls)
-  if spot.view == 'history' then
-    return spot.run and 'show', spot.run and function()
-      controls.go({ view = 'show', id = spot.run.execution_id })
-    end
-  elseif spot.view == 'checkpoints' then
+  if spot.view == 'checkpoints' then
     return spot.point and 'state', spot.point and function()
       controls.go({ view = 'checkpoint', run = spot.run, point = spot.point })
     end
@@ -64,13 +59,17 @@ local function enter(spot, controls)
   end
 end
 
-local resume = doing('resume', 'resume')
+local resume, pause = doing('resume', 'resume'), doing('pause', 'pause')
 
 ---@type tideate.ui.RunsDeed
-local function resume_or_restore(spot, controls)
-  if not pointed(spot) then
-    return resume(spot, controls)
-  elseif spot.point then
+local function pause_or_resume(spot, controls)
+  local stands = require('tideate.ui.runs.actions').can(spot.run, 'resume')
+  return (stands and resume or pause)(spot, controls)
+end
+
+---@type tideate.ui.RunsDeed
+local function restore(spot, controls)
+  if pointed(spot) and spot.point then
     return 'restore', function()
       controls.restore(spot.point)
     end
@@ -105,13 +104,6 @@ local function add_checkpoint(spot, controls)
 end
 
 ---@type tideate.ui.RunsDeed
-local function filter(spot, controls)
-  if spot.view == 'history' then
-    return 'filter', controls.filter
-  end
-end
-
----@type tideate.ui.RunsDeed
 local function back(spot, controls)
   return spot.nested and 'back' or 'close', controls.back
 end
@@ -119,24 +111,23 @@ end
 ---@type tideate.ui.RunsDeed
 local function help(_, controls)
   return 'help', function()
-    require('tideate.ui.keys').help('runs', M.keys(controls))
+    require('tideate.ui.keys').help('run', M.keys(controls))
   end
 end
 
 --- The most wanted first: a footer has room for some.
 ---@type { [1]: string[], [2]: string, [3]: tideate.ui.RunsDeed }[]
 local TABLE = {
-  { { '<CR>' }, 'show the run or checkpoint; in a run: open or close a fold', enter },
-  { { 'r' }, 'resume a paused or interrupted run; a checkpoint as a new run', resume_or_restore },
-  { { 'p' }, 'pause a running run before its next step', of_runs(doing('pause', 'pause')) },
-  { { 'R' }, 'roll back what a run changed; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
-  { { 'x' }, 'cancel a run that has not ended', of_runs(doing('cancel', 'cancel')) },
-  { { 'e' }, 'the events of the run that is shown', events },
-  { { 'c' }, 'the checkpoints of the run', of_runs(checkpoints) },
+  { { '<CR>' }, 'open or close a fold; show a checkpoint', enter },
+  { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', of_runs(pause_or_resume) },
+  { { 'R' }, 'roll back what the run changed, after you saw which files; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
+  { { 'c' }, 'cancel the run', of_runs(doing('cancel', 'cancel')) },
+  { { 'e' }, 'its events', events },
+  { { 'C' }, 'its checkpoints', of_runs(checkpoints) },
+  { { 'r' }, 'restore the checkpoint as a new run', restore },
   { { 'a' }, 'make a checkpoint of the run as it is now', add_checkpoint },
   { { 'q', '<Esc>' }, 'back to the page before, or close this window', back },
   { { '?', 'g?' }, 'this help', help },
-  { { 'f' }, 'show only runs of a name, of a state', filter },
 }
 
 --- The keys, with words for what they do where the cursor is now; pressed, they do what they do there then.

@@ -1,16 +1,15 @@
---- Pages of the runs window: the request of each to the host, and the page made of the answer.
+--- Pages of a run: the request of each to the host, and the page made of the answer.
 local M = {}
 
----@alias tideate.ui.RunsView 'history'|'show'|'events'|'checkpoints'|'checkpoint'
+---@alias tideate.ui.RunsView 'show'|'events'|'checkpoints'|'checkpoint'
 
 ---@class tideate.ui.RunsPlace a page that can be come back to
 ---@field view tideate.ui.RunsView
 ---@field id? string the beginning of a run's id; the newest by default
 ---@field run? tideate.StoredRun that the page is about
 ---@field point? tideate.StoredCheckpoint that the page is about
----@field list? tideate.ui.RunsList
+---@field folder? string of the project
 ---@field row? integer of the cursor
----@field at? string id of the run that the cursor is on
 
 ---@class tideate.ui.RunsSource
 ---@field method string of the host
@@ -34,16 +33,6 @@ end
 
 ---@type table<tideate.ui.RunsView, tideate.ui.RunsSource>
 M.sources = {
-  history = {
-    method = 'history',
-    params = function(place)
-      return require('tideate.ui.runs.list').again(place.list)
-    end,
-    page = function(place, result)
-      require('tideate.ui.runs.list').renew(place.list, result)
-      return require('tideate.ui.runs.text').history(place.list)
-    end,
-  },
   show = {
     method = 'show',
     params = of_run,

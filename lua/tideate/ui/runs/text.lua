@@ -1,17 +1,14 @@
---- Text of the runs window: the list, a run with its steps, its events.
+--- Text of the pages of a run: its steps, its events, its checkpoints.
 local M = {}
 
 ---@class tideate.ui.RunsPage
 ---@field title string
 ---@field lines tideate.Chunk[][]
----@field runs? table<integer, tideate.StoredRun> by line
 ---@field points? table<integer, tideate.StoredCheckpoint> by line
----@field more? integer line behind which there are more runs
 ---@field folds? [integer, integer][] first and last line
 ---@field opens? integer line of the cursor at first
 
-local NAME = 16 -- columns
-local STATE = 11
+local STATE = 11 -- columns
 local CALL = 'SD_EVENT_TOOL_COMPLETED'
 local FEW_CALLS = 5 -- of a step, that are shown unfolded
 
@@ -55,15 +52,22 @@ local function word(run)
   return run.reason == 'declined' and 'declined' or run.state
 end
 
+--- A count of tokens in few characters.
 ---@param count integer
----@return string tokens in few characters
-local function short_count(count)
+---@return string
+function M.count(count)
   for _, unit in ipairs({ { 1e6, 'M' }, { 1e3, 'k' } }) do
     if count >= unit[1] then
       return (('%.1f'):format(count / unit[1]):gsub('%.0$', '')) .. unit[2]
     end
   end
   return ('%d'):format(count)
+end
+
+---@param dollars number
+---@return string
+function M.cost(dollars)
+  return (dollars >= 0.01 and '$%.2f' or '$%.4f'):format(dollars)
 end
 
 ---@param usage tideate.Usage
@@ -74,47 +78,8 @@ local function spent(usage)
     return ''
   end
   local share = cached > 0 and read > 0 and (' (%.0f %% cached)'):format(100 * cached / read) or ''
-  local cost = usage.cost and (usage.cost >= 0.01 and ', $%.2f' or ', $%.4f'):format(usage.cost) or ''
-  return ('%s tokens in%s, %s out%s'):format(short_count(read), share, short_count(written), cost)
-end
-
---- Rows of runs that were read once: those of long lists are not made again.
----@type table<tideate.StoredRun, tideate.Chunk[]>
-local rows = setmetatable({}, { __mode = 'k' })
-
----@param run tideate.StoredRun
----@return tideate.Chunk[]
-local function row(run)
-  local stored = require('tideate.stored_runs')
-  rows[run] = rows[run] or {
-    { ' ' .. run.execution_id:sub(1, stored.SHORT) .. '  ', 'TideateHint' },
-    { column(word(run), STATE) .. '  ', GROUPS[word(run)] },
-    { column(run.workflow, NAME) .. '  ', 'TideateTitle' },
-    { clock(run.started_at, '%b %d %H:%M') .. '  ' },
-    { ('%6s  %-5s  '):format(lasted(run.duration_ms), stored.steps(run)), 'TideateHint' },
-    { run.continues and ('↳ %s '):format(stored.short(run.continues)) or '', 'TideateHint' },
-    { (run.prompt:gsub('%s+', ' ')) },
-  }
-  return rows[run]
-end
-
----@param list tideate.ui.RunsList
----@return tideate.ui.RunsPage
-function M.history(list)
-  local filtered = list.filter ~= ''
-  local page = {
-    title = filtered and ('runs: %s'):format(list.filter) or 'runs',
-    lines = vim.tbl_map(row, list.runs),
-    runs = list.runs,
-  }
-  if #list.runs == 0 then
-    local words = filtered and ' no runs match; f changes the filter' or ' nothing has run in this project yet'
-    page.lines = { { { words, 'TideateHint' } } }
-  elseif list.more then
-    table.insert(page.lines, { { ' more …', 'TideateHint' } })
-    page.more = #page.lines
-  end
-  return page
+  local cost = usage.cost and ', ' .. M.cost(usage.cost) or ''
+  return ('%s tokens in%s, %s out%s'):format(M.count(read), share, M.count(written), cost)
 end
 
 ---@param page tideate.ui.RunsPage

@@ -1,4 +1,4 @@
---- The list of runs: read page by page, and filtered.
+--- Runs of the store: read page by page, and filtered.
 local M = {}
 
 M.PAGE = 100 -- runs
@@ -48,8 +48,9 @@ end
 
 --- Take the answer to `again`. Runs behind it stay as they were read.
 ---@param list tideate.ui.RunsList
----@param result {runs: tideate.StoredRun[], more: boolean}
+---@param result {runs?: tideate.StoredRun[], more: boolean}
 function M.renew(list, result)
+  result.runs = result.runs or {}
   local last = result.runs[#result.runs]
   local place = last and result.more and M.place_of(list.runs, last.execution_id)
   local behind = place and vim.list_slice(list.runs, place + 1) or {}
@@ -97,7 +98,7 @@ function M.ask_filter(list, on_filter)
   vim.ui.input({
     prompt = 'Show only (a name, a state; empty: all): ',
     default = list.filter,
-    completion = "customlist,v:lua.require'tideate.ui.runs.list'.complete",
+    completion = "customlist,v:lua.require'tideate.ui.panel.list'.complete",
   }, function(filter)
     if filter then
       on_filter(vim.trim(filter))

@@ -1,14 +1,15 @@
-"""The list of the project's runs: its pages, its filter, and that it offers exactly what the host does."""
+"""The project's runs in the panel: pages, filters, and that it does to a run exactly what the host allows."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_run_views import THREE, kill, paused_elsewhere, second, stored
+from tests.editor.test_run_views import THREE, kill, second, stored
 from tests.editor.test_trust import trust
 from tests.support.runs import accept_all, configure, result, start
 
@@ -29,7 +30,6 @@ steps:
 """
 SEARCH = """_G.found = nil
 require('tideate.client').request('search', ..., function(result) _G.found = result end)"""
-ACTIONS = {"resume", "pause", "roll back", "cancel"}
 
 
 @pytest.fixture
@@ -43,17 +43,25 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
     return editor
 
 
-def offered(editor: Editor) -> set[str]:
-    """What the footer offers to do to the run under the cursor."""
-    words = editor.lua(
-        "return vim.tbl_map(function(key) return key.word or '' end, require('tideate.ui.runs').keys())"
+def can(editor: Editor) -> set[str]:
+    """What the host does to the first run of the list."""
+    found = editor.lua(
+        """
+        _G.found = nil
+        local params = { folder = vim.fn.getcwd(), limit = 1 }
+        require('tideate.client').request('history', params, function(result)
+          _G.found = result.runs[1].can
+        end)
+        vim.wait(30000, function() return _G.found end)
+        return _G.found
+        """
     )
-    return set(words) & ACTIONS
+    return set(found) - {"checkpoint"}
 
 
 def open_list(editor: Editor, words: str = "") -> None:
     editor.command(f"Workflow history {words}")
-    editor.wait("vim.bo.filetype == 'tideate-runs' and not require('tideate.client').busy()")
+    editor.wait("vim.bo.filetype == 'tideate-panel' and not vim.wo.winbar:find('reading')")
 
 
 def one_run(editor: Editor, server: ModelServer) -> str:
@@ -87,15 +95,15 @@ def test_the_next_page_is_read_where_the_list_ends(nvim: Editor, server: ModelSe
     multiply(nvim, identity, 230)
     open_list(nvim)
     assert len(nvim.lines()) == 101
-    assert nvim.lines()[-1] == " more …"
+    assert nvim.lines()[-1] == "  more …"
     for count in (201, 231):
         nvim.feed("G")
         nvim.wait(f"vim.api.nvim_buf_line_count(0) == {count}")
     lines = nvim.lines()
-    assert len({line.split()[0] for line in lines}) == 231
+    assert len(set(re.findall(r" ([0-9a-f]{8})  ", "\n".join(lines)))) == 231
     assert "more" not in lines[-1]
     assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 201  # where it was
-    nvim.lua("require('tideate.ui.runs').refresh()")
+    nvim.lua("require('tideate.ui.panel').refresh()")
     nvim.wait("not require('tideate.client').busy()")
     assert nvim.lines() == lines
     assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 201
@@ -109,12 +117,13 @@ def test_a_run_that_begins_is_added_above_and_the_cursor_stays_on_its_run(
     open_list(nvim)
     nvim.feed("G")
     nvim.wait("vim.api.nvim_buf_line_count(0) == 151")
-    nvim.feed("120G")
+    nvim.feed("gg120G")
     line = str(nvim.lua("return vim.api.nvim_get_current_line()"))
     one_run(nvim, server)
-    nvim.wait("vim.api.nvim_buf_line_count(0) == 152 and vim.fn.getline(1):find('completed') ~= nil")
+    # two steps are seen below it
+    nvim.wait("vim.api.nvim_buf_line_count(0) == 154 and vim.fn.getline(1):find('✓ pair') ~= nil")
     assert nvim.lua("return vim.api.nvim_get_current_line()") == line
-    assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 121
+    assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 123
 
 
 def test_the_list_is_filtered_by_name_and_state(nvim: Editor, server: ModelServer) -> None:
@@ -126,13 +135,13 @@ def test_the_list_is_filtered_by_name_and_state(nvim: Editor, server: ModelServe
     nvim.lua("vim.ui.input = function(opts, give) _G.before = opts.default give(_G.filter) end")
     for words, count in (("failed", 3), ("declined PA", 2), ("pair", 6), ("", 6)):
         nvim.lua("_G.filter = ...", words)
-        nvim.feed("f")
+        nvim.feed("F")
         nvim.wait(f"not require('tideate.client').busy() and vim.api.nvim_buf_line_count(0) == {count}")
     nvim.lua("_G.filter = 'failed nothing'")
-    nvim.feed("f")
+    nvim.feed("F")
     nvim.wait("vim.fn.getline(1):find('no runs match') ~= nil")
     nvim.lua("_G.filter = nil")
-    nvim.feed("f")
+    nvim.feed("F")
     assert nvim.lua("return _G.before") == "failed nothing"
     nvim.feed("q")
     open_list(nvim, "failed")
@@ -145,7 +154,7 @@ def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: M
     open_list(nvim)
     before = nvim.lines()
     nvim.lua("vim.ui.input = function(_, give) give('paused failed') end")
-    nvim.feed("f")
+    nvim.feed("F")
     nvim.wait_screen("both paused and failed")
     assert nvim.lines() == before
 
@@ -166,7 +175,7 @@ def test_runs_are_found_by_what_was_said(nvim: Editor, server: ModelServer) -> N
 
 def test_states_and_names_of_a_filter_are_completed(nvim: Editor) -> None:
     assert nvim.lua("return vim.fn.getcompletion('Workflow history inter', 'cmdline')") == ["interrupted"]
-    found = nvim.lua("return require('tideate.ui.runs.list').complete('failed refa')")
+    found = nvim.lua("return require('tideate.ui.panel.list').complete('failed refa')")
     assert found == ["failed refactor"]
 
 
@@ -178,14 +187,14 @@ def test_nothing_can_be_done_to_a_completed_run_that_changed_no_file(
 ) -> None:
     one_run(nvim, server)
     open_list(nvim)
-    assert offered(nvim) == set()
-    for key, why in (("r", "has ended"), ("p", "has ended"), ("x", "has ended"), ("R", "changed no file")):
+    assert can(nvim) == set()
+    for key, why in (("p", "has ended"), ("c", "has ended"), ("R", "changed no file")):
         nvim.feed(key)
         nvim.wait_screen(why)
         nvim.lua("require('tideate.ui.notify').close()")
 
 
-@pytest.mark.parametrize("key", ["R", "r"])
+@pytest.mark.parametrize("key", ["R", "p"])
 def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     nvim: Editor, server: ModelServer, start_editor: EditorFactory, key: str
 ) -> None:
@@ -206,16 +215,17 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
 
     editor = second(start_editor, nvim, server)
     open_list(editor)
-    assert offered(editor) == {"resume", "roll back", "cancel"}
+    assert can(editor) == {"resume", "rollback", "cancel"}
+    accept_all(editor)
     editor.feed(key)
-    if key == "r":
+    if key == "p":
         editor.wait(f"(require('tideate').get_status('{identity}') or {{}}).state == 'completed'", 60)
         return
     editor.wait_screen("both is cancelled, it would not find what it wrote")
     assert "return  1" in path.read_text()
     assert stored(nvim, identity).status == "cancelled"
     editor.wait("vim.fn.getline(1):find('cancelled') ~= nil")
-    assert offered(editor) == {"roll back"}  # which finds nothing left, and says so
+    assert can(editor) == {"rollback"}  # which finds nothing left, and says so
     editor.lua("require('tideate.ui.notify').close()")
     editor.feed("R")
     editor.wait_screen("nothing to roll back")
@@ -230,30 +240,17 @@ def test_a_run_of_another_neovim_can_be_paused_resumed_and_cancelled_there(
     gate.wait_started()
     editor = second(start_editor, nvim, server)
     open_list(editor)
-    assert offered(editor) == {"pause", "cancel"}
+    assert can(editor) == {"pause", "cancel"}
     editor.feed("R")
-    editor.wait_screen("has not ended: cancel it first (x)")
+    editor.wait_screen("has not ended: cancel it first (c)")
     editor.feed("p")
     editor.wait_screen("pair pauses before its next step")
     nvim.wait_screen("pauses before the next step")
     gate.release()
     nvim.wait("require('tideate').get_status().state == 'paused'")
     open_list(editor)
-    assert offered(editor) == {"resume", "cancel"}
-    editor.feed("r")
+    editor.wait("vim.fn.getline(1):find('paused') ~= nil")
+    assert can(editor) == {"resume", "cancel"}
+    editor.feed("p")
     editor.wait_screen("is running in process")
     assert result(nvim)["ok"]
-
-
-def test_the_help_names_every_key_and_what_it_does_to_which_run(nvim: Editor, server: ModelServer) -> None:
-    paused_elsewhere(nvim, server)
-    nvim.command("Workflow history")
-    nvim.wait("vim.bo.filetype == 'tideate-runs'")
-    assert offered(nvim) == {"resume", "cancel"}
-    nvim.feed("?")
-    screen = "\n".join(nvim.wait_screen("resume a paused or interrupted run"))
-    assert "roll back what a run changed; an interrupted one is cancelled" in screen
-    assert "pause a running run before its next step" in screen
-    assert "cancel a run that has not ended" in screen
-    nvim.feed("qq")
-    nvim.wait("vim.bo.filetype ~= 'tideate-runs'")

@@ -1,0 +1,260 @@
+--- What a line of the panel stands for, whole: opened in a window, or copied.
+local M = {}
+
+---@class tideate.ui.Said what was said in a step
+---@field role 'system'|'user'|'model'|'tool'
+---@field text string
+---@field model? string
+---@field reasoning? string
+---@field usage? tideate.Usage
+---@field calls? {tool: string, arguments?: any}[]
+---@field tool? string
+
+local HEADS = { system = 'Instructions', user = 'Prompt', tool = 'Result of %s', model = 'Answer of %s' }
+
+---@param one tideate.ui.Said
+---@return string markdown
+local function section(one)
+  local head = HEADS[one.role]:format(one.tool or one.model or '?')
+  local parts = { '## ' .. head }
+  if one.reasoning and one.reasoning ~= '' then
+    table.insert(parts, '### Reasoning\n\n' .. one.reasoning)
+  end
+  if one.text ~= '' then
+    table.insert(parts, (one.reasoning and one.reasoning ~= '' and '### Text\n\n' or '') .. one.text)
+  end
+  for _, call in ipairs(one.calls or {}) do
+    local arguments = call.arguments and vim.json.encode(call.arguments) or ''
+    table.insert(parts, ('→ `%s` %s'):format(call.tool, arguments))
+  end
+  return table.concat(parts, '\n\n')
+end
+
+--- The sections in their order, but for instructions: they are long, and the same at every turn.
+---@param said tideate.ui.Said[]
+---@return string
+local function sections(said)
+  local parts, instructions = {}, {}
+  for _, one in ipairs(said) do
+    table.insert(one.role == 'system' and instructions or parts, section(one))
+  end
+  return table.concat(vim.list_extend(parts, instructions), '\n\n')
+end
+
+---@param node tideate.ui.Node
+---@param folder string
+---@param take fun(said: tideate.ui.Said[])
+local function read_said(node, folder, take)
+  local params = { execution_id = node.run.id, step = node.step, folder = folder }
+  require('tideate.stored_runs').ask('run_said', params, function(result)
+    take(result.said or {})
+  end)
+end
+
+--- Where a turn stands in what was said: by its model and tokens, and among equal ones by its place.
+---@param said tideate.ui.Said[]
+---@param turn tideate.TurnActivity
+---@return integer?
+local function place_of(said, turn)
+  local usage, found, models = turn.usage or {}, {}, {} ---@type tideate.Usage, integer[], integer[]
+  for index, one in ipairs(said) do
+    if one.role == 'model' then
+      table.insert(models, index)
+      local own = one.usage or {}
+      if own.input_tokens == usage.input_tokens and own.output_tokens == usage.output_tokens then
+        table.insert(found, index)
+      end
+    end
+  end
+  if #found <= 1 then
+    return found[1]
+  end
+  return vim.list_contains(found, models[turn.number]) and models[turn.number] or found[1]
+end
+
+--- A turn with what was sent for it: all that was said since the turn before.
+---@param said tideate.ui.Said[]
+---@param turn tideate.TurnActivity
+---@return tideate.ui.Said[]
+local function of_turn(said, turn)
+  local at = place_of(said, turn)
+  if at then
+    local first = at
+    while said[first - 1] and said[first - 1].role ~= 'model' do
+      first = first - 1
+    end
+    return vim.list_slice(said, first, at)
+  end
+  local text, reasoning = table.concat(turn.text), table.concat(turn.reasoning)
+  local sent = { role = 'user', text = '(what was sent can be seen when the step has ended)' }
+  return { sent, { role = 'model', model = turn.model or 'the model', text = text, reasoning = reasoning } }
+end
+
+---@param call tideate.CallActivity
+---@param node tideate.ui.Node
+---@param folder string
+---@param take fun(call: tideate.ui.Call)
+local function read_call(call, node, folder, take)
+  local line = require('tideate.ui.tool_calls').line(call.data)
+  if call.arguments ~= nil or not call.sequence then
+    return take({ line = line, data = call.data, arguments = call.arguments })
+  end
+  local params = { execution_id = node.run.id, sequence = call.sequence, folder = folder }
+  require('tideate.stored_runs').ask('run_call', params, function(result)
+    take({ line = line, data = result.data, arguments = result.arguments })
+  end)
+end
+
+---@param value any
+---@return string
+local function as_text(value)
+  if type(value) == 'string' then
+    return value
+  end
+  return value == nil and '' or vim.json.encode(value)
+end
+
+--- The place in a file that an error names, where that file is in the project.
+---@param text string
+---@param root string
+---@return {path: string, line: integer, column: integer}?
+function M.place_in(text, root)
+  root = vim.uv.fs_realpath(root) or root
+  for path, line, rest in text:gmatch('([%w_%-./@+]+%.%w+):(%d+)(:?%d*)') do
+    local full = vim.uv.fs_realpath(vim.startswith(path, '/') and path or root .. '/' .. path)
+    local stat = full and vim.startswith(full, root .. '/') and vim.uv.fs_stat(full)
+    if stat and stat.type == 'file' then
+      return { path = full, line = tonumber(line), column = tonumber(rest:match('%d+')) or 1 }
+    end
+  end
+end
+
+---@param path string absolute
+---@param line? integer
+---@param column? integer
+local function edit(path, line, column)
+  local win = require('tideate.ui.window').for_files()
+  if win then
+    vim.api.nvim_set_current_win(win)
+  else
+    vim.cmd('aboveleft new')
+  end
+  local ok, err = pcall(vim.cmd.edit, vim.fn.fnameescape(path))
+  if not ok then
+    return require('tideate.ui').notify(tostring(err):gsub('^.-:(E%d+)', '%1'), vim.log.levels.ERROR)
+  end
+  local last = vim.api.nvim_buf_line_count(0)
+  vim.api.nvim_win_set_cursor(0, { math.max(1, math.min(line or 1, last)), math.max(0, (column or 1) - 1) })
+end
+
+---@param title string
+---@param text string
+---@param filetype? string
+local function show(title, text, filetype)
+  require('tideate.ui.preview').open(require('tideate.ui.text').plain(title), text, filetype or 'markdown')
+end
+
+---@param node tideate.ui.Node
+---@return string
+local function root_of(node, folder)
+  return node.run.live and node.run.live.root or folder
+end
+
+---@param node tideate.ui.Node
+---@param folder string
+local function open_step(node, folder)
+  read_said(node, folder, function(said)
+    local parts = { #said > 0 and sections(said) or nil }
+    local result = as_text(node.about.result)
+    if #said == 0 and result ~= '' then
+      table.insert(parts, '## Result\n\n' .. result)
+    end
+    if node.about.error then
+      table.insert(parts, '## Error\n\n' .. node.about.error)
+    end
+    show(node.label, #parts > 0 and table.concat(parts, '\n\n') or 'nothing was said in it so far')
+  end)
+end
+
+---@type table<string, fun(node: tideate.ui.Node, folder: string)>
+local OPEN = {
+  run = function(node, folder)
+    require('tideate.ui.runs').show(node.run.id, folder)
+  end,
+  step = open_step,
+  item = open_step,
+  turn = function(node, folder)
+    read_said(node, folder, function(said)
+      show(('%s, %s'):format(node.step, node.label), sections(of_turn(said, node.about)))
+    end)
+  end,
+  call = function(node, folder)
+    read_call(node.about, node, folder, function(call)
+      show('tool call', require('tideate.ui.tool_calls').details(call))
+    end)
+  end,
+  note = function(node)
+    show(node.step or 'note', node.about, '')
+  end,
+  error = function(node, folder)
+    local place = M.place_in(node.about, root_of(node, folder))
+    if place then
+      return edit(place.path, place.line, place.column)
+    end
+    show('error', node.about, '')
+  end,
+  file = function(node, folder)
+    local path = node.about
+    edit(vim.startswith(path, '/') and path or root_of(node, folder) .. '/' .. path)
+  end,
+}
+
+--- Open what a line stands for.
+---@param node tideate.ui.Node
+---@param folder string of the project
+function M.open(node, folder)
+  local way = OPEN[node.kind]
+  if way then
+    way(node, folder)
+  end
+end
+
+---@type table<string, fun(node: tideate.ui.Node, folder: string, take: fun(text: string))>
+local COPY = {
+  turn = function(node, folder, take)
+    local turn = node.about
+    if #turn.text > 0 then
+      return take(table.concat(turn.text))
+    end
+    read_said(node, folder, function(said)
+      local at = place_of(said, turn)
+      take(at and said[at].text or '')
+    end)
+  end,
+  call = function(node, folder, take)
+    read_call(node.about, node, folder, function(call)
+      take(as_text(call.data.error or call.data.result))
+    end)
+  end,
+  step = function(node, _, take)
+    take(node.about.error or as_text(node.about.result))
+  end,
+}
+COPY.item = COPY.step
+
+--- The text of what a line stands for, to be copied.
+---@param node tideate.ui.Node
+---@param folder string of the project
+---@param take fun(text: string)
+function M.copyable(node, folder, take)
+  local way = COPY[node.kind]
+  if way then
+    way(node, folder, take)
+  elseif node.kind == 'run' then
+    take(node.run.id)
+  else
+    take(type(node.about) == 'string' and node.about or node.label)
+  end
+end
+
+return M

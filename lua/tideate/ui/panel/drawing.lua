@@ -1,0 +1,256 @@
+--- Lines of the panel: each row's tree on the left, its time, tokens and cost on the right; only changed ones
+--- are written.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.panel')
+local INDENT = '  '
+local FIGURES = { time = 7, tokens = 7, cost = 8 } -- columns
+
+---@type table<string, { [1]: string, [2]: string }> state → mark and group
+M.LOOKS = {
+  waiting = { '○', 'TideateWaiting' },
+  starting = { '…', 'TideateWaiting' },
+  running = { '●', 'TideateRunning' },
+  pausing = { '‖', 'TideateWarning' },
+  paused = { '‖', 'TideateWarning' },
+  confirming = { '?', 'TideateWarning' },
+  ['confirming, pausing'] = { '?', 'TideateWarning' },
+  completed = { '✓', 'TideateDone' },
+  passed = { '✓', 'TideateDone' },
+  failed = { '✗', 'TideateFailed' },
+  cancelled = { '⊘', 'TideateWarning' },
+  declined = { '⊘', 'TideateWarning' },
+  interrupted = { '⊘', 'TideateWarning' },
+  stopped = { '⊘', 'TideateWarning' },
+  retrying = { '↻', 'TideateWarning' },
+  retry = { '↻', 'TideateWarning' },
+  skipped = { '–', 'TideateWaiting' },
+  note = { '·', 'TideateHint' },
+  file = { '·', 'TideateHint' },
+}
+
+---@class tideate.ui.Drawn
+---@field buf integer
+---@field width integer columns
+---@field lines tideate.Chunk[][] that stand in the buffer
+---@field made table<string, { [1]: string, [2]: tideate.Chunk[], depth: integer, open?: boolean }> by a node's key: what the line says, the line
+
+---@param buf integer
+---@return tideate.ui.Drawn
+function M.new(buf)
+  return { buf = buf, width = 0, lines = {}, made = {} }
+end
+
+---@param node tideate.ui.Node
+---@return string
+local function time_of(node)
+  if node.began then
+    -- in whole seconds, so that a calm line stays as it is
+    return require('tideate.ui.progress').seconds(vim.uv.now() - node.began)
+  end
+  return node.took and require('tideate.ui.progress').duration(node.took) or ''
+end
+
+---@param node tideate.ui.Node
+---@return string time, string tokens, string cost
+local function figures(node)
+  local text = require('tideate.ui.runs.text')
+  return time_of(node), node.tokens and text.count(node.tokens) or '', node.cost and text.cost(node.cost) or ''
+end
+
+---@param run tideate.ui.PanelRun
+---@return string of today the time, of others the day
+local function clock(run)
+  local at = math.floor(run.started_at / 1000)
+  local today = os.date('%Y-%m-%d', at) == os.date('%Y-%m-%d')
+  return os.date(today and '%H:%M' or '%b %d', at) --[[@as string]]
+end
+
+---@param row tideate.ui.Row
+---@return tideate.Chunk[]
+local function run_words(row)
+  local node = row.node
+  local run, stored = node.run, require('tideate.stored_runs')
+  local group = (M.LOOKS[node.state] or M.LOOKS.running)[2]
+  local continues = run.stored and run.stored.continues
+  return {
+    { node.state ~= 'completed' and node.state .. ' ' or '', group },
+    { node.hint ~= '' and node.hint .. '  ' or '', 'TideateHint' },
+    { ('%s %s  '):format(clock(run), stored.short(run.id)), 'TideateHint' },
+    { continues and ('↳ %s '):format(stored.short(continues)) or '', 'TideateHint' },
+    { (run.prompt:sub(1, 400):gsub('%s+', ' ')) },
+  }
+end
+
+---@param node tideate.ui.Node
+---@return string?
+local function label_group(node)
+  if node.kind == 'run' then
+    return 'TideateTitle'
+  elseif node.kind == 'error' or node.state == 'failed' and node.kind == 'note' then
+    return 'TideateFailed'
+  elseif node.kind == 'file' then
+    return 'TideatePath'
+  end
+  local dim = node.state == 'waiting' or node.state == 'skipped' or node.kind == 'note' or node.kind == 'turn'
+  return dim and 'TideateHint' or nil
+end
+
+---@param row tideate.ui.Row
+---@param room integer columns
+---@return tideate.Chunk[]
+local function left(row, room)
+  local node, text = row.node, require('tideate.ui.text')
+  local look = M.LOOKS[node.state] or { ' ' }
+  local fold = row.open == nil and ' ' or row.open and '▾' or '▸'
+  local chunks = {
+    { INDENT:rep(row.depth) .. fold .. ' ', 'TideateHint' },
+    { node.guide and node.guide .. ' ' or '', 'TideateHint' },
+    { look[1] .. ' ', look[2] },
+    { node.label .. '  ', label_group(node) },
+    { (node.attempts or 0) > 1 and ('attempt %d  '):format(node.attempts) or '', 'TideateWarning' },
+  }
+  if node.kind == 'run' then
+    vim.list_extend(chunks, run_words(row))
+  elseif node.hint and node.flows then
+    local own = text.width(chunks)
+    table.insert(chunks, { text.ending(node.hint, room - own), 'TideateHint' })
+  elseif node.hint then
+    table.insert(chunks, { node.hint, node.state == 'failed' and 'TideateFailed' or 'TideateHint' })
+  end
+  return text.fit_chunks(chunks, room)
+end
+
+--- What a line says, in so far as it can change.
+---@param row tideate.ui.Row
+---@param time string
+---@param tokens string
+---@param cost string
+---@return string
+local function signature(row, time, tokens, cost)
+  local node = row.node
+  local stored = node.kind == 'run' and node.run.stored
+  return table.concat({
+    stored and (stored.continues or '-') or '',
+    row.depth,
+    row.open == nil and '' or row.open and '1' or '0',
+    node.guide or '',
+    node.state,
+    node.label,
+    node.attempts or 0,
+    node.hint or '',
+    time,
+    tokens,
+    cost,
+  }, '\0')
+end
+
+---@param row tideate.ui.Row
+---@param width integer
+---@param time string
+---@param tokens string
+---@param cost string
+---@return tideate.Chunk[]
+local function line(row, width, time, tokens, cost)
+  local text = require('tideate.ui.text')
+  if row.node.kind == 'head' or row.node.kind == 'more' or row.node.kind == 'empty' then
+    return text.fit_chunks({ { INDENT:rep(row.depth) .. '  ' .. row.node.label, 'TideateHint' } }, width)
+  end
+  local behind, right = (' %%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost), ''
+  if time .. tokens .. cost ~= '' then
+    right = behind:format(time, tokens, cost)
+    right = cost == '' and right:sub(1, -FIGURES.cost - 1) .. (' '):rep(FIGURES.cost) or right
+  end
+  local room = width - #right
+  local chunks = left(row, room)
+  if right ~= '' then
+    table.insert(chunks, { (' '):rep(math.max(0, room - text.width(chunks))) .. (right:gsub('%s+$', '')), 'TideateHint' })
+  end
+  return chunks
+end
+
+---@param it tideate.ui.Drawn
+---@param rows tideate.ui.Row[]
+---@param width integer
+---@param seen {first: integer, last: integer}
+---@return tideate.Chunk[][]
+local function lines_of(it, rows, width, seen)
+  local made, lines = {}, {}
+  for index, row in ipairs(rows) do
+    local node = row.node
+    local known = width == it.width and it.made[node.key] or nil
+    -- what runs out of sight is written when it comes into sight
+    local hidden = node.began and (index < seen.first or index > seen.last)
+    if not (known and hidden and known.depth == row.depth and known.open == row.open) then
+      local time, tokens, cost = figures(node)
+      local says = signature(row, time, tokens, cost)
+      if not known or known[1] ~= says then
+        known = { says, line(row, width, time, tokens, cost), depth = row.depth, open = row.open }
+      end
+    end
+    made[node.key] = known
+    lines[index] = known[2]
+  end
+  it.made, it.width = made, width
+  return lines
+end
+
+--- Write the lines between two others that stand already.
+---@param it tideate.ui.Drawn
+---@param lines tideate.Chunk[][]
+---@param first integer 1-based
+---@param last integer of the lines that are there
+---@param upto integer of the new ones
+local function write(it, lines, first, last, upto)
+  require('tideate.ui.text').splice(it.buf, ns, first - 1, last, vim.list_slice(lines, first, upto))
+end
+
+--- Write those lines of equally many that are others.
+---@param it tideate.ui.Drawn
+---@param lines tideate.Chunk[][]
+local function write_changed(it, lines)
+  local from = nil ---@type integer?
+  for index = 1, #lines + 1 do
+    local differs = lines[index] ~= it.lines[index]
+    if differs and not from then
+      from = index
+    elseif not differs and from then
+      write(it, lines, from, index - 1, index - 1)
+      from = nil
+    end
+  end
+end
+
+--- Draw rows.
+---@param it tideate.ui.Drawn
+---@param rows tideate.ui.Row[]
+---@param win integer
+function M.draw(it, rows, win)
+  local seen = { first = vim.fn.line('w0', win), last = vim.fn.line('w$', win) }
+  local lines = lines_of(it, rows, vim.api.nvim_win_get_width(win), seen)
+  local before = it.lines
+  if #before == #lines then
+    write_changed(it, lines)
+  else
+    local first, behind, most = 0, 0, math.min(#before, #lines)
+    while first < most and before[first + 1] == lines[first + 1] do
+      first = first + 1
+    end
+    while behind < most - first and before[#before - behind] == lines[#lines - behind] do
+      behind = behind + 1
+    end
+    -- an empty buffer has one line
+    local last = #before == 0 and -1 or #before - behind
+    write(it, lines, first + 1, last, #lines - behind)
+  end
+  it.lines = lines
+end
+
+--- The head of the columns on the right.
+---@return string
+function M.head()
+  local columns = ('%%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost)
+  return columns:format('time', 'tokens', 'cost')
+end
+
+return M

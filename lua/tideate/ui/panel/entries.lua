@@ -1,0 +1,176 @@
+--- Nodes of what happened in a step: turns of models, tool calls, items of a list, notes, errors.
+local M = {}
+
+---@param usage tideate.Usage?
+---@return integer? tokens, number? cost
+function M.spent(usage)
+  local tokens = usage and (usage.input_tokens or 0) + (usage.output_tokens or 0) or 0
+  local cost = usage and usage.cost
+  return tokens > 0 and tokens or nil, type(cost) == 'number' and cost or nil
+end
+
+---@param text string
+---@return string
+local function one_line(text)
+  return (text:sub(1, 400):gsub('^[\128-\191]+', ''):gsub('%s+', ' '))
+end
+
+---@param call tideate.CallActivity
+---@param parent tideate.ui.Node
+---@param index integer
+---@return tideate.ui.Node
+local function call_node(call, parent, index)
+  local data, calls = call.data, require('tideate.ui.tool_calls')
+  local hint = type(data.error) == 'string' and one_line(data.error) or data.size and calls.size_words(data.size)
+  if call.progress and call.state == 'running' then
+    hint = calls.progress_words(call.progress):match('  (.*)$')
+  end
+  return {
+    key = ('%s/c%d'):format(parent.key, index),
+    kind = 'call',
+    label = calls.name(data),
+    hint = hint,
+    state = call.state,
+    began = call.state == 'running' and call.began or nil,
+    took = data.duration_ms,
+    run = parent.run,
+    step = parent.step,
+    about = call,
+  }
+end
+
+---@param turn tideate.TurnActivity
+---@return string
+local function turn_hint(turn)
+  if turn.state == 'running' then
+    local thinking = #turn.text == 0 and #turn.reasoning > 0
+    return (thinking and 'thinks: ' or '') .. one_line(turn.tail)
+  end
+  local parts = { turn.model and one_line(turn.model) }
+  if #turn.calls > 0 then
+    table.insert(parts, ('%d tool call%s'):format(#turn.calls, #turn.calls == 1 and '' or 's'))
+  end
+  -- of a run of the store the text comes only when it is opened
+  table.insert(parts, turn.text[1] and one_line(table.concat(turn.text, '', 1, math.min(#turn.text, 40))))
+  return table.concat(parts, '  ')
+end
+
+---@param turn tideate.TurnActivity
+---@param parent tideate.ui.Node
+---@return tideate.ui.Node
+local function turn_node(turn, parent)
+  local tokens, cost = M.spent(turn.usage)
+  local node = {
+    key = ('%s/t%d'):format(parent.key, turn.number),
+    kind = 'turn',
+    label = 'turn ' .. turn.number,
+    hint = turn_hint(turn),
+    flows = turn.state == 'running',
+    state = turn.state,
+    began = turn.state == 'running' and turn.began or nil,
+    took = turn.duration_ms,
+    tokens = tokens or turn.state == 'running' and math.ceil(turn.bytes / 4) or nil,
+    cost = cost,
+    run = parent.run,
+    step = parent.step,
+    about = turn,
+  }
+  if #turn.calls > 0 then
+    node.opens = true
+    node.children = function()
+      local nodes = {}
+      for index, call in ipairs(turn.calls) do
+        table.insert(nodes, call_node(call, node, index))
+      end
+      return nodes
+    end
+  end
+  return node
+end
+
+---@param parent tideate.ui.Node
+---@param kind 'note'|'error'
+---@param state string
+---@param text string
+---@param number integer|string
+---@return tideate.ui.Node
+function M.text_node(parent, kind, state, text, number)
+  return {
+    key = ('%s/%s%s'):format(parent.key, kind, number),
+    kind = kind,
+    label = one_line(text),
+    state = state,
+    run = parent.run,
+    step = parent.step,
+    about = text,
+  }
+end
+
+---@param step tideate.StepActivity?
+---@param parent tideate.ui.Node
+---@param nodes tideate.ui.Node[]
+function M.add(step, parent, nodes)
+  for index, entry in ipairs(step and step.entries or {}) do
+    if entry.kind == 'turn' then
+      table.insert(nodes, turn_node(entry, parent))
+    elseif entry.kind == 'call' then
+      table.insert(nodes, call_node(entry, parent, index))
+    else
+      table.insert(nodes, M.text_node(parent, 'note', entry.state, entry.text, index))
+    end
+  end
+end
+
+--- The items of a step that works on a list, in the order of the list.
+---@param activity tideate.Activity?
+---@param name string
+---@return { index: integer, name: string, step: tideate.StepActivity }[]
+function M.items(activity, name)
+  local items = {}
+  for _, other in ipairs(activity and activity.order or {}) do
+    local step, index = other:match('^(.*)%[(%d+)%]$')
+    if step == name then
+      table.insert(items, { index = tonumber(index), name = other, step = activity.steps[other] })
+    end
+  end
+  table.sort(items, function(a, b)
+    return a.index < b.index
+  end)
+  return items
+end
+
+---@param item { index: integer, name: string, step: tideate.StepActivity }
+---@param parent tideate.ui.Node
+---@return tideate.ui.Node
+function M.item(item, parent)
+  local step = item.step
+  local tokens, cost = M.spent(step.usage)
+  local over = not parent.began
+  local state = step.ended or over and 'stopped' or 'running'
+  local node = {
+    key = ('%s/i%d'):format(parent.key, item.index),
+    kind = 'item',
+    label = item.name,
+    state = state,
+    opens = state == 'running',
+    took = step.duration_ms,
+    tokens = tokens,
+    cost = cost,
+    run = parent.run,
+    step = item.name,
+    about = step,
+  }
+  if #step.entries > 0 or step.error then
+    node.children = function()
+      local nodes = {}
+      M.add(step, node, nodes)
+      if step.error then
+        table.insert(nodes, M.text_node(node, 'error', 'failed', step.error, ''))
+      end
+      return nodes
+    end
+  end
+  return node
+end
+
+return M

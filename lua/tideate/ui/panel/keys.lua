@@ -1,0 +1,168 @@
+--- Keys of the panel.
+local M = {}
+
+---@class tideate.ui.PanelControls what keys do
+---@field node fun(): tideate.ui.Node? under the cursor
+---@field folder fun(): string
+---@field stored fun(id: string): tideate.StoredRun? as the store had it last
+---@field fold fun(open?: boolean)
+---@field fold_all fun(open: boolean)
+---@field changed fun() something was done to a run
+---@field filter fun()
+---@field close fun()
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+--- Whether this Neovim runs it.
+---@param run tideate.ui.PanelRun
+---@return boolean
+local function is_here(run)
+  return run.live ~= nil and not require('tideate.state').ended(run.id)
+end
+
+---@param action tideate.RunAction
+---@param run tideate.ui.PanelRun
+---@param controls tideate.ui.PanelControls
+local function act(action, run, controls)
+  local stored = controls.stored(run.id) or run.stored
+  if not stored then
+    return say(('%s is not stored yet'):format(run.name), vim.log.levels.WARN)
+  end
+  require('tideate.ui.runs.actions').act(action, stored, controls.folder(), controls.changed)
+end
+
+--- Something that is done to the run that the line belongs to.
+---@param deed fun(run: tideate.ui.PanelRun, controls: tideate.ui.PanelControls)
+---@return fun(controls: tideate.ui.PanelControls)
+local function of_run(deed)
+  return function(controls)
+    local node = controls.node()
+    if node and node.run then
+      deed(node.run, controls)
+    end
+  end
+end
+
+---@param deed fun(node: tideate.ui.Node, controls: tideate.ui.PanelControls)
+---@return fun(controls: tideate.ui.PanelControls)
+local function of_node(deed)
+  return function(controls)
+    local node = controls.node()
+    if node then
+      deed(node, controls)
+    end
+  end
+end
+
+local function cancel(run, controls)
+  if is_here(run) then
+    require('tideate').cancel(run.id)
+  else
+    act('cancel', run, controls)
+  end
+end
+
+local function pause_or_resume(run, controls)
+  local paused = run.state == 'paused' or run.live and run.live.pausing
+  if is_here(run) then
+    if paused then
+      require('tideate').resume(run.id)
+    else
+      require('tideate').pause(run.id)
+    end
+  else
+    local can = require('tideate.ui.runs.actions').can(controls.stored(run.id), 'resume')
+    act(can and 'resume' or 'pause', run, controls)
+  end
+end
+
+local function tell(run, controls)
+  require('tideate.ui.runs.actions').ask_what_to_say({
+    id = run.id,
+    ended = not is_here(run) and (run.live ~= nil or run.stored.state ~= 'running'),
+    folder = not run.live and controls.folder() or nil,
+  })
+end
+
+local function output(run)
+  if run.live then
+    require('tideate.ui').toggle_output(run.id)
+  else
+    say(('%s did not run in this Neovim; <CR> shows what was stored'):format(run.name), vim.log.levels.WARN)
+  end
+end
+
+local function open(node, controls)
+  require('tideate.ui.panel.details').open(node, controls.folder())
+end
+
+local function copy(node, controls)
+  require('tideate.ui.panel.details').copyable(node, controls.folder(), function(text)
+    vim.fn.setreg(vim.v.register, text)
+    say('copied ' .. require('tideate.ui.tool_calls').size_words(vim.fn.strchars(text)))
+  end)
+end
+
+---@param wanted boolean?
+---@return fun(controls: tideate.ui.PanelControls)
+local function fold(wanted)
+  return function(controls)
+    controls.fold(wanted)
+  end
+end
+
+---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls) }[]
+local TABLE = {
+  { { '<CR>' }, 'open what is here: a run, what was sent and answered, a tool call, a file, the place of an error', of_node(open) },
+  { { '<Tab>', 'za' }, 'open or close what is below', fold() },
+  { { 'zo' }, 'open it', fold(true) },
+  { { 'zc' }, 'close it', fold(false) },
+  { { 'zR' }, 'open all that was read', function(controls)
+    controls.fold_all(true)
+  end },
+  { { 'zM' }, 'close all', function(controls)
+    controls.fold_all(false)
+  end },
+  { { 'c' }, 'cancel the run', of_run(cancel) },
+  { { 'p' }, 'pause the run before its next step or turn; resume a paused or interrupted one', of_run(pause_or_resume) },
+  { { 's' }, 'tell the model something: it reads it before its next turn', of_run(tell) },
+  { { 'R' }, 'roll back what the run changed, after you saw which files; an interrupted one is cancelled', of_run(function(run, controls)
+    act('rollback', run, controls)
+  end) },
+  { { 'y' }, 'copy what is here: an answer, a result, an error, the id of a run', of_node(copy) },
+  { { 'o' }, 'show or hide the output of the run', of_run(output) },
+  { { 'F' }, 'show only runs of a name, of a state, or with words in their prompts and answers', function(controls)
+    controls.filter()
+  end },
+  { { 'q' }, 'close this window; the runs continue', function(controls)
+    controls.close()
+  end },
+}
+
+---@param controls tideate.ui.PanelControls
+---@return tideate.Key[]
+function M.keys(controls)
+  local keys = vim.tbl_map(function(entry)
+    return {
+      lhs = entry[1],
+      desc = entry[2],
+      run = function()
+        entry[3](controls)
+      end,
+    }
+  end, TABLE)
+  table.insert(keys, {
+    lhs = { '?', 'g?' },
+    desc = 'this help',
+    run = function()
+      require('tideate.ui.keys').help('runs', M.keys(controls))
+    end,
+  })
+  return keys
+end
+
+return M

@@ -1,0 +1,402 @@
+--- Tree of runs as plain tables: workflow, steps, turns, tool calls; from the state of this Neovim and the store.
+local M = {}
+
+---@class tideate.ui.PanelRun a run of this Neovim, of the store, or of both
+---@field id string
+---@field name string
+---@field state string
+---@field prompt string
+---@field started_at integer milliseconds since the epoch
+---@field live? tideate.Run what this Neovim saw of it
+---@field stored? tideate.StoredRun
+
+---@class tideate.ui.Node
+---@field key string the same at every build
+---@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'more'|'empty'|'head'
+---@field label string
+---@field hint? string
+---@field flows? boolean whether it is the end of the hint that counts
+---@field state string
+---@field guide? string of steps that ran at the same time
+---@field began? integer of what is at work, milliseconds of `vim.uv.now()`
+---@field took? integer milliseconds
+---@field attempts? integer
+---@field tokens? integer
+---@field cost? number
+---@field opens? boolean whether it is open unless the person closed it
+---@field children? fun(): tideate.ui.Node[] nil of what has none
+---@field wants? string id of a run whose details its children are made of
+---@field run? tideate.ui.PanelRun that it belongs to
+---@field step? string that it belongs to
+---@field about? any what it stands for: an activity, a stored step, a text
+
+---@class tideate.ui.RunDetails the host's answer to `show`
+---@field run tideate.StoredRun
+---@field steps tideate.StoredStep[]
+---@field runs tideate.StoredRun[]
+---@field activity tideate.Activity
+
+---@class tideate.ui.TreeSources
+---@field activity fun(id: string): tideate.Activity?
+---@field within fun(id: string): tideate.Run[]
+---@field details table<string, tideate.ui.RunDetails>
+
+local entries = require('tideate.ui.panel.entries')
+
+---@type table<string, true>
+local ENDED = { completed = true, failed = true, cancelled = true, declined = true }
+
+---@param live? tideate.Run
+---@param stored? tideate.StoredRun
+---@return tideate.ui.PanelRun
+function M.run(live, stored)
+  local state = live and (live.declined and 'declined' or live.state)
+    or stored and (stored.reason == 'declined' and 'declined' or stored.state)
+  return {
+    id = (live or stored).execution_id,
+    name = live and live.name or stored.workflow,
+    state = state,
+    prompt = (live or stored).prompt,
+    started_at = stored and stored.started_at or live.started_at,
+    live = live,
+    stored = stored,
+  }
+end
+
+--- The runs of the store with those of this Neovim, the newest first.
+---@param stored tideate.StoredRun[]
+---@param live tideate.Run[]
+---@param whole boolean whether those that the store does not know yet belong to them
+---@return tideate.ui.PanelRun[]
+function M.merge(stored, live, whole)
+  local here, runs = {}, {} ---@type table<string, tideate.Run>, tideate.ui.PanelRun[]
+  for _, run in ipairs(live) do
+    here[run.execution_id] = run
+  end
+  for _, run in ipairs(stored) do
+    table.insert(runs, M.run(here[run.execution_id], run))
+    here[run.execution_id] = nil
+  end
+  local at = 1
+  for _, run in ipairs(whole and live or {}) do
+    if here[run.execution_id] then
+      while runs[at] and runs[at].started_at > run.started_at do
+        at = at + 1
+      end
+      table.insert(runs, at, M.run(run))
+      at = at + 1
+    end
+  end
+  return runs
+end
+
+---@class tideate.ui.PanelStep of a run of this Neovim or of the store
+---@field name string
+---@field label string
+---@field state string
+---@field group? integer
+---@field attempts? integer
+---@field began? integer
+---@field took? integer
+---@field usage? tideate.Usage
+---@field error? string
+---@field result? any
+---@field activity? tideate.StepActivity
+
+--- What the items of a step took counts to the step.
+---@param activity tideate.Activity
+---@param name string
+---@return tideate.Usage
+local function usage_of(activity, name)
+  local all = { input_tokens = 0, output_tokens = 0 }
+  local own = activity.steps[name]
+  local parts = { own and own.usage }
+  for _, item in ipairs(entries.items(activity, name)) do
+    table.insert(parts, item.step.usage)
+  end
+  for _, usage in pairs(parts) do
+    all.input_tokens = all.input_tokens + usage.input_tokens
+    all.output_tokens = all.output_tokens + usage.output_tokens
+    all.cost = usage.cost and (all.cost or 0) + usage.cost or all.cost
+  end
+  return all
+end
+
+---@param step tideate.RunStep
+---@param activity tideate.Activity
+---@return tideate.ui.PanelStep
+local function live_step(step, activity, over)
+  local own = activity.steps[step.name]
+  local at_work = step.state == 'running' or step.state == 'retrying'
+  return {
+    name = step.name,
+    label = step.label,
+    state = at_work and over and 'stopped' or step.state,
+    group = step.group,
+    attempts = step.attempt,
+    began = at_work and not over and step.started or nil,
+    took = step.duration_ms,
+    usage = usage_of(activity, step.name),
+    error = own and own.error,
+    result = own and own.result,
+    activity = own,
+  }
+end
+
+---@param steps tideate.StoredStep[]
+---@param activity tideate.Activity
+---@return tideate.ui.PanelStep[]
+local function stored_steps(steps, activity)
+  local group, ends, found = 0, 0, {}
+  for _, step in ipairs(steps) do
+    local began = step.started_at
+    if began and began >= ends then
+      group, ends = group + 1, 0
+    end
+    ends = math.max(ends, step.completed_at or (began and math.huge) or 0)
+    table.insert(found, {
+      name = step.step,
+      label = step.step == '*' and 'entry' or step.step,
+      state = step.status == 'pending' and 'waiting' or step.status,
+      group = began and group or nil,
+      attempts = step.attempts,
+      took = step.duration_ms,
+      usage = step.usage,
+      error = step.error,
+      result = step.result,
+      activity = activity.steps[step.step],
+    })
+  end
+  return found
+end
+
+--- The steps of a run; what an earlier process did of it is taken from the store.
+---@param run tideate.ui.PanelRun
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.PanelStep[] steps, tideate.Activity activity
+local function steps_of(run, sources)
+  local details, activity = sources.details[run.id], sources.activity(run.id)
+  local stored = details and stored_steps(details.steps, details.activity) or {}
+  if not (run.live and activity) then
+    return stored, details and details.activity or require('tideate.run_activity').new()
+  end
+  local earlier = {} ---@type table<string, tideate.ui.PanelStep>
+  for _, step in ipairs(run.live.resumed and stored or {}) do
+    earlier[step.name] = step
+  end
+  return vim.tbl_map(function(step)
+    local here = activity.steps[step.name] or step.started
+    return not here and earlier[step.name] or live_step(step, activity, ENDED[run.state])
+  end, run.live.steps),
+    activity
+end
+
+--- Signs for steps that ran at the same time and stand below each other.
+---@param steps tideate.ui.PanelStep[]
+---@return table<integer, string>
+local function guides(steps)
+  local found = {}
+  local function same(a, b)
+    return a and b and a.group and a.group == b.group
+  end
+  for index, step in ipairs(steps) do
+    local above, below = same(steps[index - 1], step), same(step, steps[index + 1])
+    found[index] = above and below and '├' or above and '└' or below and '┌' or nil
+  end
+  return found
+end
+
+---@param run tideate.ui.PanelRun
+---@param step string
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.PanelRun[]
+local function runs_within(run, step, sources)
+  local found, seen = {}, {}
+  for _, live in ipairs(sources.within(run.id)) do
+    if live.parent_step == step then
+      seen[live.execution_id] = true
+      table.insert(found, M.run(live))
+    end
+  end
+  local details = sources.details[run.id]
+  for _, stored in ipairs(details and details.runs or {}) do
+    if stored.parent_step == step and not seen[stored.execution_id] then
+      table.insert(found, M.run(nil, stored))
+    end
+  end
+  return found
+end
+
+---@param step tideate.ui.PanelStep
+---@param parent tideate.ui.Node
+---@param activity tideate.Activity
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.Node
+local function step_node(step, parent, activity, sources)
+  local run = parent.run ---@type tideate.ui.PanelRun
+  local tokens, cost = entries.spent(step.usage)
+  local at_work = step.state == 'running' or step.state == 'retrying'
+  local node = {
+    key = ('%s/%s'):format(parent.key, step.name),
+    kind = 'step',
+    label = step.label,
+    state = step.state,
+    began = step.began,
+    took = step.took,
+    attempts = step.attempts,
+    tokens = tokens,
+    cost = cost,
+    opens = at_work or step.state == 'failed',
+    run = run,
+    step = step.name,
+    about = step,
+  }
+  local items, within = entries.items(activity, step.name), runs_within(run, step.name, sources)
+  if #items + #within > 0 or step.error or step.activity and #step.activity.entries > 0 then
+    node.children = function()
+      local nodes = {}
+      for _, item in ipairs(items) do
+        table.insert(nodes, entries.item(item, node))
+      end
+      for _, inner in ipairs(within) do
+        table.insert(nodes, M.run_node(inner, sources))
+      end
+      entries.add(step.activity, node, nodes)
+      if step.error then
+        table.insert(nodes, entries.text_node(node, 'error', 'failed', step.error, ''))
+      end
+      return nodes
+    end
+  end
+  return node
+end
+
+---@param node tideate.ui.Node of a run
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.Node[]
+local function run_children(node, sources)
+  local run = node.run ---@type tideate.ui.PanelRun
+  local steps, activity = steps_of(run, sources)
+  local nodes, marks, told = {}, guides(steps), false
+  for index, step in ipairs(steps) do
+    local child = step_node(step, node, activity, sources)
+    child.guide = marks[index]
+    told = told or step.error ~= nil
+    table.insert(nodes, child)
+  end
+  entries.add(activity.steps[''], node, nodes)
+  local err = run.live and run.live.error or run.stored and run.stored.error
+  if err and not told then
+    table.insert(nodes, entries.text_node(node, 'error', 'failed', vim.trim(err), ''))
+  end
+  for _, path in ipairs(run.live and run.live.files or run.stored and run.stored.files or {}) do
+    local name = require('tideate.ui.text').name(path)
+    table.insert(nodes, { key = node.key .. '/f' .. path, kind = 'file', label = name, state = 'file', run = run, about = path })
+  end
+  if #nodes == 0 then
+    local words = node.wants and not sources.details[run.id] and 'is read …' or 'no steps yet'
+    table.insert(nodes, { key = node.key .. '/none', kind = 'empty', label = words, state = 'waiting', run = run })
+  end
+  return nodes
+end
+
+---@param run tideate.ui.PanelRun
+---@return integer? tokens, number? cost
+local function spent_by(run, sources)
+  local stored_tokens, stored_cost = entries.spent(run.stored and run.stored.usage)
+  if not run.live then
+    return stored_tokens, stored_cost
+  end
+  local cost = nil ---@type number?
+  for _, step in pairs((sources.activity(run.id) or { steps = {} }).steps) do
+    cost = step.usage.cost and (cost or 0) + step.usage.cost or cost
+  end
+  return run.live.tokens > 0 and run.live.tokens or nil, cost
+end
+
+--- How far a run is: of one that has ended nothing.
+---@param run tideate.ui.PanelRun
+---@return string
+local function progress_of(run)
+  if ENDED[run.state] then
+    return ''
+  elseif not run.live then
+    return require('tideate.stored_runs').steps(run.stored)
+  end
+  local live = run.live
+  local place = require('tideate.state').place(live)
+  if live.step == 0 then
+    return ''
+  end
+  local count = live.total_steps > 0 and ('%d/%d'):format(live.step, live.total_steps) or tostring(live.step)
+  return vim.trim(('%s %s'):format(count, place))
+end
+
+--- The node of a run.
+---@param run tideate.ui.PanelRun
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.Node
+function M.run_node(run, sources)
+  local live, stored = run.live, run.stored
+  local tokens, cost = spent_by(run, sources)
+  local active = live ~= nil and not ENDED[run.state]
+  local node = {
+    key = run.id,
+    kind = 'run',
+    label = run.name,
+    hint = progress_of(run),
+    state = live and live.state == 'confirming' and live.pausing and 'confirming, pausing' or run.state,
+    began = active and vim.uv.now() - live.elapsed_ms or nil,
+    took = live and not active and live.elapsed_ms or stored and stored.duration_ms or nil,
+    tokens = tokens,
+    cost = cost,
+    opens = active,
+    run = run,
+    wants = (not live or live.resumed) and run.id or nil,
+  }
+  node.children = function()
+    return run_children(node, sources)
+  end
+  return node
+end
+
+--- The nodes of runs.
+---@param runs tideate.ui.PanelRun[]
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.Node[]
+function M.nodes(runs, sources)
+  return vim.tbl_map(function(run)
+    return M.run_node(run, sources)
+  end, runs)
+end
+
+---@class tideate.ui.Row
+---@field node tideate.ui.Node
+---@field depth integer
+---@field open? boolean nil of what has no children
+
+--- The nodes that are seen, one below the other.
+---@param nodes tideate.ui.Node[]
+---@param folds table<string, boolean> by key: whether it is open, where the person said so
+---@param rows? tideate.ui.Row[] to add them to
+---@param depth? integer
+---@return tideate.ui.Row[]
+function M.rows(nodes, folds, rows, depth)
+  rows, depth = rows or {}, depth or 0
+  for _, node in ipairs(nodes) do
+    local open = nil ---@type boolean?
+    if node.children then
+      open = folds[node.key]
+      if open == nil then
+        open = node.opens == true
+      end
+    end
+    table.insert(rows, { node = node, depth = depth, open = open })
+    if open then
+      M.rows(node.children(), folds, rows, depth + 1)
+    end
+  end
+  return rows
+end
+
+return M

@@ -1,0 +1,60 @@
+--- The panel's window: below the others, or at the side where the screen is wide.
+local M = {}
+
+local WIDE = 160 -- columns from which it stands at the side
+local WIDEST = 100
+
+---@return boolean
+function M.at_side()
+  local kind = require('tideate.config').get('ui.panel')
+  return kind == 'right' or kind ~= 'below' and vim.o.columns >= WIDE
+end
+
+---@param buf integer
+---@return integer win entered only where the person types nothing else
+function M.open(buf)
+  local window = require('tideate.ui.window')
+  local columns, rows = window.room()
+  local config = { split = 'below', win = -1, height = math.max(6, math.floor(rows * 0.45)) }
+  if M.at_side() then
+    config = { split = 'right', win = -1, width = math.min(WIDEST, math.floor(columns * 0.45)) }
+  end
+  require('tideate.ui.highlights').define()
+  local win = vim.api.nvim_open_win(buf, require('tideate.ui.typing').plain_normal(), config)
+  window.options(win, {
+    wrap = false,
+    number = false,
+    relativenumber = false,
+    signcolumn = 'no',
+    foldcolumn = '0',
+    foldenable = false,
+    statuscolumn = '',
+    colorcolumn = '',
+    spell = false,
+    list = false,
+    fillchars = 'eob: ',
+    cursorline = true,
+    winfixbuf = true,
+    winfixwidth = M.at_side(),
+    winfixheight = not M.at_side(),
+  })
+  return win
+end
+
+--- What the panel leaves of the screen to floats that must not lie over it.
+---@param win integer?
+---@return integer columns, integer rows that it takes
+function M.taken(win)
+  if not require('tideate.ui.window').visible(win) then
+    return 0, 0
+  end
+  local height, width = vim.api.nvim_win_get_height(win --[[@as integer]]), vim.api.nvim_win_get_width(win --[[@as integer]])
+  local row, col = unpack(vim.api.nvim_win_get_position(win --[[@as integer]]))
+  -- moved elsewhere by the person, it is in nobody's way that we know of
+  if col > 0 and col + width >= vim.o.columns then
+    return width + 1, 0
+  end
+  return 0, row > 1 and width >= vim.o.columns and height + 1 or 0
+end
+
+return M
