@@ -48,7 +48,9 @@ local function step_of(record, data)
     end
   end
   -- a step that the start did not announce
-  local step = { name = data.step or '?', label = data.step == '*' and 'entry' or data.step or '?', state = 'waiting' }
+  local name = data.step or '?'
+  local label = name == '*' and 'entry' or require('tideate.run_status').label(name)
+  local step = { name = name, label = label, state = 'waiting' }
   record.steps[#record.steps + 1] = step
   return step
 end

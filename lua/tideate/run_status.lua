@@ -117,6 +117,17 @@ function M.view(record)
   }
 end
 
+local GATES = { plan = true, audit = true, execution = true, documentation = true }
+
+--- What a step is called on the screen: of a task's gates without its state's name.
+---@param step string
+---@return string
+function M.label(step)
+  return (step:gsub('^awaiting_(%l+)_gate', function(gate)
+    return GATES[gate] and gate .. ' gate' or nil
+  end))
+end
+
 --- The state of a run in a word, and whether it is to pause after a question.
 ---@param run tideate.Run
 ---@return string
@@ -131,7 +142,7 @@ function M.place(run)
   if run.kind == 'machine' and run.current_state == '*' then
     return 'end'
   end
-  local at = run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step
+  local at = M.label(run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step)
   local doing = run.check or run.current_tool
   return doing and ('%s (%s)'):format(at, doing) or at
 end

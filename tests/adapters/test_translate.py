@@ -6,6 +6,7 @@ import httpx2
 import openai
 import pydantic_ai.exceptions
 import pytest
+from pydantic import BaseModel, ValidationError
 
 from tideate_core.adapters.translate import LONGEST_WORDS, TABLE, Origin, translate
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed, RateLimited
@@ -93,6 +94,31 @@ def test_a_key_where_words_are_cut_off_is_no_part_of_a_message() -> None:
     words = "x" * (LONGEST_WORDS - 5) + ORIGIN.secret
     translated = translate(pydantic_ai.exceptions.ModelAPIError("scripted", words), ORIGIN)
     assert "sk-" not in str(translated)
+
+
+class Plan(BaseModel):
+    steps: list[int]
+    why: str
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (
+            {"steps": ["x"]},
+            "steps.0: Input should be a valid integer, unable to parse string as an integer; "
+            "why: Field required",
+        ),
+        ([], "Input should be a valid dictionary or instance of Plan"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_told_without_the_librarys_head(value: object, words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Plan.model_validate(value)
+    error = pydantic_ai.exceptions.UnexpectedModelBehavior("Exceeded maximum output retries (2)")
+    error.__cause__ = caught.value
+    where = "adapter 'fake' (http://127.0.0.1/v1) gave no usable answer"
+    assert str(translate(error, ORIGIN)) == f"{where}: {words}"
 
 
 def test_a_whole_page_of_words_is_shortened() -> None:

@@ -47,6 +47,14 @@ async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> Non
     assert "It computes an area; keep the name." in prompts[1]
 
 
+async def test_one_line_is_called_one_line(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    bench.front.answer = no
+    await bench.run("refactor", "simplify", context=bench.context("a.py", 5, 5))
+    assert bench.front.requests[0].message == "Refactor line 5 of a.py along this analysis?"
+
+
 async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> None:
     bench.write("a.py", "def f():\r\n    return  1\r\nf()")
     analyzed(bench, "```python\ndef f():\n    return 1\n```")

@@ -49,6 +49,16 @@ def test_the_statusline_names_the_runs_where_there_are_several(running: Editor) 
     assert running.lua(statusline) == "refactor 1/3 a"
 
 
+def test_a_gate_that_a_task_waits_for_is_named(editor: Editor) -> None:
+    apply(editor, "WORKFLOW_STARTED", name="task", kind="machine", states=[], steps=[], adapter="fake")
+    apply(
+        editor, "STEP_STARTED", step="awaiting_audit_gate#2", state="awaiting_audit_gate#2", index=3, total=0
+    )
+    assert editor.lua("return require('tideate').statusline()") == "task 3 audit gate#2"
+    assert status(editor)["steps"][0]["label"] == "audit gate#2"
+    assert status(editor)["steps"][0]["name"] == "awaiting_audit_gate#2"
+
+
 def test_step_two_of_three_is_reported(running: Editor) -> None:
     apply(running, "STEP_STARTED", step="a", index=1, total=3)
     apply(running, "STEP_COMPLETED", step="a", index=1, total=3, duration_ms=7)

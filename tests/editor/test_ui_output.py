@@ -434,6 +434,13 @@ def test_our_windows_have_a_name_in_the_statusline(screen_editor: Editor, own: b
 
 
 FAILURE = "the server says: " + "it is too busy to answer, " * 8 + "try again later"
+TOAST_LINES = """
+for _, win in ipairs(vim.api.nvim_list_wins()) do
+  if vim.api.nvim_win_get_config(win).zindex == 130 then
+    return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, true)
+  end
+end
+"""
 TOASTS = """
 return #vim.tbl_filter(function(win)
   return vim.api.nvim_win_get_config(win).zindex == 130
@@ -459,6 +466,22 @@ def test_a_failure_that_the_output_does_not_show_gives_way_to_the_next_run(scree
     assert screen_editor.lua(TOASTS) == 1
     Run(screen_editor, "ask", "query")
     assert screen_editor.lua(TOASTS) == 0
+
+
+def test_a_long_failure_is_announced_with_its_last_line_which_says_what_to_do(
+    screen_editor: Editor,
+) -> None:
+    run = Run(screen_editor)
+    run.start(1)
+    screen_editor.lua("require('tideate.ui.output').hide()")
+    commands = [f"- tests: command {number}" for number in range(5)]
+    lines = ["These commands are not trusted yet:", *commands, "Look at the project, then trust it"]
+    run.event("WORKFLOW_FAILED", error="\n".join(lines))
+    assert screen_editor.lua(TOAST_LINES) == [
+        " refactor failed: These commands are not trusted yet:",
+        " … 5 more lines, :Workflow show",
+        " Look at the project, then trust it",
+    ]
 
 
 def test_a_notice_that_is_not_of_a_run_stays_when_one_begins(screen_editor: Editor) -> None:

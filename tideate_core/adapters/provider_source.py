@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.adapters.credentials import KeySource
 from tideate_core.adapters.known_providers import provider_named
-from tideate_core.adapters.libraries import import_aside
+from tideate_core.adapters.libraries import PIP, import_aside
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.model_options import secret_values
 from tideate_core.adapters.sources import OpenModel, listed_models
@@ -148,7 +148,7 @@ class ProviderSource:
         extra = named[1] if named else self._provider
         return AdapterUnavailable(
             f"adapter {self._name!r} needs a library that is not installed: "
-            f"in tideate's environment: pip install 'pydantic-ai-slim[{extra}]'"
+            f"{PIP} install 'pydantic-ai-slim[{extra}]'"
         )
 
     def _unusable(self, said: str) -> AdapterError:

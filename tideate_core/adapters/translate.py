@@ -96,6 +96,9 @@ CONTEXT_CODES = ("exceed_context_size", "context_length_exceeded")
 NOISE = re.compile(r"\[type=[^\n]*\]|For further information visit \S+")
 """Parts of a validation error that pydantic adds for developers."""
 
+VALIDATION = re.compile(r"^\d+ validation errors? for [^\n]*\n", re.MULTILINE)
+"""The head of a validation error; below it come places, and what is wrong at each."""
+
 PLAIN_WORDS = {"Please return text.": "the answer was empty"}
 """The library's words to the model, in words for a person."""
 
@@ -183,8 +186,23 @@ def _words(error: Exception, origin: Origin) -> str:
         said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
     # before anything is cut off or joined
     said = origin.cut(said)
-    said = " ".join(NOISE.sub("", PLAIN_WORDS.get(said, said)).split())
+    said = " ".join(_plain_mistakes(NOISE.sub("", PLAIN_WORDS.get(said, said))).split())
     return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
+
+
+def _plain_mistakes(said: str) -> str:
+    """Return the library's account of what is wrong with an answer in one line, without its head."""
+    head = VALIDATION.search(said)
+    if head is None:
+        return said
+    place, mistakes = "", []
+    for line in filter(str.strip, said[head.end() :].splitlines()):
+        words = line.strip()
+        if line == line.lstrip():
+            place = words
+        else:
+            mistakes.append(f"{place}: {words}" if place else words)
+    return said[: head.start()] + "; ".join(mistakes)
 
 
 def _chain(error: Exception) -> list[Exception]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from tideate_core import __version__
+from tideate_core.adapters import PIP
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ CLOSE_LIMIT: Final = 2.0
 """Seconds that the end of a process waits for the last spans."""
 EXPORT_EVERY: Final = 2_000
 """Milliseconds between two requests."""
-INSTALL: Final = (
-    "in tideate's environment: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
-)
+INSTALL: Final = f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 UNUSED: Final = frozenset({EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS})
 
 

@@ -100,7 +100,9 @@ async def analyze(step: StepContext) -> Confirm | str:
         text, reported = await split_report(step, text)
         await propose(step, subject, reported)
     where = subject.path or "the buffer"
-    question = f"Refactor lines {subject.start + 1}-{subject.end} of {where} along this analysis?"
+    first, last = subject.start + 1, subject.end
+    lines = f"line {last}" if first == last else f"lines {first}-{last}"
+    question = f"Refactor {lines} of {where} along this analysis?"
     if not (files := affected_files(step)):
         return Confirm(text, question, details=text)
     question += f" {len(files)} other file{'' if len(files) == 1 else 's'} must change, too: offered next."

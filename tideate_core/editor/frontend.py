@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.editor.commands_named import with_editor_commands
 from tideate_core.engine import EventName, declined_unasked
 from tideate_core.errors import EditConflict, StepFailed, ToolError, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
@@ -109,13 +110,13 @@ class EditorFrontEnd:
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if (declined := declined_unasked(request)) is not None:
             return declined
-        answer = await self._asker.ask("confirm", request.as_json())
+        answer = await self._asker.ask("confirm", with_editor_commands(request.as_json()))
         if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), bool):
             raise StepFailed(f"the editor gave no answer to the question {request.message!r}; try again")
         return Decision(answer["accepted"], answer.get("value"), reason=answer.get("reason") or "")
 
     def emit(self, event: Event) -> None:
-        message = event.as_json()
+        message = {**event.as_json(), "data": with_editor_commands(event.data)}
         if event.name in BEGINNINGS and (root := self._root_of(event.execution_id)) is not None:
             message = {**message, "data": {**message["data"], "root": str(root)}}
         for key in PLACES:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tideate_core.builtin import register_builtin
 from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
+from tideate_core.editor.commands_named import name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
 from tideate_core.editor.login_requests import LoginRequests
 from tideate_core.editor.model_requests import ModelRequests
@@ -128,7 +129,8 @@ class Session:
         try:
             loaded = self._projects.load()
         except TideateError as error:
-            self._post({"type": "broken", "error": str(error), "error_code": error.code})
+            words = name_editor_commands(str(error))
+            self._post({"type": "broken", "error": words, "error_code": error.code})
             return
         config = {"ui": loaded.config.ui.model_dump(), "adapter": loaded.config.adapter}
         self._post({"type": "configured", "config": config})
@@ -140,7 +142,7 @@ class Session:
         self._interrupted_runs.look(root)
 
     def _notify(self, notices: list[str]) -> None:
-        self._post({"type": "notices", "notices": notices})
+        self._post({"type": "notices", "notices": [name_editor_commands(notice) for notice in notices]})
 
     def take(self, message: dict[str, Any]) -> None:
         """Start on a request; returns at once."""
@@ -166,7 +168,7 @@ class Session:
 
     def _reply(self, key: str, task: asyncio.Task[dict[str, Any]]) -> None:
         del self._tasks[key]
-        self._post({"type": "reply", "id": key, "result": _result(task)})
+        self._post({"type": "reply", "id": key, "result": with_editor_commands(_result(task))})
 
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method not in self._methods:

@@ -35,7 +35,7 @@ class CheckStatus(StrEnum):
     """There is no command for it."""
     TIMED_OUT = "timed_out"
     NOT_TRUSTED = "not_trusted"
-    """It would run the project's code, and nobody said that it may."""
+    """It would run the project's code, which is not trusted yet."""
     CANCELLED = "cancelled"
     """Ended, or not begun, because somebody cancelled."""
 

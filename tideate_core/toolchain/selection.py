@@ -127,7 +127,7 @@ class ProjectTrust:
 def untrusted_message(tool: Tool) -> str:
     """Return the message that a command may not run, with what a person can do about it."""
     return (
-        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
+        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), which is not trusted yet; "
         "look at the project, then run `tideate trust` or `:Workflow trust`"
     )
 

@@ -41,7 +41,8 @@ end
 ---@return fun(): tideate.Chunk[]
 function M.title(question)
   return function()
-    return { { (' %s · %s%s '):format(question.workflow, question.step, which(question)), 'TideateTitle' } }
+    local step = require('tideate.run_status').label(question.step)
+    return { { (' %s · %s%s '):format(question.workflow, step, which(question)), 'TideateTitle' } }
   end
 end
 
@@ -115,13 +116,19 @@ function M.open(question, respond)
     end))
   end
   if details ~= '' then
-    table.insert(keys, key({ 'd' }, 'details', 'show or hide the details', function()
+    local function word()
+      return expanded and #read <= MOST and 'hide details' or 'details'
+    end
+    local toggle ---@type tideate.Key
+    toggle = key({ 'd' }, word(), 'show or hide the details', function()
       if #read > MOST then
         return require('tideate.ui.preview').open('details', details, 'markdown')
       end
       expanded = not expanded
+      toggle.word = word()
       dialog:show()
-    end))
+    end)
+    table.insert(keys, toggle)
   end
   table.insert(keys, key({ '?', 'g?' }, 'help', 'this help', function()
     require('tideate.ui.keys').help('confirmation', keys)

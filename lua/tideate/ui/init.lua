@@ -204,8 +204,9 @@ local function short_error(run, message)
   if #lines <= MOST_LINES or run.step == 0 then
     return words
   end
+  -- the last line says what to do
   local rest = ('… %d more lines, :Workflow show'):format(#lines - MOST_LINES + 1)
-  return table.concat(vim.list_extend(vim.list_slice(lines, 1, MOST_LINES - 1), { rest }), '\n')
+  return table.concat({ lines[1], rest, lines[#lines] }, '\n')
 end
 
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>

@@ -236,7 +236,7 @@ async def test_only_tests_can_be_limited(project: Project) -> None:
 @pytest.mark.attack
 async def test_what_nobody_trusts_is_not_run(tmp_path: Path) -> None:
     project = Project(tmp_path, {**FILES, "tests/test_calc.py": "open('sprung', 'w')"})
-    with pytest.raises(ToolError, match="nobody said that it may; look at the project, then run"):
+    with pytest.raises(ToolError, match="which is not trusted yet; look at the project, then run"):
         await project.call("run_check", check="tests")
     assert not (tmp_path / "sprung").exists()
 

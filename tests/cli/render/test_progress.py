@@ -159,12 +159,13 @@ def test_on_a_terminal_a_state_without_work_leaves_only_its_gate() -> None:
     told.gate("awaiting_plan_gate", 1, "plan")
     with told.console.capture() as captured:
         told.console.print(told.progress._view.latest())
-    assert "awaiting_plan_gate" in captured.get(), "it runs"
+    assert "plan gate" in captured.get(), "it runs"
+    assert "awaiting" not in captured.get()
     told.ends("awaiting_plan_gate", 2000)
     told.event("WORKFLOW_FAILED", error="it failed")
     last = told.text.rpartition("task · fake")[2]
     assert "gate 1, plan" in last
-    assert "awaiting_plan_gate" not in last
+    assert "plan gate" not in last
     assert "planning_complete" not in last
 
 
@@ -422,6 +423,12 @@ def test_a_warning_to_a_terminal_that_is_gone_ends_nothing() -> None:
 
 def gone(_text: str) -> int:
     raise OSError(errno.EIO, "the terminal was closed")
+
+
+def test_a_pause_before_a_gate_names_the_gate() -> None:
+    told = Told()
+    told.event("WORKFLOW_PAUSED", step="awaiting_audit_gate#2")
+    assert "paused before audit gate#2;" in told.text
 
 
 def test_texts_of_items_that_come_at_once_are_shown_one_after_the_other() -> None:

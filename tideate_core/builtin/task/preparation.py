@@ -70,7 +70,7 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
     if declared:
         names = ", ".join(f"verify.{check}" for check in declared)
         said += [
-            f"{names}: set in .tideate/config.toml, which nobody trusted yet. Look at it, then run "
+            f"{names}: set in .tideate/config.toml, which is not trusted yet. Look at it, then run "
             "`tideate trust` or `:Workflow trust`"
         ]
     if missing:
@@ -84,7 +84,7 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
 
 def _untrusted(tools: list[Tool]) -> list[str]:
     return [
-        "These commands run this project's code, and nobody said that they may:",
+        "These commands run this project's code, which is not trusted yet:",
         *(f"- {tool.check}: `{shlex.join(tool.argv)}` ({tool.reason})" for tool in tools),
         "Look at the project, then run `tideate trust` or `:Workflow trust`",
     ]

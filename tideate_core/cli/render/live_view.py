@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from tideate_core.adapters import is_loading
+from tideate_core.cli.render.words import step_words
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def step_row(name: str, step: StepState) -> Text:
     """Return a step's row."""
     mark, style = MARKS.get(step.state, (_frame(), "cyan"))
     untimed = step.state in UNTIMED
-    row = Text.assemble((f" {mark} ", style), (visible(name), "dim" if untimed else ""))
+    row = Text.assemble((f" {mark} ", style), (visible(step_words(name)), "dim" if untimed else ""))
     if not untimed:
         row.append(f"  {step.elapsed:.1f} s", "dim")
     if remark := step.remark or _call_words(step.calls):

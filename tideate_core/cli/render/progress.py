@@ -21,6 +21,7 @@ from tideate_core.cli.render.words import (
     gate_text,
     not_run_words,
     rolled_back_lines,
+    step_words,
     tool_running,
     tool_text,
     usage_words,
@@ -207,7 +208,7 @@ class Progress:
             self._finish("stopped")
         where = f"tideate resume {event.execution_id[:8]}"
         place = "in" if event.data.get("within") else "before"
-        self._print(f"paused {place} {event.data['step']}; `{where}` resumes it", "cyan")
+        self._print(f"paused {place} {step_words(event.data['step'])}; `{where}` resumes it", "cyan")
 
     def _resumed(self, event: Event) -> None:
         self._print("resumed", "cyan")

@@ -47,6 +47,10 @@ MOST_FAILURES: Final = 5
 CORRECTIONS: Final = 3
 """As many as a task makes; `gates.correction` holds it, which a list of words need not load."""
 CORRECTING: Final = "self_correcting"
+WAITING: Final = frozenset(
+    f"awaiting_{gate}_gate" for gate in ("plan", "audit", "execution", "documentation")
+)
+"""States of a task that wait for a gate; `machines` has its table, which a list of words need not load."""
 _STYLES: Final[Mapping[str, tuple[str, str]]] = {
     "passed": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -155,6 +159,13 @@ def failure_words(entry: Mapping[str, Any]) -> str:
         place += f":{entry['lnum']}"
     message = " ".join(str(entry.get("text", "")).split())
     return f"{place}: {message}" if place else message
+
+
+def step_words(step: str) -> str:
+    """Return what a step is called: a state of a task that waits for a gate by its gate."""
+    state, visit_of, visit = step.partition("#")
+    gate = state.removeprefix("awaiting_").removesuffix("_gate")
+    return f"{gate} gate{visit_of}{visit}" if state in WAITING else step
 
 
 def correction_words(step: str) -> str:

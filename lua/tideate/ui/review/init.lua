@@ -337,7 +337,7 @@ function M.open(question, respond)
   self:draw_bars()
   if not require('tideate.ui.typing').plain_normal() then
     local words = '%s: %s to review; press <Esc>, or :Workflow'
-    require('tideate.ui').notify(words:format(question.workflow, self.model:summary()))
+    require('tideate.ui').notify(words:format(question.workflow, self.model:counted()))
   end
   self.stop_waiting = require('tideate.ui.typing').when_quiet(function()
     self.stop_waiting = nil

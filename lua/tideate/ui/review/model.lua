@@ -80,7 +80,13 @@ function Model:summary()
       table.insert(parts, ('%d %s'):format(count[state], state))
     end
   end
-  return ('%d %s: %s'):format(count.total, count.total == 1 and 'hunk' or 'hunks', table.concat(parts, ', '))
+  return ('%s: %s'):format(self:counted(), table.concat(parts, ', '))
+end
+
+---@return string
+function Model:counted()
+  local total = self:count().total
+  return ('%d %s'):format(total, total == 1 and 'hunk' or 'hunks')
 end
 
 --- The first file that has something open, from an index on and around.

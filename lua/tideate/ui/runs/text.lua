@@ -179,7 +179,7 @@ local function describe(page, step, events)
   end, parts)
   table.insert(page.lines, {
     { '   ' .. column(step.status, STATE), GROUPS[step.status] },
-    { step.step .. '  ', 'TideateTitle' },
+    { require('tideate.run_status').label(step.step) .. '  ', 'TideateTitle' },
     { table.concat(words, ', '), 'TideateHint' },
   })
   add_event_lines(page, decisions(events, step.step))
