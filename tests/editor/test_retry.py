@@ -23,6 +23,8 @@ COMPLETE = "return vim.fn.getcompletion('Workflow retry %s', 'cmdline')"
 FORK = """_G.fork = {}
 require('tideate.run').fork_stored(..., function(result) _G.fork.result = result end)"""
 
+DIFF = "require('tideate.client').request('diff', ..., function(result) _G.diff = result end)"
+
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
@@ -74,3 +76,7 @@ def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(nvim: Editor, serv
     assert (forked["ok"], forked["results"]) == (True, {"one": "FIRST", "two": "SECOND"})
     assert Reader(nvim.state).run(forked["execution_id"]).prompt == "go on"
     assert times(server, "say one") == 1
+    nvim.lua(DIFF, {"execution_id": done[:8], "other": forked["execution_id"]})
+    shape = nvim.wait("_G.diff")
+    assert (shape["ok"], shape["inputs"]) == (True, [{"name": "prompt", "values": ["go", "go on"]}])
+    assert [end["reused"] for end in shape["steps"][0]["ends"]] == [False, True]

@@ -47,6 +47,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "checkpoint:app", "List, create and restore checkpoints of runs: one after each completed step."
     ),
     "context": Command("context:app", "List and show what @mentions add to a prompt."),
+    "diff": Command(
+        "diff:diff",
+        "Compare two runs: inputs, steps, answers, edits, checks, tokens, cost and time.\n\n"
+        "Of files that either wrote, what they held after it is compared; what a run reuses of another "
+        "counts as its own.",
+        "tideate diff [OPTIONS] RUN RUN",
+    ),
     "doctor": Command("doctor:doctor", "Check the installation, the configuration and the model adapters."),
     "fork": Command(
         "fork:fork",

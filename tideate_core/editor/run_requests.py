@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.app import (
     Cancellation,
     cancel_stored_run,
+    compare_runs,
     paused_in,
     read_runs,
     run_json,
@@ -19,6 +20,7 @@ from tideate_core.app import (
 from tideate_core.editor import run_views
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
+from tideate_core.project import project_state
 from tideate_core.store import Message
 
 if TYPE_CHECKING:
@@ -106,6 +108,15 @@ class StoredRuns:
         folder, step = params.get("folder"), params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(self._root(params), _newest_failed)
         return (await self._projects.fork_run(str(wanted), step, edits, folder)).as_json()
+
+    async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return how the runs `execution_id` and `other` differ; see `compare_runs`.
+
+        :raises RunNotFound: no run has this id.
+        """
+        root, one, other = self._root(params), str(params["execution_id"]), str(params["other"])
+        private = project_state(root)
+        return {"ok": True, **await read_runs(root, lambda reader: compare_runs(reader, private, one, other))}
 
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         """End a run of another process, or one that no process has: its unfinished writes are rolled back.

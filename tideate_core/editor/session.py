@@ -87,6 +87,7 @@ class Session:
             "resume_run": runs.resume_run,
             "retry": runs.retry,
             "fork": runs.fork,
+            "diff": runs.diff,
             "cancel_stored": runs.cancel,
             "pause_stored": runs.pause,
             "say": runs.say,

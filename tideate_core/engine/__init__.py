@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         RunEdits as RunEdits,
         plan_fork as plan_fork,
         split_run_step as split_run_step,
+        writers_of as writers_of,
     )
     from tideate_core.engine.inputs import read_input as read_input
     from tideate_core.engine.mentions import (
@@ -110,7 +111,7 @@ else:
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",
             "events": "Event EventName WorkflowHooks",
-            "forking": "RunEdits plan_fork split_run_step",
+            "forking": "RunEdits plan_fork split_run_step writers_of",
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",

@@ -35,6 +35,7 @@ __all__ = [
     "plan_fork",
     "repeated_steps",
     "split_run_step",
+    "writers_of",
 ]
 
 SHORT: Final = 8
@@ -172,6 +173,23 @@ def check_reused_writes(reader: Reader, plan: ForkPlan, root: Path | None, priva
                 f"({_listed(dict.fromkeys(gone))}), so its result cannot be reused; "
                 f"begin with that step: {plan.source.id[:SHORT]}.{row.step}"
             )
+
+
+def writers_of(reader: Reader, run: RunRow, steps: Sequence[StepRow]) -> dict[str, frozenset[str] | None]:
+    """Return the runs that wrote what a run stands for, each with the steps of it that count; None: all.
+
+    These are the run, the runs that are its steps, and those that did what it reuses.
+
+    :param steps: the run's.
+    :raises StoreError: the store cannot be read.
+    """
+    found: dict[str, frozenset[str] | None] = {run.id: None}
+    for row in steps:
+        did, then = _who_did(reader, run, row)
+        if did != run.id:
+            found[did] = (found.get(did) or frozenset()) | {row.step}
+        found |= dict.fromkeys(_runs_within(reader, did, then))
+    return found
 
 
 def fork_notices(plan: ForkPlan) -> list[dict[str, Any]]:

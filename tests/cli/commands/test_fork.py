@@ -64,3 +64,31 @@ def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> 
         done = shell.run(*arguments)
         assert (done.returncode, words in " ".join(done.stderr.split())) == (2, True), done.stderr
     assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+
+
+def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    answering.forgets("Rewrite these lines")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT.replace('sum', 'total_of')}```")
+    forked = object_of(shell.run("fork", f"{run}.refactor", "use total_of", "--yes", "--json"))
+    other = forked["execution_id"]
+    done = shell.run("diff", run[:8], other[:8])
+    assert done.returncode == 0, done.stderr
+    for line in (
+        "-shorten",
+        "+use total_of",
+        "-    return sum(range(n))",
+        "+    return total_of(range(n))",
+    ):
+        assert line in done.stdout.splitlines(), done.stdout
+    assert f"{run[:8]}.refactor" in done.stdout
+    assert "completed, reused" in done.stdout
+    shape = object_of(shell.run("diff", run, other, "--json"))
+    assert [one["execution_id"] for one in shape["runs"]] == [run, other]
+    assert [edit["path"] for edit in shape["edits"]] == ["a.py"]
+    assert shell.run("diff", run, "f" * 32).returncode == 2
+    terminal = shell.open("diff", run, other, columns=80)
+    terminal.wait_for("completed, reused")
+    terminal.wait_for("+    return total_of(range(n))")
+    assert terminal.wait_exit() == 0

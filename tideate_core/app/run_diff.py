@@ -1,0 +1,161 @@
+"""Comparison of two runs: inputs, steps, answers, edits, checks, tokens, cost and time."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.app.run_details import CHECK_ENDED, read_details
+from tideate_core.app.runs import run_json, tokens_json
+from tideate_core.errors import NotText
+from tideate_core.workspace import Document, FileChange, Journal, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.app.run_details import RunDetails
+    from tideate_core.store import Reader, StepRow
+
+__all__ = ["compare_runs"]
+
+_Texts = tuple[str | None, str | None]
+"""What a file held before and after a run; None where there was no file, or no text is kept."""
+_NOTHING: Final[_Texts] = (None, None)
+CONTEXT: Final = 3
+"""Unchanged lines around a difference."""
+
+
+def compare_runs(reader: Reader, private: Path, one: str, other: str) -> dict[str, Any]:
+    """Return how two runs differ, as tools get it; blocking.
+
+    `edits` are what the files that either wrote held after it, from the journal: a run that did not write a
+    file left it as the other one found it. What a run reuses of another counts as its own.
+
+    :param private: where the project's journal is.
+    :param one: a run's id, or the beginning of it; so is `other`.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    :raises WorkspaceError: the journal is damaged.
+    """
+    both = (read_details(reader, one), read_details(reader, other))
+    left, right = both
+    requests = [reader.request(details.run.id) for details in both]
+    written = [_written(reader, private, details) for details in both]
+    return {
+        "runs": [run_json(details.run) for details in both],
+        "same_definition": left.run.definition_hash == right.run.definition_hash,
+        "inputs": _inputs(*requests),
+        "steps": _steps(left, right),
+        "response": _text_diff(left.response, right.response),
+        "edits": _edits(*written),
+        "checks": _checks(left, right),
+    }
+
+
+def _inputs(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the runs were started with, where it differs."""
+    given = [
+        {"prompt": request.get("prompt"), "adapter": request.get("adapter"), **(request.get("inputs") or {})}
+        for request in (one, other)
+    ]
+    names = dict.fromkeys([*given[0], *given[1]])
+    values = ((name, [request.get(name) for request in given]) for name in names)
+    return [{"name": name, "values": pair} for name, pair in values if pair[0] != pair[1]]
+
+
+def _steps(left: RunDetails, right: RunDetails) -> list[dict[str, Any]]:
+    known = [{row.step: row for row in details.steps} for details in (left, right)]
+    reused = [details.run.reused for details in (left, right)]
+    found = []
+    for step in dict.fromkeys([*known[0], *known[1]]):
+        rows = [rows.get(step) for rows in known]
+        results = [None if row is None else row.result for row in rows]
+        ends = [_end(row, count) for row, count in zip(rows, reused, strict=True)]
+        found.append({"step": step, "ends": ends, "diff": _text_diff(*results)})
+    return found
+
+
+def _end(row: StepRow | None, reused: int) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    shape: dict[str, Any] = {"status": row.status, "reused": 0 < (row.order or 0) <= reused}
+    return {**shape, "duration_ms": row.duration_ms, "usage": tokens_json(row.tokens), "error": row.error}
+
+
+def _checks(left: RunDetails, right: RunDetails) -> list[dict[str, Any]]:
+    """Return how the checks of a task ended last, in each of the runs."""
+    ends = [_last_checks(details) for details in (left, right)]
+    return [
+        {"check": check, "statuses": [end.get(check) for end in ends]}
+        for check in dict.fromkeys([*ends[0], *ends[1]])
+    ]
+
+
+def _last_checks(details: RunDetails) -> dict[str, str]:
+    ended = (row.data for row in details.decisions if row.name == CHECK_ENDED)
+    return {str(data.get("check")): str(data.get("status")) for data in ended}
+
+
+def _written(reader: Reader, private: Path, details: RunDetails) -> dict[str, _Texts]:
+    """Return the texts of the files that a run wrote, by path."""
+    # here, because the shell lists runs without it
+    from tideate_core.engine import writers_of
+
+    journal, found = Journal(private), dict[str, _Texts]()
+    writers = writers_of(reader, details.run, details.steps)
+    for record in journal.records(*writers):
+        steps = writers[record.directory.parent.name]
+        if steps is not None and (record.manifest.step or "").partition("[")[0] not in steps:
+            continue
+        for entry in record.manifest.entries:
+            if entry.kind == "file":
+                before = record.file_before(entry) if entry.before.kind == "file" else None
+                texts = _decoded(before), _decoded(record.file_after(entry))
+            elif entry.kind == "buffer":
+                texts = record.text_before(entry), record.text_after(entry)
+            else:
+                continue
+            earlier = found.get(entry.path)
+            found[entry.path] = (texts[0] if earlier is None else earlier[0], texts[1])
+    return found
+
+
+def _decoded(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else Document.decode(data).text
+    except NotText:
+        return None
+
+
+def _edits(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> list[dict[str, Any]]:
+    """Return the files that either run wrote, with the difference between what they left."""
+    found = []
+    for path in dict.fromkeys([*one, *other]):
+        left, right = one.get(path), other.get(path)
+        # who did not write it left what the other one found
+        before, after = left or (None, (right or _NOTHING)[0]), right or (None, (left or _NOTHING)[0])
+        written = [left is not None, right is not None]
+        found.append({"path": path, "written": written, "diff": _patch(path, before[1], after[1])})
+    return found
+
+
+def _patch(path: str, before: str | None, after: str | None) -> str:
+    if before == after:
+        return ""
+    action: Any = "create" if before is None else "delete" if after is None else "modify"
+    return unified_diff(FileChange(path, action, before, after), CONTEXT)
+
+
+def _text_diff(one: Any, other: Any) -> str:
+    """Return how two values differ, as hunks; empty where they are the same."""
+    if one == other:
+        return ""
+    patch = unified_diff(FileChange("", "modify", _text_of(one), _text_of(other)), CONTEXT)
+    return patch[patch.index("@@") :] if "@@" in patch else patch
+
+
+def _text_of(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, indent=2)
