@@ -74,7 +74,7 @@ def likes(place: Path, words: str) -> tuple[list[float], list[str]]:
     for _ in range(SAMPLES):
         begun = time.perf_counter()
         with closing(sqlite3.connect(place / "tideate.db")) as database:
-            found = [run for (run,) in database.execute(statement, [f"% {term}%" for term in terms])]
+            found = [run for (run,) in database.execute(statement, [f"% {term} %" for term in terms])]
         took.append((time.perf_counter() - begun) * 1000)
     return took, found
 

@@ -176,6 +176,24 @@ async def test_a_cancelled_run_goes_on_from_the_step_that_was_cut_off(bench: Ben
     assert (await run_row(bench, result.execution_id)).forked_step in {"c", "d"}
 
 
+async def test_all_steps_that_failed_are_run_again_whichever_is_named(bench: Bench) -> None:
+    steps, both = Steps("b", "c"), asyncio.Barrier(2)
+
+    async def fails_beside_the_other(step: StepContext) -> Any:
+        if steps.failing:
+            await asyncio.wait_for(both.wait(), LIMIT)
+        return await steps(step)
+
+    graph(bench, {**steps.for_all(), **dict.fromkeys("bc", fails_beside_the_other)}, *DIAMOND)
+    failed = await bench.run("g")
+    assert not failed.ok
+    steps.failing.clear()
+    for at in ("b", "c"):
+        steps.ran.clear()
+        assert (await forked(bench, failed.execution_id, at)).ok
+        assert sorted(steps.ran) == ["b", "c", "d", "e"]
+
+
 async def test_a_step_that_the_run_went_on_without_is_reused_unless_it_is_named(bench: Bench) -> None:
     steps = Steps("b", "d")
     tolerant = step("b", "a", continue_on_error=True)
