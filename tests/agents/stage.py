@@ -59,6 +59,7 @@ class StageStep:
     attempt = 1
     feedback = ""
     concurrency = 1
+    revisions = 10
     mention_tokens = 1000
     rules_files: Sequence[str] | None = ()
 

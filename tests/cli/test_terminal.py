@@ -53,7 +53,7 @@ def refactoring(shell: Shell, answering: ModelServer) -> tuple[Terminal, Path]:
     terminal.wait_for("Refactor lines 1-14 of a.py along this analysis? [y/N]")
     terminal.type("y\n")
     terminal.wait_for("+    return 20")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     return terminal, file
 
 
@@ -120,7 +120,7 @@ def test_an_unknown_answer_is_explained_and_asked_again(refactoring: tuple[Termi
     terminal, file = refactoring
     terminal.type("what\n")
     terminal.wait_for("p pick hunk by hunk")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
@@ -134,7 +134,7 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
     terminal.wait_for("]")
     terminal.type("n\n")
     terminal.wait_for("+    return 20")
-    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/a/s]")
+    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/b/a/s]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert file.read_text() == TWO.replace("2\n", "20\n")
@@ -143,7 +143,7 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
 def test_picking_no_hunk_declines(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     terminal.type("p\n")
-    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/a/s]")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s]")
     terminal.type("s\n")
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
@@ -156,7 +156,7 @@ def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
     terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("y\n")
     terminal.wait_for("deleted file")
-    terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
+    terminal.wait_for("Apply changes to 3 files? [y/N/p/c/d]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 2\n"}
@@ -168,7 +168,7 @@ def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
     terminal.type("1 3\n")
     terminal.wait_for("Continue with 1 file? [y/N/e/numbers]")
     terminal.type("y\n")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert files_of(planning) == {"a.py": "x = 2\n", "old.py": "old = 1\n"}
@@ -212,18 +212,93 @@ def test_a_failed_edit_keeps_the_plan(planning: Shell, editor: str, words: str) 
     assert terminal.wait_exit() == 3
 
 
+LONG = "of the first one, and of nothing else at all in this whole file"
+
+
+def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
+    refactoring: tuple[Terminal, Path], answering: ModelServer
+) -> None:
+    terminal, file = refactoring
+    reasons = ["eleven in the first function", f"twelve {LONG}", f"the number thirteen, not twelve, {LONG}"]
+    for number, why in zip((11, 12, 13), reasons, strict=True):
+        new = TWO.replace("return 1", f"return {number}").replace("return 2", "return 20")
+        answering.answers(why, f"```python\n{new}```")
+    for answers, question in (("bx", "Accept hunk 1/2"), ("y", "Accept hunk 2/2")):
+        terminal.type("p\n") if question.endswith("1/2") else None
+        terminal.wait_for(f"{question} of a.py? [y/N/b/a/s]")
+        terminal.type(f"{answers[0]}\n")
+        if answers == "bx":
+            terminal.wait_for("Because?")
+            terminal.type(f"{reasons[0]}\n")
+    for number, why in zip((11, 12), reasons[1:], strict=True):
+        shown = next_round(terminal, number)
+        assert f"+    return {number}" in shown
+        assert "return 20" not in shown
+        terminal.type("p\n")
+        terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s]")
+        terminal.type("b\n")
+        terminal.wait_for("Because?")
+        terminal.type(f"{why}\n")
+    assert "+    return 13" in next_round(terminal, 13)
+    assert file.read_text() == TWO
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == TWO.replace("return 1", "return 13").replace("return 2", "return 20")
+
+
+def next_round(terminal: Terminal, number: int) -> str:
+    """Return what a round shows that begins with this number."""
+    terminal.wait_for(f"return {number}")
+    terminal.wait_for("1 differs from what you saw; 1 accepted and 0 rejected before")
+    terminal.wait_for("[y/N/p/c/d]")
+    return terminal.text.rpartition("diff --git")[2]
+
+
+def test_what_is_to_change_is_said_of_all(refactoring: tuple[Terminal, Path], answering: ModelServer) -> None:
+    terminal, file = refactoring
+    answering.answers(LONG, f"```python\n{TWO.replace('return 1', 'return 15')}```")
+    terminal.type("c\n")
+    terminal.wait_for("What is to change?")
+    terminal.type(f"{LONG}\n")
+    terminal.wait_for("+    return 15")
+    terminal.wait_for("Revision 2.")
+    terminal.wait_for("[y/N/p/c/d]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == TWO.replace("return 1", "return 15")
+
+
+def test_the_model_corrects_a_syntax_error(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    answering.answers("what does the code do", "- assigns")
+    answering.answers("Rewrite these lines", "```python\ndef broken(\n```")
+    answering.answers("accepted of it brings new syntax errors", "```python\nx = 2\n```")
+    terminal = shell.open("run", "refactor", "break it", "--file", "a.py")
+    for question, answer in (
+        ("along this analysis? [y/N]", "y"),
+        ("[y/N/p/c/d]", "y"),
+        ("Write it anyway? [y/N/f]", "f"),
+        ("+x = 2", ""),
+        ("Revision 2. Apply the change to a.py (+1 -1 lines)? [y/N/p/c/d]", "y"),
+    ):
+        terminal.wait_for(question)
+        terminal.type(f"{answer}\n" if answer else "")
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == "x = 2\n"
+
+
 def test_whole_files_are_picked(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
     terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("y\n")
-    terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
+    terminal.wait_for("Apply changes to 3 files? [y/N/p/c/d]")
     terminal.type("p\n")
     for question, answer in (
         ("Create new.py?", "y"),
         ("Accept hunk 1/1 of a.py?", "n"),
         ("Delete old.py?", "n"),
     ):
-        terminal.wait_for(f"{question} [y/N/a/s]")
+        terminal.wait_for(f"{question} [y/N/b/a/s]")
         terminal.type(f"{answer}\n")
     assert terminal.wait_exit() == 0
     assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 1\n", "old.py": "old = 1\n"}
@@ -239,9 +314,9 @@ def test_new_syntax_errors_need_an_override(
     terminal = shell.open("run", "refactor", "break it", "--file", "a.py")
     terminal.wait_for("[y/N]")
     terminal.type("y\n")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     terminal.type("y\n")
-    terminal.wait_for("Write it anyway? [y/N]")
+    terminal.wait_for("Write it anyway? [y/N/f]")
     terminal.type(answer)
     assert terminal.wait_exit() == status
     assert file.read_text() == text
@@ -277,7 +352,7 @@ def test_with_stdout_elsewhere_questions_are_still_asked(shell: Shell, answering
     answering.answers("what does the code do", "- assigns")
     answering.answers("Rewrite these lines", "```python\nx = 2\n```")
     terminal = shell.open("run", "refactor", "two", "--file", "a.py", stdout=subprocess.PIPE)
-    for keys in ("[y/N]", "[y/N/p/d]"):
+    for keys in ("[y/N]", "[y/N/p/c/d]"):
         terminal.wait_for(keys)
         terminal.type("y\n")
     assert terminal.wait_exit() == 0

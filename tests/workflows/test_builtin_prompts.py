@@ -30,6 +30,7 @@ ABSENT: Final[dict[str, Any]] = {
     **dict.fromkeys(("checks", "stages", "tools"), False),
     **dict.fromkeys(
         (
+            "comments",
             "diagnostics",
             "documents",
             "files",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.attempts import Ask as Ask, refusal_notice as refusal_notice
     from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
     from tideate_core.agents.coder import (
+        Written as Written,
         edit_format as edit_format,
         edit_range as edit_range,
         insert_text as insert_text,
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
+        WrittenWork as WrittenWork,
         planning_model as planning_model,
         within_plan as within_plan,
         write_with_tools as write_with_tools,
@@ -105,7 +107,7 @@ else:
             "attempts": "Ask refusal_notice",
             "asking": "LookingModel RememberedModel look_tools looking_model may_look model_of",
             "auditor": "apply_fixes audit_plan",
-            "coder": "edit_format edit_range insert_text or_no_change write_text",
+            "coder": "Written edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",
             "delegation": "Delegation render_task_prompt",
             "documenter": "document_task",
@@ -125,6 +127,6 @@ else:
             "staged_files": "StagedFiles",
             "step_tools": "StepTools",
             "tools.table": "own_tool_names",
-            "writer": "Bounds planning_model within_plan write_with_tools",
+            "writer": "Bounds WrittenWork planning_model within_plan write_with_tools",
         },
     )

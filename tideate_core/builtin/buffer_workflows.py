@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import (
@@ -15,6 +16,7 @@ from tideate_core.agents import (
     way_to_report,
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
+from tideate_core.builtin.revising import write_lines
 from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
@@ -125,9 +127,9 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     # what the model saw when it analysed the code is still there
     earlier = step.conversation("analyze") if may_look(step) else None
     model = model_of(step, "refactor", earlier=earlier, more_tools=reporting(step, subject))
-    edited = await edit_range(
+    write = partial(
+        edit_range,
         model.ask,
-        prompt if earlier else await with_material(step, prompt),
         lines=subject.lines,
         start=subject.start,
         end=subject.end,
@@ -136,7 +138,9 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         attempts=step.attempts,
         on_refused=refusal_notice(step),
     )
-    result, written = await review_lines(step, subject, subject.start, subject.end, edited.lines)
+    prompt = prompt if earlier else await with_material(step, prompt)
+    lines, rewriting = await write_lines(step, write, prompt)
+    result, written = await review_lines(step, subject, subject.start, subject.end, lines, rewriting.again)
     await settle_proposal(step, written)
     return result
 
@@ -160,20 +164,21 @@ async def generate(step: StepContext) -> dict[str, Any]:
     place = await file_around(step, subject, at[0]) if subject else NO_FILE
     fence = fence_for(*around.values(), place["top"], place["outline"])
     prompt = step.render("generate", prompt=step.prompt, language=language, fence=fence, **around, **place)
-    written = await insert_text(
+    write = partial(
+        insert_text,
         model.ask,
-        await with_material(step, prompt),
         lines=lines,
         at=at[1],
         language=language,
         attempts=step.attempts,
         on_refused=refusal_notice(step),
     )
+    written, rewriting = await write_lines(step, write, await with_material(step, prompt))
     if subject is None or not subject.buffer.modifiable:
-        text = "\n".join(written.lines)
+        text = "\n".join(written)
         await step.present(text, subject.buffer.filetype if subject else "")
         return {"response": text, "files": []}
-    result, _ = await review_lines(step, subject, *at, written.lines)
+    result, _ = await review_lines(step, subject, *at, written, rewriting.again)
     return result
 
 

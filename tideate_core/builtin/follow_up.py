@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import edit_range, insert_text, may_look, model_of, refusal_notice
 from tideate_core.builtin.affected import reporting, settle_proposal
+from tideate_core.builtin.revising import write_lines
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
 from tideate_core.errors import InvalidInput
@@ -14,6 +15,8 @@ from tideate_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents import Written
     from tideate_core.workflows import EarlierRun, StepContext
 
 __all__ = ["find_lines", "write_again"]
@@ -46,20 +49,21 @@ async def write_again(
     prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)
     prompt = await with_material(step, prompt, rules=False)
     start, end, language = subject.start, subject.end, subject.language
-    if start == end:
-        done = await insert_text(
+
+    async def write(asked: Prompt) -> Written:
+        if start == end:
+            return await insert_text(
+                model.ask,
+                asked,
+                lines=subject.lines,
+                at=start,
+                language=language,
+                attempts=step.attempts,
+                on_refused=refusal_notice(step),
+            )
+        return await edit_range(
             model.ask,
-            prompt,
-            lines=subject.lines,
-            at=start,
-            language=language,
-            attempts=step.attempts,
-            on_refused=refusal_notice(step),
-        )
-    else:
-        done = await edit_range(
-            model.ask,
-            prompt,
+            asked,
             lines=subject.lines,
             start=start,
             end=end,
@@ -68,7 +72,9 @@ async def write_again(
             attempts=step.attempts,
             on_refused=refusal_notice(step),
         )
-    result, changes = await review_lines(step, subject, start, end, done.lines)
+
+    lines, rewriting = await write_lines(step, write, prompt)
+    result, changes = await review_lines(step, subject, start, end, lines, rewriting.again)
     await settle_proposal(step, changes)
     return result
 

@@ -13,33 +13,31 @@ from tideate_core.agents import (
     PlannedFile,
     StagedFiles,
     clip,
-    edit_format,
-    is_small,
     list_for_model,
     make_plan,
     may_look,
     model_of,
-    or_no_change,
     parse_plan,
     planning_model,
     project_rules,
     refusal_notice,
-    text_budget,
     why_hidden,
     within_plan,
-    write_text,
 )
+from tideate_core.builtin.planned_files import PlannedFiles
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_paths, is_test, language_of, unified_diff
+from tideate_core.workspace import executable_paths, is_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tideate_core.engine import Feedback
     from tideate_core.workflows import Decision, EarlierRun, StepContext
+    from tideate_core.workspace import FileChange
 
 __all__ = ["confirm", "execute", "plan"]
 
@@ -48,8 +46,6 @@ Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of one file that say nothing about the others."""
 INDEXES = frozenset({"__init__", "index", "mod"})
 """Files that are used by the name of their folder."""
-MOST_SHOWN = 60_000
-"""Characters of what became of the other files."""
 WORD = re.compile(r"[\w-]+")
 MOST_ROUNDS = 3
 """Times that is asked about files that fail; those that still do are left out then."""
@@ -158,8 +154,15 @@ async def execute(step: StepContext) -> dict[str, Any]:
     await _ask_about_secrets(step, planned)
     if may_look(step):
         return await _work(step, planned)
-    kept, failed = await _write_and_ask(step, planned)
-    written = await review_and_apply(step, kept)
+    files = PlannedFiles(step, await _task(step), planned)
+    kept, failed = await _write_and_ask(step, files, planned)
+
+    async def revise(feedback: Feedback) -> list[FileChange]:
+        nonlocal kept
+        kept = await files.revise(kept, feedback)
+        return kept
+
+    written = await review_and_apply(step, kept, revise)
     paths = [change.move_to or change.path for change in written]
     if failed:
         reasons = "; ".join(map(str, failed.values()))
@@ -215,7 +218,7 @@ def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:
 
 
 async def _write_and_ask(
-    step: StepContext, planned: list[PlannedFile]
+    step: StepContext, files: PlannedFiles, planned: list[PlannedFile]
 ) -> tuple[list[FileChange], dict[str, Unusable]]:
     """Return the changes, and the errors of files that are left out though nobody took them out.
 
@@ -223,7 +226,7 @@ async def _write_and_ask(
     """
     changes: dict[str, FileChange] = {}
     left, rounds = planned, 0
-    while failed := await _write_all(step, left, planned, changes):
+    while failed := await _write_all(step, files, left, changes, len(planned)):
         rounds += 1
         wanted = await _ask_about_failed(step, failed, len(changes))
         if wanted is None or (rounds == MOST_ROUNDS and wanted):
@@ -241,20 +244,24 @@ def _place(order: list[str], path: str) -> int:
 
 
 async def _write_all(
-    step: StepContext, files: list[PlannedFile], planned: list[PlannedFile], changes: dict[str, FileChange]
+    step: StepContext,
+    files: PlannedFiles,
+    wanted: list[PlannedFile],
+    changes: dict[str, FileChange],
+    total: int,
 ) -> dict[str, Unusable]:
     """Add the changes of these files, and return the errors of those that have none."""
     failed: dict[str, Unusable] = {}
-    for file in await _in_order(step, files):
+    for file in await _in_order(step, wanted):
         try:
-            changes[file.path] = await _change(step, file, planned, list(changes.values()))
+            changes[file.path] = await files.change(file, list(changes.values()))
         except (UnusableAnswer, ContextTooLong) as error:
             failed[file.path] = error
             step.notice(f"{file.path} failed: {error}", level="warn")
             continue
         action = "no change in" if _is_unchanged(changes[file.path]) else file.action
-        step.notice(f"{len(changes)}/{len(planned)} {action} {file.path}")
-    return {file.path: failed[file.path] for file in files if file.path in failed}
+        step.notice(f"{len(changes)}/{total} {action} {file.path}")
+    return {file.path: failed[file.path] for file in wanted if file.path in failed}
 
 
 async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
@@ -324,78 +331,3 @@ async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> N
         text = (await step.workspace.read(file.path)).text
         if why := await why_hidden(step, real, text):
             raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
-
-
-async def _change(
-    step: StepContext, file: PlannedFile, planned: list[PlannedFile], done: list[FileChange]
-) -> FileChange:
-    if file.action == "create":
-        return FileChange(file.path, "create", None, await _write(step, file, planned, done, None))
-    document = await step.workspace.read(file.path)
-    text = document.text
-    change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
-    if file.action == "delete":
-        return change(None)
-    if file.action == "move":
-        return change(text, move_to=file.move_to)
-    budget = text_budget(step)
-    if budget is not None and len(text) > budget:
-        raise ContextTooLong(f"{file.path} does not fit this model")
-    return change(await _write(step, file, planned, done, text))
-
-
-def _shown(step: StepContext, done: list[FileChange], beside: int) -> str:
-    """Return as a patch what became of files, the last ones where not all fit.
-
-    :param beside: characters of the file that the prompt is about.
-    """
-    budget = text_budget(step)
-    left = MOST_SHOWN if budget is None else min(MOST_SHOWN, (budget - beside) // 2)
-    patches: list[str] = []
-    for change in reversed(done):
-        patch = unified_diff(change)
-        left -= len(patch)
-        if left < 0:
-            break
-        patches.insert(0, patch)
-    return "".join(patches).rstrip("\n")
-
-
-async def _write(
-    step: StepContext,
-    file: PlannedFile,
-    planned: list[PlannedFile],
-    done: list[FileChange],
-    before: str | None,
-) -> str:
-    language = language_of(file.path)
-    form = edit_format(before, small=is_small(step))
-    if before is not None:
-        form = or_no_change(form)
-    shown = _shown(step, done, len(before or ""))
-    prompt = step.render(
-        "multi_file_write",
-        prompt=await _task(step),
-        path=file.path,
-        why=file.why,
-        plan=planned,
-        language=language,
-        text=before,
-        done=shown,
-        fence=fence_for(before or "", shown),
-        answer_format=form.instructions,
-    )
-    try:
-        written = await write_text(
-            lambda asked: step.ask(asked, quiet=True),
-            await with_material(step, prompt, paths=[file.path]),
-            before=before,
-            language=language,
-            path=file.path,
-            attempts=step.attempts,
-            on_refused=refusal_notice(step),
-            form=form,
-        )
-    except UnusableAnswer as error:
-        raise UnusableAnswer(f"{file.path}: {error}") from error
-    return "\n".join(written.lines)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Bounds, StagedFiles, within_plan, write_with_tools
-from tideate_core.engine import review_and_apply, with_material
+from tideate_core.engine import review_and_apply, revision_prompt, with_material
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.adapters import Conversation, Prompt
+    from tideate_core.agents import WrittenWork
+    from tideate_core.engine import Feedback
     from tideate_core.workflows import EarlierRun, StepContext
     from tideate_core.workspace import FileChange
 
@@ -33,12 +35,16 @@ async def work_and_review(
     :param earlier: the conversation that the work goes on with.
     :param named: files that were to change; the result says which of them did not.
     """
-    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier)
-    for note in done.notes:
-        step.notice(note, level="warn")
-    if done.exhausted:
-        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
-    written = await review_and_apply(step, done.changes)
+    done = await _work(step, prompt, staged, bounds, earlier)
+
+    async def revise(feedback: Feedback) -> list[FileChange]:
+        nonlocal done
+        words = revision_prompt(step, feedback, staged=True)
+        # what the plan wants and is not there any more may be what the person rejected
+        done = await _work(step, words, staged, Bounds(bounds.may_change), step.conversation(step.step))
+        return done.changes
+
+    written = await review_and_apply(step, done.changes, revise)
     changed = {path for change in done.changes for path in (change.path, change.move_to)}
     unchanged = [path for path in named if path not in changed]
     paths = [change.move_to or change.path for change in written]
@@ -46,6 +52,21 @@ async def work_and_review(
         "response": "\n\n".join(filter(None, [done.summary, summary_of(written, unchanged)])),
         "files": paths,
     }
+
+
+async def _work(
+    step: StepContext,
+    prompt: Prompt,
+    staged: StagedFiles,
+    bounds: Bounds,
+    earlier: Conversation | None,
+) -> WrittenWork:
+    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier)
+    for note in done.notes:
+        step.notice(note, level="warn")
+    if done.exhausted:
+        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
+    return done
 
 
 async def work_again(

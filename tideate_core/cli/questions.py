@@ -10,9 +10,9 @@ from rich.text import Text
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
-from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.engine import FOR_PROJECT, FOR_RUN
+from tideate_core.cli.review import ENDED, NO, YES, ReviewQuestion, review_matter
+from tideate_core.engine import FIX, FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Questions", "answered", "subject_matter"]
 
-YES = frozenset({"y", "yes"})
-NO = frozenset({"", "n", "no", "q"})
-ENDED = Decision(False, reason="the input ended before an answer")
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
 TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
@@ -36,7 +33,6 @@ PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
 """Characters of a question that stands on the line of its answer."""
-PICK_HELP = "y accept · n skip · a accept this and the rest of the file · s skip them"
 
 
 def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
@@ -48,7 +44,7 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     if request.kind == "plan":
         shown.append(_plan_table(request.payload["files"]))
     if request.kind == "review":
-        shown += [ReviewedFile.of(file).patch() for file in request.payload["files"]]
+        shown += review_matter(request.payload)
     if request.kind == "document":
         shown += document_matter(request.payload, coloured=rendered, question=request.message)
     if request.details:
@@ -93,7 +89,7 @@ class Questions:
         if request.kind == "plan":
             return await self._plan(request)
         if request.kind == "review":
-            return await self._review(request)
+            return await ReviewQuestion(self, request.payload, request.message).ask()
         if request.kind == "document":
             return await self._document(request)
         if request.kind == "tool":
@@ -105,15 +101,20 @@ class Questions:
             keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
-        answer = await self._choose(request.message, keys, help_text, YES | NO | known)
+        answer = await self.choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
         return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
-        answer = await self._choose(request.message, "y/N", "y yes · n no", YES | NO)
+        keys, help_text, known = "y/N", "y yes · n no", frozenset[str]()
+        if isinstance(request.payload, dict) and request.payload.get("fixable"):
+            keys, help_text, known = "y/N/f", f"{help_text} · f let the model correct it", frozenset("f")
+        answer = await self.choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
+        if answer == "f":
+            return Decision(False, FIX, reason="the model corrects it")
         return Decision(True) if answer in YES else DECLINED_DECISION
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
@@ -149,7 +150,7 @@ class Questions:
         draft = Draft.of(request.payload)
         help_text = "y yes · n no · e edit it in $VISUAL or $EDITOR · d show it again"
         while True:
-            answer = await self._choose(request.message, "y/N/e/d", help_text, YES | NO | {"e", "edit", "d"})
+            answer = await self.choose(request.message, "y/N/e/d", help_text, YES | NO | {"e", "edit", "d"})
             if answer is None:
                 return ENDED
             if answer in YES:
@@ -159,53 +160,9 @@ class Questions:
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
-            await self._show(document_matter({"text": draft.text}, coloured=True), paged=answer == "d")
+            await self.show(document_matter({"text": draft.text}, coloured=True), paged=answer == "d")
 
-    async def _review(self, request: ConfirmationRequest) -> Decision:
-        files = [ReviewedFile.of(file) for file in request.payload["files"]]
-        help_text = "y all · n none · p pick hunk by hunk · d show again"
-        while True:
-            answer = await self._choose(request.message, "y/N/p/d", help_text, YES | NO | {"a", "p", "d"})
-            if answer != "d":
-                break
-            await self._matter.turn_pages(self._keyboard)
-        if answer is None:
-            return ENDED
-        if answer == "p":
-            return await self._pick(files)
-        return Decision(True) if answer in YES | {"a"} else DECLINED_DECISION
-
-    async def _pick(self, files: list[ReviewedFile]) -> Decision:
-        verdicts = []
-        for file in files:
-            accepted = await self._pick_from(file)
-            if accepted is None:
-                return ENDED
-            verdicts.append({"path": file.change.path, "accepted": accepted})
-        if not any(verdict["accepted"] for verdict in verdicts):
-            return Decision(False, reason="no change was accepted")
-        return Decision(True, {"files": verdicts})
-
-    async def _pick_from(self, file: ReviewedFile) -> list[int] | None:
-        """Return the hunks that were taken, None where the input ended."""
-        name = label(file.change.path) if file.change.path else "the text"
-        accepted: list[int] = []
-        count = len(file.everything)
-        for index in file.everything:
-            await self._show([file.hunk_patch(index) if file.pickable else file.patch()])
-            part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
-            answer = await self._choose(f"{part} {name}?", "y/N/a/s", PICK_HELP, YES | NO | {"a", "s"})
-            if answer is None:
-                return None
-            if answer == "a":
-                return [*accepted, *range(index, count)]
-            if answer == "s":
-                break
-            if answer in YES:
-                accepted.append(index)
-        return accepted
-
-    async def _choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
+    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
         """Ask until the answer is a known one; None at the end of input."""
         pages = self._matter.is_long and PAGES not in known
         while True:
@@ -217,12 +174,24 @@ class Questions:
             else:
                 self._console.print(f"{help_text}{PAGES_HELP if pages else ''}", style="dim")
 
+    async def type(self, question: str) -> str | None:
+        """Return a line as it was typed; None at the end of input."""
+        return await self._keyboard.line(Text(question, style="bold"))
+
+    async def show_again(self) -> None:
+        """Show what was shown last, page by page."""
+        await self._matter.turn_pages(self._keyboard)
+
     async def _line(self, question: str, keys: str) -> str | None:
         words = "Yes?" if _is_long(question) else shortened_runs(visible(question)).replace("\t", r"\t")
         line = await self._keyboard.line(Text.assemble((words, "bold"), (f" [{keys}]", "cyan")))
         return None if line is None else line.lower()
 
-    async def _show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
+    async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
+        """Show what the next question is about.
+
+        :param paged: page by page, else as much as a screen holds.
+        """
         self._matter = Pager(self._console, parts)
         if paged:
             await self._matter.turn_pages(self._keyboard)

@@ -148,6 +148,8 @@ class LimitsConfig(_Section):
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
     """Tries of a model until its answer is usable."""
+    revisions: int = Field(default=10, ge=0, le=100)
+    """Times that a model may be asked, in one review, to revise its edit as the person's comments say."""
     mention_tokens: int = Field(default=16_000, ge=100)
     """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
     concurrency: int = Field(default=4, ge=1, le=64)

@@ -66,11 +66,13 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
     from tideate_core.engine.review import (
+        FIX as FIX,
         ask_for_review as ask_for_review,
         review_and_apply as review_and_apply,
         review_lines as review_lines,
         write_changes as write_changes,
     )
+    from tideate_core.engine.revision import Feedback as Feedback, revision_prompt as revision_prompt
     from tideate_core.engine.rollback import (
         RollbackOutcome as RollbackOutcome,
         RunRollback as RunRollback,
@@ -119,7 +121,8 @@ else:
             "preview": "PromptPreview",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
-            "review": "ask_for_review review_and_apply review_lines write_changes",
+            "review": "FIX ask_for_review review_and_apply review_lines write_changes",
+            "revision": "Feedback revision_prompt",
             "rollback": (
                 "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
                 "run_families runs_with_changes"

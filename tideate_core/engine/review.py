@@ -6,66 +6,66 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, StrictInt, ValidationError
-
-from tideate_core.errors import InvalidInput, StepFailed, WorkspaceError
+from tideate_core.engine.revision import Comment, Feedback, Revision
+from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import (
-    FileChange,
-    apply_hunks,
-    executable_changes,
-    language_of,
-    text_digest,
-)
+from tideate_core.workspace import FileChange, executable_changes, language_of, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from tideate_core.agents import StagedFiles
+    from tideate_core.engine.revision import Decided, ReviewAnswer
     from tideate_core.engine.selected_text import Subject
-    from tideate_core.workflows import PersonAccess, StepContext
+    from tideate_core.workflows import Decision, PersonAccess, StepContext
     from tideate_core.workspace import AppliedChanges
 
-__all__ = ["ask_for_review", "review_and_apply", "review_lines", "write_changes", "write_staged"]
+    Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
+    ReviseLines = Callable[[Feedback], Awaitable[list[str]]]
+
+__all__ = ["FIX", "ask_for_review", "review_and_apply", "review_lines", "write_changes", "write_staged"]
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
-UNUSABLE: Final = "the answer to the review cannot be used"
+FIX: Final = "fix"
+"""The value of an answer to a question about errors that has the model correct them."""
 
 
-async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> list[FileChange]:
+async def review_and_apply(
+    step: StepContext, changes: Sequence[FileChange], revise: Revise | None = None
+) -> list[FileChange]:
     """Ask for a review and write what was accepted, all of it or nothing.
 
     Files that are open in an editor are saved, so that they go with the others on disk, too; one that had
     unsaved changes of the person's is not.
 
+    :param revise: has the model answer the person's comments, and returns all changes as they are then.
     :raises Declined: nothing was accepted.
     :raises WorkspaceError: the changes could not be written; nothing was.
     """
-    accepted, applied = await _review(step, changes)
+    accepted, applied = await _review_and_write(step, changes, revise)
     if applied is not None:
         await run_uncancelled(_save_open_files(step, applied))
     return accepted
 
 
-async def _review(
-    step: StepContext, changes: Sequence[FileChange]
+async def _review_and_write(
+    step: StepContext, changes: Sequence[FileChange], revise: Revise | None
 ) -> tuple[list[FileChange], AppliedChanges | None]:
     """Do all of it but the saving."""
-    wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
-    if not wanted:
+    wanted = _real(changes)
+    accepted = await _Review(step, wanted, revise).result() if wanted else []
+    if not accepted:
         step.notice("the answer changes nothing")
         return [], None
-    problems = await asyncio.to_thread(_compare_and_check, wanted)
-    step.gate("syntax", problems)
-    accepted = await _ask(step, wanted, problems)
-    if accepted != wanted:  # a part of a change is another text
-        problems = await asyncio.to_thread(_compare_and_check, accepted)
-    await _override(step, problems)
     return accepted, await write_changes(step, accepted)
+
+
+def _real(changes: Sequence[FileChange]) -> list[FileChange]:
+    return [change for change in changes if change.action != "modify" or change.before != change.after]
 
 
 async def _save_open_files(step: StepContext, applied: AppliedChanges) -> None:
@@ -97,80 +97,215 @@ async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:
 
 
 async def review_lines(
-    step: StepContext, subject: Subject, start: int, end: int, new: list[str]
+    step: StepContext,
+    subject: Subject,
+    start: int,
+    end: int,
+    new: list[str],
+    revise: ReviseLines | None = None,
 ) -> tuple[dict[str, Any], list[FileChange]]:
     """Have new lines reviewed and written in place of others; return the step's result, and what was written.
 
     :param start: of the lines that they replace, 0-based and half open.
+    :param revise: has the model answer the person's comments, and returns the new lines as they are then.
     """
-    buffer = subject.buffer
-    after = [*subject.lines[:start], *new, *subject.lines[end:]]
-    change = FileChange(
-        path=subject.path,
-        action="modify",
-        before=buffer.text,
-        after="\n".join(after),
-        buffer=buffer.number,
-        tick=buffer.tick,
-        filetype=buffer.filetype,
-    )
-    written, _ = await _review(step, [change])
-    return {"response": "\n".join(new), "files": [change.path for change in written]}, written
+    buffer, latest = subject.buffer, new
+
+    def change_to(lines: list[str]) -> FileChange:
+        after = [*subject.lines[:start], *lines, *subject.lines[end:]]
+        return FileChange(
+            path=subject.path,
+            action="modify",
+            before=buffer.text,
+            after="\n".join(after),
+            buffer=buffer.number,
+            tick=buffer.tick,
+            filetype=buffer.filetype,
+        )
+
+    async def revised(feedback: Feedback) -> list[FileChange]:
+        nonlocal latest
+        assert revise is not None  # noqa: S101 nobody is asked for comments without it
+        latest = await revise(feedback)
+        return [change_to(latest)]
+
+    written, _ = await _review_and_write(step, [change_to(new)], revised if revise else None)
+    return {"response": "\n".join(latest), "files": [change.path for change in written]}, written
 
 
-async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
+async def ask_for_review(
+    step: StepContext, changes: list[FileChange], revise: Revise | None = None
+) -> list[FileChange]:
     """Return what the person accepts of changes; whether that may be written is for the caller to say.
 
+    :param revise: see `review_and_apply`.
     :raises Declined: nothing was accepted.
     """
-    return await _ask(step, changes, await asyncio.to_thread(_compare_and_check, changes))
+    return await _Review(step, changes, revise, gated=False).result()
 
 
-async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
-    message = _question(wanted)
-    try:
-        await step.workspace.stage(wanted)
-    except WorkspaceError as error:  # shown all the same: what a model made is not lost
-        reason = str(error).partition(";")[0]
-        step.notice(f"as things are this change cannot be written: {reason}", level="warn")
-    executed = await executable_changes(step.workspace, wanted)
-    for _ in range(MOST_ASKED):
-        decision = await step.confirm(
-            "review",
-            message,
-            details="\n".join(f"- new syntax error: {problem}" for problem in problems),
-            payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
-            executed=executed,
-        )
-        if not decision.accepted:
-            raise Declined(decision.reason)
+class _Review:
+    """Rounds of one review: the person decides and comments, the model revises, until there are no comments.
+
+    An answer is kept with the run before the model is asked, and so is the model's: after a crash the review
+    goes on at the question that was open.
+
+    :param gated: new syntax errors are reported, and only a person may let them pass.
+    """
+
+    def __init__(
+        self, step: StepContext, changes: Sequence[FileChange], revise: Revise | None, *, gated: bool = True
+    ) -> None:
+        self._step = step
+        self._revision = Revision.first(changes)
+        self._revise = revise
+        self._gated = gated
+        self._asked = 0
+        self._unanswered: list[dict[str, Any]] = []
+        """The comments that the model could not be asked about, for the person to send again."""
+
+    async def result(self) -> list[FileChange]:
+        """Return what was accepted in the end; empty where a revision changes nothing.
+
+        :raises Declined: nothing was accepted.
+        """
+        while self._revision.changes:
+            problems = await asyncio.to_thread(_compare_and_check, self._revision.changes)
+            if self._gated:
+                self._step.gate("syntax", problems)
+            answer = await self._ask(problems)
+            feedback = answer.feedback
+            if not feedback.comments:
+                accepted = self._revision.accepted(answer.decided)
+                found = await self._let_pass(accepted, answer.decided, problems) if self._gated else None
+                if found is None:
+                    return accepted
+                feedback = found
+            await self._next_revision(answer, feedback)
+        return []
+
+    @property
+    def _revisable(self) -> bool:
+        return self._revise is not None and self._asked < self._step.revisions
+
+    async def _ask(self, problems: list[str]) -> ReviewAnswer:
+        step, wanted = self._step, self._revision.changes
+        message = self._question()
         try:
-            accepted = _accepted(wanted, decision.value)
-        except InvalidInput as error:
-            # what a model made is not lost by a front end's mistake
-            unusable = str(error)
-            message = f"{unusable}.\n{_question(wanted)}"
-            continue
-        if not accepted:
+            await step.workspace.stage(wanted)
+        except WorkspaceError as error:  # shown all the same: what a model made is not lost
+            reason = str(error).partition(";")[0]
+            step.notice(f"as things are this change cannot be written: {reason}", level="warn")
+        executed = await executable_changes(step.workspace, wanted)
+        for _ in range(MOST_ASKED):
+            decision = await step.confirm(
+                "review",
+                message,
+                details="\n".join(f"- new syntax error: {problem}" for problem in problems),
+                payload=self._payload(),
+                executed=executed,
+            )
+            try:
+                return self._read(decision)
+            except InvalidInput as error:
+                # what a model made is not lost by a front end's mistake
+                unusable = str(error)
+                message = f"{unusable}.\n{self._question()}"
+        raise StepFailed(f"{unusable}; nothing was written")
+
+    def _read(self, decision: Decision) -> ReviewAnswer:
+        """Return the answer.
+
+        :raises InvalidInput: it is none to this revision.
+        :raises Declined: nothing was accepted, and nothing was said to the model.
+        """
+        if not decision.accepted and not _has_comments(decision.value):
+            raise Declined(decision.reason)
+        answer = self._revision.read(decision.value)
+        if answer.feedback.comments and not self._revisable:
+            raise InvalidInput("the model cannot be asked to revise this any more: decide without comments")
+        if not answer.feedback.comments and not any(one.accepted for one in answer.decided):
             raise Declined("no change was accepted")
-        return accepted
-    raise StepFailed(f"{unusable}; nothing was written")
+        return answer
+
+    def _question(self) -> str:
+        number = self._revision.number
+        question = _question(self._revision.changes)
+        return question if number == 1 else f"Revision {number}. {question}"
+
+    def _payload(self) -> dict[str, Any]:
+        revision = self._revision
+        files = [_shown(change) for change in revision.changes]
+        if revision.number > 1 or self._unanswered:
+            files = [
+                {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
+            ]
+        payload = {"files": files, "demonstration": self._step.demonstration, "revisable": self._revisable}
+        if revision.number > 1:
+            payload["revision"] = revision.number
+        if self._unanswered:
+            payload["comments"] = self._unanswered
+        return payload
+
+    async def _let_pass(
+        self, accepted: list[FileChange], decided: list[Decided], problems: list[str]
+    ) -> Feedback | None:
+        """Ask about new syntax errors in what was accepted; None where it may be written.
+
+        :returns: what the model is told, where it is to correct them.
+        """
+        if accepted != self._revision.changes:  # a part of a change is another text
+            problems = await asyncio.to_thread(_compare_and_check, accepted)
+        if not problems or not await _override(self._step, problems, fixable=self._revisable):
+            return None
+        words = "\n".join(f"- {problem}" for problem in problems)
+        errors = Comment(f"What was accepted of it brings new syntax errors. Correct them:\n{words}")
+        return Feedback((errors, *self._revision.rejections(decided)))
+
+    async def _next_revision(self, answer: ReviewAnswer, feedback: Feedback) -> None:
+        """Have the model answer; where it cannot, the revision is reviewed once more, with what was said."""
+        step, revise = self._step, self._revise
+        assert revise is not None  # noqa: S101 nobody is asked for comments without it
+        self._asked += 1
+        comments = f"{feedback.count} comment{'' if feedback.count == 1 else 's'}"
+        step.notice(f"asking the model for a revision: {comments}")
+        self._unanswered = []
+        try:
+            changes = _real(await revise(feedback))
+        except TideateError as error:
+            step.notice(f"the model could not revise it, and the review is open again: {error}", level="warn")
+            self._revision = replace(self._revision, decided=answer.decided)
+            self._unanswered = answer.given
+            return
+        self._revision = self._revision.followed_by(answer.decided, changes)
 
 
-async def _override(step: PersonAccess, problems: list[str]) -> None:
-    if not problems:
-        return
+def _has_comments(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value.get("comments"))
+
+
+async def _override(step: PersonAccess, problems: list[str], *, fixable: bool) -> bool:
+    """Ask whether a change with new syntax errors is written.
+
+    :param fixable: the model may be asked to correct them.
+    :returns: True where it is to, False where the change is written as it is.
+    :raises Declined: neither.
+    """
     listed = "\n".join(f"- {problem}" for problem in problems)
     decision = await step.confirm(
         "override",
         f"The change brings {len(problems)} new syntax error{'' if len(problems) == 1 else 's'}. "
         "Write it anyway?",
         details=listed,
+        payload={"fixable": True} if fixable else None,
     )
-    if not decision.accepted:
-        if decision.by != "user":
-            raise StepFailed(f"the change brings new syntax errors; nothing was written:\n{listed}")
-        raise Declined("the change brings new syntax errors")
+    if decision.accepted:
+        return False
+    if decision.by != "user":
+        raise StepFailed(f"the change brings new syntax errors; nothing was written:\n{listed}")
+    if fixable and decision.value == FIX:
+        return True
+    raise Declined("the change brings new syntax errors")
 
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> AppliedChanges:
@@ -181,64 +316,6 @@ async def write_changes(step: StepContext, changes: list[FileChange]) -> Applied
     applied = await run_uncancelled(writing, workspace.revert)
     step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
     return applied
-
-
-class _Verdict(BaseModel):
-    """The accepted part of one file."""
-
-    path: str | None = None
-    accepted: list[StrictInt]
-
-
-class _Verdicts(BaseModel):
-    files: list[_Verdict]
-
-
-def _accepted(changes: list[FileChange], value: Any) -> list[FileChange]:
-    """Return the changes as they were accepted.
-
-    :raises InvalidInput: the answer is none to these changes.
-    """
-    if value is None:
-        return changes
-    try:
-        verdicts = _Verdicts.model_validate(value).files
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
-    if len(verdicts) != len(changes):
-        raise InvalidInput(f"{UNUSABLE}: it is about {len(verdicts)} files, and {len(changes)} were shown")
-    for change, verdict in zip(changes, verdicts, strict=True):
-        _check(change, verdict)
-    pairs = zip(changes, verdicts, strict=True)
-    return [kept for change, verdict in pairs if (kept := _reduced(change, set(verdict.accepted)))]
-
-
-def _check(change: FileChange, verdict: _Verdict) -> None:
-    """Refuse what is not about a change.
-
-    :raises InvalidInput: another file is named, or a hunk that is none of its.
-    """
-    name = change.path or "the buffer"
-    if verdict.path is not None and verdict.path != change.path:
-        raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
-    count = len(change.hunks) if change.action == "modify" else 1
-    unknown = [index for index in verdict.accepted if not 0 <= index < count]
-    if unknown:
-        hunks = f"hunk{'' if count == 1 else 's'}"
-        raise InvalidInput(f"{UNUSABLE}: {name} has {count} {hunks}, and number {unknown[0]} was accepted")
-
-
-def _reduced(change: FileChange, accepted: set[int]) -> FileChange | None:
-    if not accepted:
-        return None
-    if change.action != "modify" or change.before is None:
-        return change
-    hunks = change.hunks
-    if len(accepted) == len(hunks):
-        return change
-    return replace(change, after="\n".join(apply_hunks(change.before.split("\n"), hunks, accepted)))
 
 
 def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:

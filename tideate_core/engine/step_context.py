@@ -123,6 +123,7 @@ class StepRun:
         self.files: list[str] = []
         """Files and buffers that this attempt changed."""
         self.attempts = limits.attempts
+        self.revisions = limits.revisions
         self.concurrency = limits.concurrency
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens

@@ -120,6 +120,8 @@ class ModelAccess(Protocol):
     """The answers come from a model that is not to be relied on."""
     attempts: int
     """Times that a model may be asked again for an answer that cannot be used."""
+    revisions: int
+    """Times that it may be asked to revise an edit in one review."""
     concurrency: int
     """Requests of one step that may run side by side."""
     mention_tokens: int

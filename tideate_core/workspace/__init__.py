@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         apply_hunks as apply_hunks,
         diff_lines as diff_lines,
         lines_of as lines_of,
+        rebase as rebase,
         unified_diff as unified_diff,
     )
     from tideate_core.workspace.diff import matching_blocks as matching_blocks
@@ -95,7 +96,9 @@ else:
             "tideate_core.mentions": "ContextItem ContextResolver",
             "tideate_core.snapshots": "FileDiff Snapshot SnapshotManager",
             "buffers": "BufferEdit BufferText Buffers",
-            "changes": "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of unified_diff",
+            "changes": (
+                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of rebase unified_diff"
+            ),
             "diff": "matching_blocks",
             "documents": "Document",
             "executable_files": "ExecutableFile executable_changes executable_paths",

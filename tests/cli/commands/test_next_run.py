@@ -50,10 +50,10 @@ def test_a_yes_goes_on_and_each_run_is_rolled_back_by_itself(shell: Shell, looki
     terminal = shell.open(*REFACTOR)
     for question in (
         "must change, too: offered next. [y/N]",
-        "[y/N/p/d]",
+        "[y/N/p/c/d]",
         OFFER,
         "[y/N/e/numbers]",
-        "[y/N/p/d]",
+        "[y/N/p/c/d]",
     ):
         terminal.wait_for(question)
         terminal.type("y\n")
@@ -72,7 +72,7 @@ def test_a_yes_goes_on_and_each_run_is_rolled_back_by_itself(shell: Shell, looki
 
 def test_a_no_ends_well_and_says_how_to_go_on(shell: Shell, looking: ModelServer) -> None:
     terminal = shell.open(*REFACTOR)
-    for question, answer in (("along this analysis?", "y"), ("[y/N/p/d]", "y"), (OFFER, "n")):
+    for question, answer in (("along this analysis?", "y"), ("[y/N/p/c/d]", "y"), (OFFER, "n")):
         terminal.wait_for(question)
         terminal.type(f"{answer}\n")
     terminal.wait_for("n\n`tideate run multi_file --continue")

@@ -42,7 +42,7 @@ def test_without_an_id_a_person_is_asked_about_the_newest(shell: Shell, answerin
     again = shell.open("resume")
     again.wait_for("Resume it? [Y/n]")
     again.type("y\n")
-    again.wait_for("[y/N/p/d]")  # the review: it was never answered
+    again.wait_for("[y/N/p/c/d]")  # the review: it was never answered
     again.type("y\n")
     assert again.wait_exit() == 0
     assert (shell.project / "a.py").read_text() == SHORT

@@ -11,7 +11,7 @@ from tideate_core.util.escaping import label, visible
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 __all__ = ["ReviewedFile", "patch_text"]
 
@@ -35,6 +35,9 @@ class ReviewedFile:
 
     change: FileChange
     hunks: tuple[Hunk, ...]
+    accepted: frozenset[int] = frozenset()
+    """The hunks that were accepted in an earlier round."""
+    rejected: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:
@@ -45,7 +48,10 @@ class ReviewedFile:
         after = None if action == "delete" else "\n".join(apply_hunks(lines, hunks))
         start = None if action == "create" else before
         change = FileChange(shape["path"], action, start, after, move_to=shape.get("move_to"))
-        return cls(change, hunks)
+        decided = shape.get("decided", {})
+        return cls(
+            change, hunks, frozenset(decided.get("accepted", ())), frozenset(decided.get("rejected", ()))
+        )
 
     @property
     def pickable(self) -> bool:
@@ -57,10 +63,21 @@ class ReviewedFile:
         """The indexes that accept the file whole."""
         return list(range(len(self.hunks))) if self.pickable else [0]
 
-    def patch(self) -> Text:
-        """Render the whole change."""
-        target = None if self.change.move_to is None else label(self.change.move_to)
-        return patch_text(unified_diff(replace(self.change, path=label(self.change.path), move_to=target)))
+    @property
+    def open(self) -> list[int]:
+        """The indexes of the hunks that are to be decided."""
+        return [index for index in self.everything if index not in self.accepted | self.rejected]
+
+    def patch(self, only: Collection[int] | None = None) -> Text:
+        """Render the change.
+
+        :param only: indexes of hunks; None: all of it.
+        """
+        change, target = self.change, None if self.change.move_to is None else label(self.change.move_to)
+        if only is not None and self.pickable and len(only) < len(self.hunks):
+            after = apply_hunks((change.before or "").split("\n"), self.hunks, only)
+            change = replace(change, after="\n".join(after))
+        return patch_text(unified_diff(replace(change, path=label(change.path), move_to=target)))
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""

@@ -1,0 +1,343 @@
+"""Reviews in rounds: comments go to the model that made the edit, and only what differs is open again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.test_buffer_workflows import analyzed, planned
+from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
+from tests.engine.logbook import RUN
+from tideate_core.config import Config
+from tideate_core.engine import EventName
+from tideate_core.workflows import Decision, PromptLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.engine.conftest import Bench
+    from tideate_core.engine import ConfirmationRequest
+
+WORDS = "one\ntwo\nthree\nfour\nfive\n"
+# of several texts in a conversation the model server answers to the longest
+FIRST = "Say ein, and leave {{ 7 * 6 }} alone"
+SECOND = "The last line of it is to say funf, with a small letter"
+THIRD = "That last line is to have its umlaut, too, as it has in any dictionary"
+
+Answers = list[Decision]
+
+
+def decisions(*reviews: Decision, override: Decision | None = None) -> tuple[Any, Iterator[Decision]]:
+    """Answer reviews in turn, and everything else with yes."""
+    left = iter(reviews)
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind == "review":
+            return next(left)
+        return override if override and request.kind == "override" else Decision(True)
+
+    return answer, left
+
+
+def say(
+    accepted: Iterable[int], rejected: Iterable[int], *comments: dict[str, Any], path: str = "a.txt"
+) -> Decision:
+    files = [{"path": path, "accepted": [*accepted], "rejected": [*rejected]}]
+    return Decision(not comments, {"files": files, "comments": [*comments]})
+
+
+def because(hunk: int, text: str, path: str = "a.txt") -> dict[str, Any]:
+    return {"path": path, "hunk": hunk, "text": text}
+
+
+def reviews(bench: Bench) -> list[ConfirmationRequest]:
+    return [request for request in bench.front.requests if request.kind == "review"]
+
+
+def opened(request: ConfirmationRequest) -> list[str]:
+    """Return the new lines of the hunks that are still to be decided."""
+    found = []
+    for file in request.payload["files"]:
+        decided = file.get("decided", {"accepted": [], "rejected": []})
+        known = {*decided["accepted"], *decided["rejected"]}
+        found += [line for at, hunk in enumerate(file["hunks"]) if at not in known for line in hunk["new"]]
+    return found
+
+
+def rounds(bench: Bench) -> None:
+    """Have a model that gives in bit by bit; all words become upper case."""
+    bench.write("a.txt", WORDS)
+    bench.server.answers("what must not change", "The order stays.", times=1)
+    bench.server.answers("in one fenced block", "```\nONE\ntwo\nTHREE\nfour\nFIVE\n```")
+    bench.server.answers(FIRST, "```\nein\ntwo\nTHREE\nfour\nFIVE\n```")
+    bench.server.answers(SECOND, "```\nein\ntwo\nTHREE\nfour\nfunf\n```")
+    bench.server.answers(THIRD, "```\nein\ntwo\nTHREE\nfour\nfünf\n```")
+
+
+def three_rounds() -> list[Decision]:
+    return [
+        say([1], [0, 2], because(0, FIRST)),
+        say([0, 1], [2], because(2, SECOND)),
+        say([0, 1], [2], because(2, THIRD)),
+        say([0, 1, 2], []),
+    ]
+
+
+def refactored(bench: Bench) -> dict[str, Any]:
+    return {"context": bench.context("a.txt", 1, 5), "execution_id": RUN}
+
+
+@pytest.mark.parametrize("tools", [False, True])
+async def test_each_review_after_three_rounds_of_comments_opens_only_what_differs(bench: Bench) -> None:
+    rounds(bench)
+    bench.front.answer, left = decisions(*three_rounds())
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, (result.error, bench.server.unmatched)
+    shown = [opened(request) for request in reviews(bench)]
+    assert shown == [["ONE", "THREE", "FIVE"], ["ein"], ["funf"], ["fünf"]]
+    assert [request.payload.get("revision") for request in reviews(bench)] == [None, 2, 3, 4]
+    assert reviews(bench)[1].payload["files"][0]["decided"] == {"accepted": [1], "rejected": [2]}
+    assert reviews(bench)[1].message.startswith("Revision 2. Apply the change to a.txt")
+    assert next(left, None) is None
+    assert bench.fingerprint()["a.txt"].decode() == "ein\ntwo\nTHREE\nfour\nfünf\n"
+    assert result.response == "ein\ntwo\nTHREE\nfour\nfünf"
+
+
+@pytest.mark.parametrize("tools", [False, True])
+async def test_a_comment_is_told_word_for_word_in_the_conversation_that_made_the_edit(bench: Bench) -> None:
+    rounds(bench)
+    bench.front.answer, _ = decisions(*three_rounds())
+    await bench.run("refactor", "shout", **refactored(bench))
+    messages = bench.server.requests[-1]["messages"]
+    said = [one["content"] for one in messages if one["role"] == "assistant"]
+    assert [text.split("\n")[1] for text in said if "```" in text] == ["ONE", "ein", "ein"]
+    asked = [one["content"] for one in messages if one["role"] == "user"][-3:]
+    assert FIRST in asked[0], "it is no template"
+    assert "@@ -1,4 +1,4 @@\n-one\n+ONE\n" in asked[0]
+    assert "a.txt, which they reject:" in asked[0]
+    assert asked[0].count("They give no reason") == 1, "FIVE was rejected, too"
+    assert SECOND in asked[1]
+    assert THIRD in asked[2]
+    assert len([one for one in bench.server.requests if FIRST in one["messages"][-1]["content"]]) == 1
+
+
+async def test_generated_lines_are_revised(bench: Bench) -> None:
+    bench.write("a.txt", WORDS)
+    bench.server.answers("a sixth", "```\nsix\n```")
+    bench.server.answers(FIRST, "```\nsechs\n```")
+    bench.front.answer, _ = decisions(say([], [0], because(0, FIRST)), Decision(True))
+    result = await bench.run("generate", "a sixth", context=bench.context("a.txt", 5, 5))
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert bench.fingerprint()["a.txt"].decode() == f"{WORDS}sechs\n"
+
+
+async def test_of_several_files_only_those_are_written_again_that_something_is_said_of(bench: Bench) -> None:
+    planned(bench)
+    bench.server.answers(FIRST, "```python\nfrom lib.b import f\n\nprint(f())\n```")
+    verdict = {
+        "files": [
+            {"path": "a.py", "accepted": [0], "rejected": [], "comments": []},
+            {"path": "lib/b.py", "accepted": [0]},
+            {"path": "old.py", "accepted": [], "rejected": [0]},
+            {"path": "m.py", "accepted": [0]},
+        ],
+        "comments": [{"path": "a.py", "text": FIRST}],
+    }
+    bench.front.answer, _ = decisions(Decision(False, verdict), Decision(True))
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, (result.error, bench.server.unmatched)
+    _, again = reviews(bench)
+    assert opened(again) == ["print(f())"]
+    decided = [file["decided"] for file in again.payload["files"]]
+    done, out = {"accepted": [0], "rejected": []}, {"accepted": [], "rejected": [0]}
+    assert decided == [done, done, out, done]
+    assert len(bench.server.requests) == 4
+    assert sorted(bench.fingerprint()) == ["a.py", "lib/b.py", "lib/m.py", "old.py"], "old.py stays"
+    assert bench.fingerprint()["a.py"] == b"from lib.b import f\n\nprint(f())\n"
+
+
+@pytest.mark.parametrize("tools", [True])
+async def test_a_model_with_tools_goes_on_with_its_staged_edits(bench: Bench) -> None:
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    hand_in(bench)
+    more = [{"search": "1.3", "replace": "1.4"}]
+    bench.server.calls(FIRST, "edit_file", {"path": "shop/price.py", "edits": more}, times=1)
+    bench.server.calls(FIRST, "submit_work", {"summary": "As you say."}, times=1)
+    verdict = {
+        "files": [
+            {"path": "shop/price.py", "accepted": [], "rejected": [0]},
+            {"path": "shop/cart.py", "accepted": [0]},
+        ],
+        "comments": [{"path": "shop/price.py", "hunk": 0, "text": FIRST}],
+    }
+    bench.front.answer, _ = decisions(Decision(False, verdict), Decision(True))
+    result = await bench.run("multi_file", "raise it")
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert opened(reviews(bench)[1]) == ["    return item.net * 1.4"]
+    assert bench.fingerprint()["shop/price.py"] == SHOP["shop/price.py"].replace("1.2", "1.4").encode()
+    assert b"rate=1" in bench.fingerprint()["shop/cart.py"]
+    told = json.dumps(bench.server.requests[-1]["messages"])
+    assert "Your edits are still staged" in told
+    assert "Carry it out completely" in told, "it is the conversation that made the edit"
+    assert str(result.response).startswith("As you say.")
+
+
+async def test_what_was_accepted_stays_though_the_model_leaves_it_out(bench: Bench) -> None:
+    bench.write("a.txt", WORDS)
+    analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nFIVE\n```")
+    bench.server.answers(FIRST, "```\nein\ntwo\nthree\nfour\nfive\n```")
+    bench.front.answer, _ = decisions(say([1], [], because(0, FIRST)), Decision(True))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert opened(reviews(bench)[1]) == ["ein"]
+    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
+
+
+async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_comments(bench: Bench) -> None:
+    bench.write("a.txt", WORDS)
+    analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nfive\n```")
+    bench.server.fails(FIRST, 400)
+    bench.front.answer, _ = decisions(say([1], [0], because(0, FIRST)), say([1], [0]))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, result.error
+    again = reviews(bench)[1].payload
+    assert again["comments"] == [because(0, FIRST)]
+    assert again["files"][0]["decided"] == {"accepted": [1], "rejected": [0]}
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert any("could not revise it" in words for words in notices), notices
+    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
+
+
+async def test_rounds_are_bounded(bench: Bench) -> None:
+    limits = bench.config.limits.model_copy(update={"revisions": 1})
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    rounds(bench)
+    bench.front.answer, _ = decisions(*three_rounds()[:2], say([0, 1], [2]))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, result.error
+    first, second, third = reviews(bench)
+    assert [one.payload["revisable"] for one in (first, second, third)] == [True, False, False]
+    assert "cannot be asked to revise" in third.message
+    assert not any(SECOND in str(request) for request in bench.server.requests)
+    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
+
+
+async def test_the_model_is_asked_to_correct_a_syntax_error(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\n\ny = 2\n")
+    analyzed(bench, "```python\nx = (\n\ny = 3\n```")
+    told = "What was accepted of it brings new syntax errors"
+    bench.server.answers(told, "```python\nx = 10\n\ny = 3\n```")
+    bench.front.answer, _ = decisions(Decision(True), Decision(True), override=Decision(False, "fix"))
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 1, 3))
+    assert result.ok, (result.error, bench.server.unmatched)
+    (question,) = [one for one in bench.front.requests if one.kind == "override"]
+    assert question.payload == {"fixable": True}
+    asked = bench.server.requests[-1]["messages"][-1]["content"]
+    assert "a.py:1" in asked
+    assert opened(reviews(bench)[1]) == ["x = 10"]
+    assert bench.fingerprint()["a.py"] == b"x = 10\n\ny = 3\n"
+    assert [data["gate"] for data in bench.front.data(EventName.GATE_PASSED)] == ["syntax"], "of the revision"
+
+
+async def test_rejections_without_a_word_ask_no_model(bench: Bench) -> None:
+    rounds(bench)
+    bench.front.answer, _ = decisions(say([1], [0, 2], {"text": "  \n"}))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, result.error
+    assert len(bench.server.requests) == 2
+    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
+
+
+MALFORMED: dict[str, tuple[Any, str]] = {
+    "no such hunk": ([because(7, "x")], "a.txt has 3 hunks, and number 7 was commented on"),
+    "no such file": ([because(0, "x", "b.txt")], "there is a comment on b.txt, which was not shown"),
+    "no text": ([{"path": "a.txt"}], "comments.0.text: field required"),
+}
+
+
+@pytest.mark.parametrize(("comments", "why"), MALFORMED.values(), ids=MALFORMED)
+async def test_comments_on_nothing_that_was_shown_are_refused(bench: Bench, comments: Any, why: str) -> None:
+    rounds(bench)
+    bench.front.answer, _ = decisions(say([1], [], *comments), say([1], []))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, result.error
+    assert why in reviews(bench)[1].message
+    assert len(bench.server.requests) == 2
+
+
+# killed
+
+CHILD = """
+import asyncio, os, pathlib, signal, sys
+from types import SimpleNamespace
+from tests.builtin.test_revisions import RUN, decisions, refactored, three_rounds
+from tests.engine.conftest import Bench
+from tideate_core.engine import EventName
+
+root, url, tools = sys.argv[1:]
+
+async def main():
+    bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=tools == "tools")
+    bench.front.answer, _ = decisions(*three_rounds())
+    emit, answered = bench.front.emit, [0]
+
+    def die_after_the_second_review(event):
+        emit(event)
+        if event.name is EventName.CONFIRMATION_ANSWERED and event.data["kind"] == "review":
+            answered[0] += 1
+            if answered[0] == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    bench.front.emit = die_after_the_second_review
+    await bench.run("refactor", "shout", **refactored(bench))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.concurrency
+@pytest.mark.parametrize("tools", [False, True])
+async def test_comments_outlive_the_process_and_are_not_asked_for_again(bench: Bench, tools: bool) -> None:
+    rounds(bench)
+    code = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, "tools" if tools else "-"]
+    place = Path(__file__).parents[2]
+    done = await asyncio.to_thread(
+        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    asked = len(bench.server.requests)
+    assert not any(SECOND in str(request) for request in bench.server.requests)
+    bench.front.answer, left = decisions(*three_rounds()[2:])
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert [opened(request) for request in reviews(bench)] == [["funf"], ["fünf"]]
+    assert next(left, None) is None
+    assert [request["messages"][-1]["content"] for request in bench.server.requests[asked:]] != []
+    assert len(bench.server.requests) == asked + 2
+    assert bench.fingerprint()["a.txt"].decode() == "ein\ntwo\nTHREE\nfour\nfünf\n"
+
+
+def test_what_a_person_says_is_no_template() -> None:
+    from tideate_core.engine.revision import Comment, Feedback
+
+    said = Comment("{% raw %}{{ fence }} @file:secret {{ '' }}", "{{ path }}", "@@ {{ x }} @@", rejected=True)
+    comments = Feedback((said,)).comments
+    prompt = PromptLibrary().render("revise", comments=comments, fence="```", staged=False)
+    assert said.text in prompt.user
+    assert "{{ path }}, which they reject" in prompt.user
+    assert "@@ {{ x }} @@" in prompt.user
+
+
+def test_the_limit_of_revisions_is_configured() -> None:
+    assert Config.model_validate({"limits": {"revisions": 0}}).limits.revisions == 0

@@ -1,0 +1,128 @@
+"""Revisions of a review: what keeps its decision, and what is open."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tideate_core.engine.revision import Decided, Feedback, Revision
+from tideate_core.errors import InvalidInput
+from tideate_core.workspace import FileChange, Hunk
+
+BEFORE = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl"
+
+
+def change(after: str, before: str = BEFORE) -> FileChange:
+    return FileChange("a.txt", "modify", before, after)
+
+
+def decided(accepted: set[int], rejected: set[int] | None = None) -> Decided:
+    return Decided(frozenset(accepted), frozenset(rejected or ()))
+
+
+def following(first: str, verdict: Decided, second: FileChange) -> Revision:
+    return Revision.first([change(first)]).followed_by([verdict], [second])
+
+
+def test_a_hunk_that_came_back_as_it_was_keeps_its_decision() -> None:
+    first = BEFORE.replace("b", "B").replace("f", "F").replace("k", "K")
+    revision = following(first, decided({0}, {2}), change(first.replace("F", "FF")))
+    assert revision.decided == [decided({0}, {2})]
+    assert (revision.number, revision.changes[0].after) == (2, first.replace("F", "FF"))
+
+
+def test_other_lines_in_the_place_of_accepted_ones_are_open() -> None:
+    first = BEFORE.replace("b", "B").replace("f", "F")
+    revision = following(first, decided({0, 1}), change(first.replace("B", "BB")))
+    assert revision.decided == [decided({1})]
+
+
+def test_decisions_follow_their_lines_where_the_text_was_changed_meanwhile() -> None:
+    first = BEFORE.replace("b", "B").replace("k", "K")
+    longer = f"new\nnew\n{BEFORE}"
+    after = longer.replace("k", "KK")
+    revision = following(first, decided({0}, {1}), change(after, longer))
+    assert revision.changes[0].after == after.replace("b", "B"), "what was accepted stays"
+    assert revision.decided == [decided({0})]
+
+
+def test_a_file_that_is_left_out_stays_as_far_as_it_was_accepted() -> None:
+    new = FileChange("new.txt", "create", None, "x")
+    gone = FileChange("old.txt", "delete", "y", None)
+    changes = [change(BEFORE.replace("b", "B").replace("f", "F")), new, gone]
+    revision = Revision.first(changes).followed_by([decided({1}), decided(set(), {0}), decided({0})], [])
+    assert revision.changes == [change(BEFORE.replace("f", "F")), gone]
+    assert revision.decided == [decided({0}), decided({0})]
+
+
+def test_a_new_file_is_open_again_once_it_differs() -> None:
+    new = [FileChange("new.txt", "create", None, text) for text in ("x", "x", "y")]
+    same, other = (Revision.first(new[:1]).followed_by([decided({0})], [one]) for one in new[1:])
+    assert (same.decided, other.decided) == ([decided({0})], [decided(set())])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_nothing_is_decided_that_nobody_saw_and_nothing_accepted_is_lost(seed: int) -> None:
+    chance = random.Random(seed)
+    lines = [str(number) for number in range(chance.randint(1, 25))]
+
+    def edited() -> str:
+        made = []
+        for line in lines:
+            made += chance.choice([[line]] * 4 + [[], [line, "+"], [f"{line}{chance.choice('ab')}"]])
+        return "\n".join(made)
+
+    before = "\n".join(lines)
+    revision = Revision.first([change(edited(), before)])
+    for _ in range(4):
+        hunks = revision.changes[0].hunks if revision.changes else []
+        states = [chance.choice("arn") for _ in hunks]
+        verdict = Decided(
+            frozenset(at for at, one in enumerate(states) if one == "a"),
+            frozenset(at for at, one in enumerate(states) if one == "r"),
+        )
+        seen = dict(zip(hunks, states, strict=True))
+        made = change(edited(), before)
+        revision = revision.followed_by([verdict] if revision.changes else [], [made])
+        now = revision.changes[0].hunks
+        for kind, indexes in zip(
+            "ar", (revision.decided[0].accepted, revision.decided[0].rejected), strict=True
+        ):
+            assert all(seen[now[at]] == kind for at in indexes)
+        touched = [(hunk.start, hunk.end) for hunk in made.hunks]
+        for hunk in (hunk for hunk, state in seen.items() if state == "a"):
+            apart = all(hunk.end < start or end < hunk.start for start, end in touched)
+            assert not apart or hunk in now or merged(hunk, now), (hunk, now)
+
+
+def merged(hunk: Hunk, now: list[Hunk]) -> bool:
+    """Tell whether equal lines around let the same text be compared at another place."""
+    text = {line for one in now for line in one.new}
+    return set(hunk.new) <= text
+
+
+def test_none_accepts_what_was_not_rejected_before() -> None:
+    first = BEFORE.replace("b", "B").replace("f", "F")
+    revision = following(first, decided(set(), {0}), change(first))
+    answer = revision.read(None)
+    assert answer.decided == [decided({1}, {0})]
+    assert answer.feedback == Feedback(())
+    assert [one.after for one in revision.accepted(answer.decided)] == [BEFORE.replace("f", "F")]
+
+
+def test_a_hunk_is_not_accepted_and_rejected() -> None:
+    revision = Revision.first([change(BEFORE.replace("b", "B"))])
+    with pytest.raises(InvalidInput, match=r"hunk 0 of a\.txt was accepted and rejected"):
+        revision.read({"files": [{"accepted": [0], "rejected": [0]}]})
+
+
+def test_a_comment_on_all_is_about_each_file() -> None:
+    both = [change(BEFORE.replace("b", "B")), FileChange("new.txt", "create", None, "x")]
+    value = {
+        "files": [{"accepted": []}, {"accepted": []}],
+        "comments": [{"text": " all "}, {"path": "new.txt", "hunk": 0, "text": "this"}],
+    }
+    feedback = Revision.first(both).read(value).feedback
+    assert [one.text for one in feedback.about("a.txt").comments] == ["all"]
+    assert [one.text for one in feedback.about("new.txt").comments] == ["all", "this"]

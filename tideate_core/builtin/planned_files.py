@@ -1,0 +1,135 @@
+"""Planned files, written one after the other by a model without tools that sees what the others became."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tideate_core.agents import (
+    edit_format,
+    is_small,
+    or_no_change,
+    refusal_notice,
+    text_budget,
+    write_text,
+)
+from tideate_core.builtin.revising import Rewriting, write_lines
+from tideate_core.edits import fence_for
+from tideate_core.engine import with_material
+from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.workspace import FileChange, language_of, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents import PlannedFile, Written
+    from tideate_core.engine import Feedback
+    from tideate_core.workflows import StepContext
+
+__all__ = ["PlannedFiles"]
+
+MOST_SHOWN = 60_000
+"""Characters of what became of the other files."""
+
+
+class PlannedFiles:
+    """The files of a plan.
+
+    :param task: all that is asked for.
+    """
+
+    def __init__(self, step: StepContext, task: str, planned: list[PlannedFile]) -> None:
+        self._step = step
+        self._task = task
+        self._planned = planned
+        self._written: dict[str, Rewriting] = {}
+
+    async def change(self, file: PlannedFile, done: Sequence[FileChange]) -> FileChange:
+        """Return the change of a file.
+
+        :param done: the changes of other files so far.
+        :raises UnusableAnswer: nothing can be made of what the model answers.
+        :raises ContextTooLong: the file does not fit it.
+        """
+        if file.action == "create":
+            return FileChange(file.path, "create", None, await self._write(file, done, None))
+        document = await self._step.workspace.read(file.path)
+        text = document.text
+        change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
+        if file.action == "delete":
+            return change(None)
+        if file.action == "move":
+            return change(text, move_to=file.move_to)
+        budget = text_budget(self._step)
+        if budget is not None and len(text) > budget:
+            raise ContextTooLong(f"{file.path} does not fit this model")
+        return change(await self._write(file, done, text))
+
+    async def revise(self, changes: Sequence[FileChange], feedback: Feedback) -> list[FileChange]:
+        """Return changes with those files written again that something is said of."""
+        return [await self._revised(change, feedback.about(change.path)) for change in changes]
+
+    async def _revised(self, change: FileChange, feedback: Feedback) -> FileChange:
+        written = self._written.get(change.path)
+        if written is None or not feedback.count:
+            return change
+        try:
+            return replace(change, after="\n".join(await written.again(feedback)))
+        except UnusableAnswer as error:
+            raise UnusableAnswer(f"{change.path}: {error}") from error
+
+    async def _write(self, file: PlannedFile, done: Sequence[FileChange], before: str | None) -> str:
+        step, language = self._step, language_of(file.path)
+        form = edit_format(before, small=is_small(step))
+        if before is not None:
+            form = or_no_change(form)
+        shown = self._shown(done, len(before or ""))
+        prompt = step.render(
+            "multi_file_write",
+            prompt=self._task,
+            path=file.path,
+            why=file.why,
+            plan=self._planned,
+            language=language,
+            text=before,
+            done=shown,
+            fence=fence_for(before or "", shown),
+            answer_format=form.instructions,
+        )
+
+        async def write(asked: Prompt) -> Written:
+            return await write_text(
+                partial(step.ask, quiet=True),
+                asked,
+                before=before,
+                language=language,
+                path=file.path,
+                attempts=step.attempts,
+                on_refused=refusal_notice(step),
+                form=form,
+            )
+
+        try:
+            prompt = await with_material(step, prompt, paths=[file.path])
+            lines, self._written[file.path] = await write_lines(step, write, prompt)
+        except UnusableAnswer as error:
+            raise UnusableAnswer(f"{file.path}: {error}") from error
+        return "\n".join(lines)
+
+    def _shown(self, done: Sequence[FileChange], beside: int) -> str:
+        """Return as a patch what became of files, the last ones where not all fit.
+
+        :param beside: characters of the file that the prompt is about.
+        """
+        budget = text_budget(self._step)
+        left = MOST_SHOWN if budget is None else min(MOST_SHOWN, (budget - beside) // 2)
+        patches: list[str] = []
+        for change in reversed(done):
+            patch = unified_diff(change)
+            left -= len(patch)
+            if left < 0:
+                break
+            patches.insert(0, patch)
+        return "".join(patches).rstrip("\n")

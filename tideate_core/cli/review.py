@@ -1,0 +1,146 @@
+"""The review at the terminal: all at once or hunk by hunk, and what the person says of it to the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.text import Text
+
+from tideate_core.cli.render.diffs import ReviewedFile
+from tideate_core.util.escaping import label, visible
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+__all__ = ["ReviewQuestion", "review_matter"]
+
+YES = frozenset({"y", "yes"})
+NO = frozenset({"", "n", "no", "q"})
+ENDED = Decision(False, reason="the input ended before an answer")
+PICK_HELP = "y accept · n reject · a accept this and the rest of the file · s leave them out"
+SENT = "comments were sent to the model"
+
+
+class Asker(Protocol):
+    """Asks at the terminal."""
+
+    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None: ...
+
+    async def type(self, question: str) -> str | None: ...
+
+    async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None: ...
+
+    async def show_again(self) -> None: ...
+
+
+def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
+    """Return what a review is about: of a revision only what is to be decided."""
+    files = [ReviewedFile.of(file) for file in payload["files"]]
+    shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
+    if any(file.accepted or file.rejected for file in files):
+        shown.append(Text(_summary(payload, files), style="dim"))
+    shown += [Text(f"you said: {visible(one['text'])}", style="dim") for one in payload.get("comments", ())]
+    return shown
+
+
+def _summary(payload: Mapping[str, Any], files: Sequence[ReviewedFile]) -> str:
+    left, accepted, rejected = (
+        sum(map(len, parts))
+        for parts in zip(*((file.open, file.accepted, file.rejected) for file in files), strict=True)
+    )
+    differs = f"{left or 'nothing'} {'differ' if left > 1 else 'differs'} from what you saw; "
+    return f"{differs if 'revision' in payload else ''}{accepted} accepted and {rejected} rejected before"
+
+
+class ReviewQuestion:
+    """One review."""
+
+    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
+        self._asker = asker
+        self._message = message
+        self._files = [ReviewedFile.of(file) for file in payload["files"]]
+        self._revisable = bool(payload.get("revisable"))
+        self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())]
+        self._comments: list[dict[str, Any]] = []
+
+    async def ask(self) -> Decision:
+        """Return the answer."""
+        keys, help_text, known = self._choices()
+        while True:
+            answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
+            if answer is None:
+                return ENDED
+            if answer in YES | {"a"}:
+                return Decision(True)
+            if answer in NO:
+                return Decision(False, reason="declined")
+            if answer == "p":
+                return await self._pick()
+            if answer == "r":
+                return self._answer(self._decided(), self._unanswered)
+            if answer == "d":
+                await self._asker.show_again()
+            elif text := await self._asker.type("What is to change?"):
+                return self._answer(self._decided(), [{"text": text}])
+
+    def _choices(self) -> tuple[str, str, frozenset[str]]:
+        keys, words, known = ["y", "N", "p"], ["y all", "n none", "p pick hunk by hunk"], {"a", "p", "d"}
+        if self._revisable:
+            keys.append("c")
+            words.append("c say what is to change: the model revises it")
+            known.add("c")
+        if self._revisable and self._unanswered:
+            keys.append("r")
+            words.append("r send your comments again")
+            known.add("r")
+        return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
+
+    def _decided(self) -> list[dict[str, Any]]:
+        return [_verdict(file, file.accepted, file.rejected) for file in self._files]
+
+    def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
+        if comments:
+            return Decision(False, {"files": files, "comments": comments}, reason=SENT)
+        if not any(file["accepted"] for file in files):
+            return Decision(False, reason="no change was accepted")
+        return Decision(True, {"files": files})
+
+    async def _pick(self) -> Decision:
+        verdicts = []
+        for file in self._files:
+            picked = await self._pick_from(file)
+            if picked is None:
+                return ENDED
+            verdicts.append(picked)
+        return self._answer(verdicts, self._comments)
+
+    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | None:
+        """Return the decisions on a file, None where the input ended."""
+        name = label(file.change.path) if file.change.path else "the text"
+        accepted, rejected = set(file.accepted), set(file.rejected)
+        keys, help_text, known = "y/N/a/s", PICK_HELP, {"a", "s"}
+        if self._revisable:
+            keys, help_text, known = "y/N/b/a/s", f"{PICK_HELP} · b reject, because …", {"a", "b", "s"}
+        for index in file.open:
+            await self._asker.show([file.hunk_patch(index) if file.pickable else file.patch()])
+            count = len(file.everything)
+            part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
+            answer = await self._asker.choose(f"{part} {name}?", keys, help_text, YES | NO | known)
+            if answer is None:
+                return None
+            if answer == "a":
+                accepted.update(at for at in file.open if at >= index)
+                break
+            if answer == "s":
+                break
+            (accepted if answer in YES else rejected).add(index)
+            if answer == "b" and (why := await self._asker.type("Because?")):
+                self._comments.append({"path": file.change.path, "hunk": index, "text": why})
+        return _verdict(file, accepted, rejected)
+
+
+def _verdict(file: ReviewedFile, accepted: Collection[int], rejected: Collection[int]) -> dict[str, Any]:
+    return {"path": file.change.path, "accepted": sorted(accepted), "rejected": sorted(rejected)}

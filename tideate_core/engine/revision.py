@@ -1,0 +1,274 @@
+"""Revisions in a review: the person's decisions and comments, and what stays decided in the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, Field, StrictInt, ValidationError
+
+from tideate_core.edits import fence_for
+from tideate_core.errors import InvalidInput
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.workflows import ModelAccess
+
+__all__ = ["Comment", "Decided", "Feedback", "ReviewAnswer", "Revision", "revision_prompt"]
+
+UNUSABLE: Final = "the answer to the review cannot be used"
+MOST_QUOTED: Final = 6_000
+"""Characters of the part of a change that a model is shown with the comment on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decisions on one change, by the index of its hunks; a change that is no `modify` is one hunk."""
+
+    accepted: frozenset[int] = frozenset()
+    rejected: frozenset[int] = frozenset()
+
+    def as_json(self) -> dict[str, list[int]]:
+        return {"accepted": sorted(self.accepted), "rejected": sorted(self.rejected)}
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a part of a revision; without a text it is a rejection that has no reason."""
+
+    text: str
+    path: str | None = None
+    """None: it is about all of the change."""
+    part: str = ""
+    """The hunk that it is about, as a diff; empty where it is about the whole file."""
+    rejected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The comments of a person on a revision, for the model that made it; the texts are the person's own."""
+
+    comments: tuple[Comment, ...]
+
+    @property
+    def count(self) -> int:
+        """The comments that have a text."""
+        return sum(bool(comment.text) for comment in self.comments)
+
+    def about(self, path: str) -> Feedback:
+        """Return what is said of one file, or of all."""
+        return Feedback(tuple(one for one in self.comments if one.path is None or one.path == path))
+
+
+def revision_prompt(step: ModelAccess, feedback: Feedback, *, staged: bool = False) -> Prompt:
+    """Render what a model is told of a review.
+
+    :param staged: its edits are staged, and it changes them with its tools.
+    """
+    fence = fence_for(*(comment.part for comment in feedback.comments))
+    return step.render("revise", comments=feedback.comments, fence=fence, staged=staged)
+
+
+class _Verdict(BaseModel):
+    """The decisions on one file."""
+
+    path: str | None = None
+    accepted: list[StrictInt]
+    rejected: list[StrictInt] = Field(default_factory=list)
+
+
+class _Comment(BaseModel):
+    path: str | None = None
+    hunk: StrictInt | None = None
+    text: str
+
+
+class _Answer(BaseModel):
+    files: list[_Verdict]
+    comments: list[_Comment] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAnswer:
+    """The answer to a review: decisions by change, and the comments as they were given."""
+
+    decided: list[Decided]
+    feedback: Feedback = Feedback(())
+    given: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """Changes as they are reviewed, with what is decided of them already."""
+
+    changes: list[FileChange]
+    decided: list[Decided]
+    number: int = 1
+
+    @classmethod
+    def first(cls, changes: Sequence[FileChange]) -> Revision:
+        return cls([*changes], [Decided() for _ in changes])
+
+    def read(self, value: Any) -> ReviewAnswer:
+        """Return a front end's answer; None accepts all that was not rejected before.
+
+        :raises InvalidInput: the answer is none to this revision.
+        """
+        if value is None:
+            return ReviewAnswer(
+                [
+                    replace(decided, accepted=frozenset(range(_count(change))) - decided.rejected)
+                    for change, decided in zip(self.changes, self.decided, strict=True)
+                ]
+            )
+        answer = _read(value)
+        if len(answer.files) != len(self.changes):
+            raise InvalidInput(
+                f"{UNUSABLE}: it is about {len(answer.files)} files, and {len(self.changes)} were shown"
+            )
+        for change, verdict in zip(self.changes, answer.files, strict=True):
+            _check(change, verdict)
+        decided = [Decided(frozenset(one.accepted), frozenset(one.rejected)) for one in answer.files]
+        said = [comment for comment in answer.comments if comment.text.strip()]
+        given = [comment.model_dump(exclude_none=True) for comment in said]
+        return ReviewAnswer(decided, self._feedback(decided, said), given)
+
+    def _feedback(self, decided: Sequence[Decided], said: Sequence[_Comment]) -> Feedback:
+        comments = [Comment(one.text.strip()) for one in said if one.path is None]
+        about = {one.path for one in said if one.path is not None}
+        if unknown := about.difference(change.path for change in self.changes):
+            raise InvalidInput(f"{UNUSABLE}: there is a comment on {unknown.pop()}, which was not shown")
+        for change, verdict in zip(self.changes, decided, strict=True):
+            comments += [_comment(change, verdict, one) for one in said if one.path == change.path]
+        return Feedback((*comments, *self.rejections(decided, said))) if said else Feedback(())
+
+    def rejections(self, decided: Sequence[Decided], said: Sequence[_Comment] = ()) -> list[Comment]:
+        """Return what was rejected without a word."""
+        found = []
+        for change, verdict in zip(self.changes, decided, strict=True):
+            unsaid = verdict.rejected.difference(
+                _place(change, one) for one in said if one.path == change.path
+            )
+            found += [_comment(change, verdict, _Comment(hunk=at, text="")) for at in sorted(unsaid)]
+        return found
+
+    def accepted(self, decided: Sequence[Decided]) -> list[FileChange]:
+        """Return the changes as they were accepted."""
+        pairs = zip(self.changes, decided, strict=True)
+        return [kept for change, one in pairs if (kept := _reduced(change, one.accepted)) is not None]
+
+    def followed_by(self, decided: Sequence[Decided], changes: Sequence[FileChange]) -> Revision:
+        """Return the next revision: what does not differ from this one keeps its decision.
+
+        What was accepted stays in it, also where the model left it out; a change of the same lines takes its
+        place, and is to be decided.
+
+        :param decided: the decisions on this revision.
+        """
+        earlier = {change.path: (change, one) for change, one in zip(self.changes, decided, strict=True)}
+        carried: list[tuple[FileChange, Decided]] = []
+        for change in changes:
+            known = earlier.pop(change.path, None)
+            carried.append((change, Decided()) if known is None else _carried(*known, change))
+        for change, one in earlier.values():
+            if (kept := _reduced(change, one.accepted)) is not None:
+                carried.append((kept, Decided(frozenset(range(_count(kept))))))
+        return Revision([change for change, _ in carried], [one for _, one in carried], self.number + 1)
+
+
+def _read(value: Any) -> _Answer:
+    try:
+        return _Answer.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
+
+
+def _count(change: FileChange) -> int:
+    return len(change.hunks) if change.action == "modify" else 1
+
+
+def _check(change: FileChange, verdict: _Verdict) -> None:
+    """Refuse what is not about a change.
+
+    :raises InvalidInput: another file is named, or a hunk that is none of its.
+    """
+    name = change.path or "the buffer"
+    if verdict.path is not None and verdict.path != change.path:
+        raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
+    for words, given in (("accepted", verdict.accepted), ("rejected", verdict.rejected)):
+        _check_hunks(change, given, words)
+    if both := set(verdict.accepted).intersection(verdict.rejected):
+        raise InvalidInput(f"{UNUSABLE}: hunk {min(both)} of {name} was accepted and rejected")
+
+
+def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None:
+    count = _count(change)
+    unknown = [index for index in given if not 0 <= index < count]
+    if unknown:
+        hunks = f"hunk{'' if count == 1 else 's'}"
+        name = change.path or "the buffer"
+        raise InvalidInput(f"{UNUSABLE}: {name} has {count} {hunks}, and number {unknown[0]} was {words}")
+
+
+def _comment(change: FileChange, decided: Decided, said: _Comment) -> Comment:
+    if said.hunk is not None:
+        _check_hunks(change, [said.hunk], "commented on")
+    place = _place(change, said)
+    part = "" if place is None or change.action != "modify" else _part(change, change.hunks[place])
+    return Comment(said.text.strip(), change.path, part, place in decided.rejected)
+
+
+def _place(change: FileChange, said: _Comment) -> int | None:
+    """Return the index of the hunk that a comment is about, None where it is about the whole file."""
+    return said.hunk if change.action == "modify" else 0
+
+
+def _part(change: FileChange, hunk: Hunk) -> str:
+    after = "\n".join(apply_hunks(lines_of(change.before), [hunk]))
+    patch = unified_diff(FileChange("", "modify", change.before, after)).rstrip("\n")
+    shown = patch[patch.index("@@") :]
+    return shown if len(shown) <= MOST_QUOTED else f"{shown[:MOST_QUOTED]}\n…"
+
+
+def _reduced(change: FileChange, accepted: frozenset[int]) -> FileChange | None:
+    if not accepted:
+        return None
+    if change.action != "modify" or change.before is None or len(accepted) == _count(change):
+        return change
+    return replace(change, after="\n".join(apply_hunks(lines_of(change.before), change.hunks, accepted)))
+
+
+def _carried(earlier: FileChange, decided: Decided, change: FileChange) -> tuple[FileChange, Decided]:
+    """Return a change as the next revision has it, and what is decided of it."""
+    if change.action != "modify" or earlier.action != "modify":
+        shape = [(one.action, one.before, one.after, one.move_to) for one in (earlier, change)]
+        return change, decided if shape[0] == shape[1] else Decided()
+    states = _states(earlier, decided, change.before or "")
+    there = change.hunks
+    kept = [
+        hunk
+        for hunk, accepted in states.items()
+        if accepted and not any(hunk.start <= one.end and one.start <= hunk.end for one in there)
+    ]
+    if kept:
+        lines = lines_of(change.before)
+        change = replace(change, after="\n".join(apply_hunks(lines, [*there, *kept])))
+    numbered = list(enumerate(change.hunks))
+    return change, Decided(
+        frozenset(at for at, hunk in numbered if states.get(hunk) is True),
+        frozenset(at for at, hunk in numbered if states.get(hunk) is False),
+    )
+
+
+def _states(earlier: FileChange, decided: Decided, before: str) -> Mapping[Hunk, bool]:
+    """Return whether hunks were accepted, at their places in a text; not those that are open."""
+    hunks: Sequence[Hunk] | None = earlier.hunks
+    if before != earlier.before:
+        hunks = rebase(earlier.hunks, earlier.before or "", before)
+    decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
+    return {hunk: decisions[at] for at, hunk in enumerate(hunks or ()) if at in decisions}
