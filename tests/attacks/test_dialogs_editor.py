@@ -106,7 +106,7 @@ SURFACES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "new file": ("review", {"payload": reviewed(action="create", hunks=[{**ADDED, "old": []}])}, ""),
     "file that is deleted": ("review", {"payload": reviewed(action="delete", before=LINES, hunks=[])}, ""),
-    "hunk": ("review", {"payload": reviewed(hunks=[ADDED])}, "gp"),
+    "hunk": ("review", {"payload": reviewed(hunks=[ADDED])}, "gpgp"),
 }
 
 
@@ -347,7 +347,7 @@ def test_the_end_of_a_long_text_can_be_read(editor: Editor, surface: str, length
         "details": ("gate", {"details": text}, "G"),
         "argument": ("tool", {"details": arguments({"command": text})}, "G"),
         "document": ("document", {"payload": {"text": text}}, "G"),
-        "hunk": ("review", {"payload": reviewed(hunks=[hunk])}, "gpG"),
+        "hunk": ("review", {"payload": reviewed(hunks=[hunk])}, "gpgpG"),
         "new file": ("review", {"payload": reviewed(action="create", hunks=[{**hunk, "old": []}])}, "G$"),
     }
     kind, question, keys = surfaces[surface]
@@ -484,7 +484,7 @@ def test_names_of_what_is_trusted_stay_on_their_line(editor: Editor, name: str) 
 def test_a_hunk_with_line_ends_in_its_lines_shows_them(editor: Editor) -> None:
     new = ["a\n@@ line 1: -1 +1 @@\n+safe", "b\rc"]
     put(editor, "review", payload=reviewed(hunks=[{"start": 0, "old": ["a = 1"], "new": new}]))
-    editor.feed("gp")
+    editor.feed("gpgp")
     assert editor.lines()[1:] == [
         "@@ line 1: -1 +2 @@",
         "-a = 1",

@@ -107,6 +107,11 @@ function M.open(question, respond)
       answer(false)
     end),
   }
+  if cautious and type(question.payload) == 'table' and question.payload.fixable then
+    table.insert(keys, 2, key({ 'f' }, 'let the model correct it', 'let the model correct it, and review that', function()
+      answer(false, 'the model corrects it', 'fix')
+    end))
+  end
   if question.kind == 'tool' then
     table.insert(keys, 2, key({ 'r' }, 'this run', 'yes, in this run from now on', function()
       answer(true, nil, 'run')

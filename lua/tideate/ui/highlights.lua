@@ -15,6 +15,7 @@ M.links = {
   TideateChangeSign = 'Changed',
   TideateMoveSign = 'Special',
   TideatePath = 'Directory',
+  TideateComment = 'DiagnosticInfo',
   TideateOut = 'NonText',
   TideateDone = 'DiagnosticOk',
   TideateRunning = 'DiagnosticInfo',

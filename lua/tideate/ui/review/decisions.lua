@@ -9,6 +9,40 @@ local function say(message, level)
   require('tideate.ui').notify(message, level or vim.log.levels.INFO)
 end
 
+---@class tideate.ReviewDecision
+---@field unit tideate.ReviewUnit
+---@field state 'open'|'accepted'|'rejected'
+---@field comment? tideate.ReviewComment
+
+---@param decisions tideate.ReviewDecision[]
+---@return tideate.ReviewDecision[] before
+local function carry_out(decisions)
+  local before = {}
+  for _, one in ipairs(decisions) do
+    table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment })
+    one.unit.state, one.unit.comment = one.state, one.comment
+  end
+  return before
+end
+
+--- Change decisions in one step, which `gu` reverts.
+---@param decisions tideate.ReviewDecision[]
+function Decisions:change(decisions)
+  table.insert(self.past, carry_out(decisions))
+  self.future = {}
+end
+
+--- Revert the last decision, or make it again.
+---@param from 'past'|'future'
+function Decisions:travel(from)
+  local decisions = table.remove(self[from])
+  if not decisions then
+    return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
+  end
+  table.insert(from == 'past' and self.future or self.past, carry_out(decisions))
+  self:go_to(decisions[1].unit)
+end
+
 --- Decide about the hunk under the cursor.
 ---@param state 'accepted'|'rejected'
 function Decisions:decide(state)
@@ -19,7 +53,11 @@ function Decisions:decide(state)
   elseif unit.stale and state == 'accepted' then
     return say('you changed these lines: undo that, or reject the hunk', vim.log.levels.WARN)
   end
-  unit.state = state
+  local comment = unit.comment
+  if comment and comment.because and state == 'accepted' then
+    comment = nil
+  end
+  self:change({ { unit = unit, state = state, comment = comment } })
   self:advance()
 end
 
@@ -29,14 +67,17 @@ function Decisions:decide_all(state)
   for index in ipairs(self.model.entries) do
     self:buffer(index).overlay:check()
   end
-  local stale = 0
+  local stale, decisions = 0, {} ---@type integer, tideate.ReviewDecision[]
   self.model:each(function(unit)
     if unit.state == 'open' and unit.stale and state == 'accepted' then
       stale = stale + 1
     elseif unit.state == 'open' then
-      unit.state = state
+      table.insert(decisions, { unit = unit, state = state, comment = unit.comment })
     end
   end)
+  if #decisions > 0 then
+    self:change(decisions)
+  end
   if stale > 0 then
     local words = stale == 1 and '1 hunk is left: you changed its lines' or '%d hunks are left: you changed their lines'
     say(words:format(stale), vim.log.levels.WARN)
@@ -52,6 +93,10 @@ function Decisions:report(count, changed)
   if count.open > 0 then
     words = ('%s, %s left out'):format(words, count.open == 1 and '1 hunk' or count.open .. ' hunks')
   end
+  local said = #self.model:comments()
+  if said > 0 then
+    words = ('%s, %s to the model'):format(words, said == 1 and '1 comment' or said .. ' comments')
+  end
   if changed > 0 then
     words = ('%s; you changed the lines of %d accepted'):format(words, changed)
   end
@@ -62,7 +107,7 @@ end
 function Decisions:finish()
   self:draw()
   local count = self.model:count()
-  if count.open == count.total and count.total > 0 then
+  if count.open == count.total and count.total > 0 and #self.model:comments() == 0 then
     return say('nothing is decided yet: gA accepts all, gR rejects all')
   end
   local changed = 0
@@ -84,7 +129,7 @@ end
 --- `q` in a buffer of the review: the second one, if something was decided.
 function Decisions:ask_to_decline()
   local count = self.model:count()
-  if self.sure or count.open == count.total then
+  if self.sure or (count.open == count.total and #self.model:comments() == 0) then
     return self:decline()
   end
   self.sure = true

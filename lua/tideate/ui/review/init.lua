@@ -21,8 +21,11 @@ local M = {}
 ---@field group integer
 ---@field stop_waiting fun()?
 ---@field guard tideate.Guard
+---@field shown_diff integer? the window of a hunk's diff
 ---@field sure boolean a decline was asked for once
-local Review = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
+---@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
+---@field future tideate.ReviewDecision[][]
+local Review = setmetatable({}, { __index = require('tideate.ui.review.comments') })
 Review.__index = Review
 
 --- A file's buffer, ready for the review.
@@ -168,9 +171,13 @@ function Review:toggle()
 end
 
 function Review:diff()
+  if require('tideate.ui.window').visible(self.shown_diff) then
+    return vim.api.nvim_set_current_win(self.shown_diff)
+  end
   local unit = self:unit_at_cursor()
   if unit then
-    require('tideate.ui.preview').open('hunk', require('tideate.ui.review.keys').diff(unit, self.model.entries[self.current].file), 'diff')
+    local diff = require('tideate.ui.review.keys').diff(unit, self.model.entries[self.current].file)
+    self.shown_diff = require('tideate.ui.preview').beside('hunk', diff, 'diff', self.buffers[self.current].scratch and 'd' or 'gp')
   end
 end
 
@@ -198,14 +205,10 @@ function Review:focus(unasked)
   require('tideate.ui.output').make_room()
   local index = self.model:next_open(self.current)
   if not index then
-    return self:finish()
+    require('tideate.ui').notify('the revision leaves nothing to decide: g<CR> finishes')
   end
-  self:go_to_file(index)
-  for _, unit in ipairs(self.model.entries[index].units) do
-    if unit.state == 'open' then
-      return self:go_to_unit(unit)
-    end
-  end
+  self:go_to_file(index or 1)
+  self:go_to_first()
 end
 
 ---@return boolean
@@ -224,6 +227,7 @@ function Review:close()
     return
   end
   self.closed = true
+  require('tideate.ui.window').close(self.shown_diff)
   if self.stop_waiting then
     self.stop_waiting()
   end
@@ -317,6 +321,8 @@ function M.open(question, respond)
     active = false,
     closed = false,
     sure = false,
+    past = {},
+    future = {},
   }, Review)
   self.guard = require('tideate.ui.key_guard').new(function()
     self:draw_bars()

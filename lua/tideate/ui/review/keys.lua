@@ -1,12 +1,14 @@
 --- Keys of a review, and the bar that shows them.
 local M = {}
 
+local COMMENTS = { gb = true, gB = true, gs = true, gS = true } -- only where the model can be asked again
 local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 
 ---@param review tideate.Review
 ---@param scratch boolean a buffer of the review's own, where single keys are free
 ---@return tideate.Key[]
 function M.keys(review, scratch)
+  local revisable = review.model.revisable
   ---@type { [1]: string, [2]: string, [3]: string?, [4]: string, [5]: fun() }[] real, single, word, help
   local rows = {
     { 'ga', 'a', 'accept', 'accept the hunk; the last decision finishes the review', function()
@@ -14,6 +16,18 @@ function M.keys(review, scratch)
     end },
     { 'gr', 'r', 'reject', 'reject the hunk; the last decision finishes the review', function()
       review:decide('rejected')
+    end },
+    { 'gb', 'b', revisable and 'because' or nil, 'reject the hunk because …: a line for the model; the last decision sends all comments', function()
+      review:reject_because(false)
+    end },
+    { 'gB', 'B', nil, 'the same, with a reason of several lines', function()
+      review:reject_because(true)
+    end },
+    { 'gs', 's', nil, 'say something about the hunk to the model, whatever you decide', function()
+      review:comment_on_hunk()
+    end },
+    { 'gS', 'S', nil, 'say something about all of the change', function()
+      review:comment_on_all()
     end },
     { 'gA', 'A', 'all', 'accept everything that is open', function()
       review:decide_all('accepted')
@@ -33,7 +47,13 @@ function M.keys(review, scratch)
     { '[f', '<S-Tab>', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gp', 'd', 'diff', 'the hunk as a diff (gd stays: go to declaration)', function()
+    { 'gu', 'u', nil, 'revert the last decision or comment', function()
+      review:travel('past')
+    end },
+    { 'gU', '<C-r>', nil, 'make it again', function()
+      review:travel('future')
+    end },
+    { 'gp', 'd', 'diff', 'the hunk as a diff, again: into it, to scroll (gd stays: go to declaration)', function()
       review:diff()
     end },
     { 'gh', 't', nil, 'hide or show the changes', function()
@@ -46,6 +66,9 @@ function M.keys(review, scratch)
       review:help()
     end },
   }
+  rows = vim.tbl_filter(function(row)
+    return revisable or not COMMENTS[row[1]]
+  end, rows)
   local keys = vim.tbl_map(function(row)
     return { lhs = scratch and { row[1], row[2] } or { row[1] }, word = row[3], desc = row[4], run = row[5] }
   end, rows)
@@ -101,6 +124,9 @@ local function numbers(review, index, win, wide, brief)
   elseif not brief and win == vim.api.nvim_get_current_win() and index == review.current then
     local _, number = review:unit_at_cursor()
     table.insert(parts, number and ('hunk %d/%d'):format(number, #entry.units) or nil)
+  end
+  if review.model.revision > 1 then
+    table.insert(parts, ('revision %d'):format(review.model.revision))
   end
   local summary = wide and review.model:summary() or ('%d open'):format(review.model:count().open)
   table.insert(parts, summary)

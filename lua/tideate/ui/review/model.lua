@@ -10,12 +10,14 @@ local M = {}
 ---@field filetype? string
 ---@field before? string only without a buffer
 ---@field hunks tideate.Hunk[]
+---@field decided? { accepted: integer[], rejected: integer[] } in an earlier round, by 0-based hunk
 
 --- What is decided at once: one hunk of a modified file, else the whole file.
 ---@class tideate.ReviewUnit
 ---@field hunks tideate.Hunk[]
 ---@field state 'open'|'accepted'|'rejected'
 ---@field stale boolean the person changed its lines
+---@field comment? tideate.ReviewComment
 
 ---@class tideate.ReviewEntry
 ---@field file tideate.ReviewFile
@@ -25,6 +27,9 @@ local M = {}
 
 ---@class tideate.ReviewModel
 ---@field entries tideate.ReviewEntry[]
+---@field comment? tideate.ReviewComment on all of it
+---@field revision integer
+---@field revisable boolean the model can be asked for another revision
 local Model = {}
 Model.__index = Model
 
@@ -34,6 +39,34 @@ local function unit(hunks)
   return { hunks = hunks, state = 'open', stale = false }
 end
 
+--- Repeat what was decided in an earlier round.
+---@param units tideate.ReviewUnit[]
+---@param decided { accepted: integer[], rejected: integer[] }?
+local function repeat_decisions(units, decided)
+  for _, state in ipairs(decided and { 'accepted', 'rejected' } or {}) do
+    for _, index in ipairs(decided[state]) do
+      units[index + 1].state = state
+    end
+  end
+end
+
+--- Repeat comments that the model could not be asked about.
+---@param model tideate.ReviewModel
+---@param comments { path: string?, hunk: integer?, text: string }[]
+local function repeat_comments(model, comments)
+  for _, one in ipairs(comments) do
+    local entry = vim.iter(model.entries):find(function(entry)
+      return entry.file.path == one.path
+    end)
+    local about = entry and entry.units[(one.hunk or 0) + 1]
+    if about then
+      about.comment = { text = one.text, because = about.state == 'rejected' }
+    else
+      model.comment = { text = one.text }
+    end
+  end
+end
+
 ---@param question tideate.Question
 ---@return tideate.ReviewModel
 function M.new(question)
@@ -41,6 +74,7 @@ function M.new(question)
     local units = file.action == 'modify' and vim.tbl_map(function(hunk)
       return unit({ hunk })
     end, file.hunks) or { unit(file.hunks or {}) }
+    repeat_decisions(units, file.decided)
     return {
       file = file,
       units = units,
@@ -48,7 +82,14 @@ function M.new(question)
       danger = require('tideate.ui.executed_files').reason(question, file),
     }
   end, question.payload.files)
-  return setmetatable({ entries = entries }, Model)
+  local payload = question.payload
+  local model = setmetatable({
+    entries = entries,
+    revision = payload.revision or 1,
+    revisable = payload.revisable == true,
+  }, Model)
+  repeat_comments(model, payload.comments or {})
+  return model
 end
 
 ---@param visit fun(unit: tideate.ReviewUnit, entry: tideate.ReviewEntry)
@@ -80,7 +121,9 @@ function Model:summary()
       table.insert(parts, ('%d %s'):format(count[state], state))
     end
   end
-  return ('%s: %s'):format(self:counted(), table.concat(parts, ', '))
+  local said = #self:comments()
+  local words = said > 0 and (' · %d %s'):format(said, said == 1 and 'comment' or 'comments') or ''
+  return ('%s: %s%s'):format(self:counted(), table.concat(parts, ', '), words)
 end
 
 ---@return string
@@ -103,21 +146,43 @@ function Model:next_open(from)
   end
 end
 
---- The answer: what is open or was changed meanwhile is left out.
----@return { accepted: boolean, value: { files: { path: string, accepted: integer[] }[] } }
+--- The comments for the model.
+---@return { path: string?, hunk: integer?, text: string }[]
+function Model:comments()
+  local comments = self.comment and { { text = self.comment.text } } or {}
+  for _, entry in ipairs(self.entries) do
+    for index, one in ipairs(entry.units) do
+      if one.comment then
+        table.insert(comments, { path = entry.file.path, hunk = index - 1, text = one.comment.text })
+      end
+    end
+  end
+  return comments
+end
+
+--- The answer: what is open or was changed meanwhile is left out. With comments nothing is written yet: the model
+--- is asked for a revision.
+---@return { accepted: boolean, reason: string?, value: { files: { path: string, accepted: integer[], rejected: integer[] }[], comments: table[] } }
 function Model:result()
   local any = false
   local files = vim.tbl_map(function(entry)
-    local accepted = {}
+    local file = { path = entry.file.path, accepted = {}, rejected = {} }
     for index, one in ipairs(entry.units) do
-      if one.state == 'accepted' and not one.stale then
-        table.insert(accepted, index - 1)
+      if one.state == 'rejected' then
+        table.insert(file.rejected, index - 1)
+      elseif one.state == 'accepted' and not one.stale then
+        table.insert(file.accepted, index - 1)
         any = true
       end
     end
-    return { path = entry.file.path, accepted = accepted }
+    return file
   end, self.entries)
-  return { accepted = any, value = { files = files } }
+  local comments = self:comments()
+  return {
+    accepted = any and #comments == 0,
+    reason = #comments > 0 and 'comments were sent to the model' or nil,
+    value = { files = files, comments = comments },
+  }
 end
 
 return M

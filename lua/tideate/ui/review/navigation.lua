@@ -15,6 +15,17 @@ function Moves:go_to_file(index)
   self:draw()
 end
 
+--- Rows of the window from one line to another, with the virtual lines between them.
+---@param first integer 0-based
+---@param last integer not counted itself
+---@return integer
+local function rows_between(first, last)
+  if last <= first then
+    return 0
+  end
+  return vim.api.nvim_win_text_height(0, { start_row = first, end_row = last - 1 }).all
+end
+
 --- Put the cursor on a hunk, so that it and what it adds can be seen.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to_unit(unit)
@@ -24,15 +35,24 @@ function Moves:go_to_unit(unit)
   vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
   vim.cmd('normal! zv')
   local hunk = unit.hunks[1]
-  local height = vim.api.nvim_win_get_height(0)
-  local size = hunk and #hunk.old + #hunk.new or 0
   self:draw()
+  local height = vim.api.nvim_win_get_height(0) - vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].winbar
   local above = require('tideate.ui.review.warning').above(overlay, row, hunk)
   if above > 0 then
     -- lines above the first one are only seen as filler
     vim.fn.winrestview({ topline = 1, topfill = math.min(above, height - 2) })
-  elseif row + size + 1 > vim.fn.line('w0') - 1 + height then
-    vim.fn.winrestview({ topline = math.max(1, row + 1 - math.floor(height / 5)) })
+    return
+  end
+  local top = vim.fn.line('w0') - 1
+  local size = overlay:height(unit)
+  if rows_between(top, row) + size > height then
+    local above_it = math.max(0, math.min(math.floor(height / 5), height - size))
+    top = row
+    while top > 0 and rows_between(top - 1, row) <= above_it do
+      top = top - 1
+    end
+    vim.fn.winrestview({ topline = top + 1 })
+    self:draw() -- other hunks are in sight now
   end
 end
 
@@ -69,10 +89,31 @@ function Moves:step(step)
   require('tideate.ui').notify(step == 1 and 'no hunk below' or 'no hunk above')
 end
 
+--- To the first hunk of the file that is open, or the first one.
+function Moves:go_to_first()
+  local units = self.model.entries[self.current].units
+  local first = vim.iter(units):find(function(unit)
+    return unit.state == 'open'
+  end)
+  self:go_to_unit(first or units[1])
+end
+
+--- To a hunk, wherever it is.
+---@param unit tideate.ReviewUnit
+function Moves:go_to(unit)
+  for index, entry in ipairs(self.model.entries) do
+    if vim.list_contains(entry.units, unit) then
+      self:go_to_file(index)
+      return self:go_to_unit(unit)
+    end
+  end
+end
+
 ---@param step 1|-1
 function Moves:step_file(step)
   local count = #self.model.entries
   self:go_to_file((self.current - 1 + step) % count + 1)
+  self:go_to_first()
 end
 
 --- Go on to what is open, or finish.

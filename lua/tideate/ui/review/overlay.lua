@@ -21,6 +21,7 @@ local MOST_SIGNS = 1000 -- of one hunk
 ---@field tick integer? changedtick that staleness was checked at
 ---@field pending boolean
 ---@field left integer columns left of the text that the signs were drawn for
+---@field width integer of the text
 ---@field on_change fun()
 local Overlay = {}
 Overlay.__index = Overlay
@@ -41,6 +42,7 @@ function M.attach(buf, entry, on_change)
     fixed = entry.file.action == 'create' or entry.file.buffer == nil,
     pending = false,
     left = 0,
+    width = 0,
     on_change = on_change,
   }, Overlay)
   self:anchor()
@@ -126,6 +128,25 @@ function Overlay:range(unit)
   return first, math.max(first, self:row(final) + #final.old - 1)
 end
 
+--- Rows that a unit takes in the current window: its lines, those that replace them, and the comment.
+---@param unit tideate.ReviewUnit
+---@return integer
+function Overlay:height(unit)
+  local first, last = self:range(unit)
+  local hunk = unit.hunks[1]
+  local virtual = #require('tideate.ui.review.comments').lines(unit.comment, self.width)
+  if hunk and not self.creates and unit.state ~= 'rejected' then
+    local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
+    local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
+    virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
+  end
+  if hunk and #hunk.old == 0 and not self.creates then
+    return virtual + 1
+  end
+  last = math.min(last, vim.api.nvim_buf_line_count(self.buf) - 1)
+  return vim.api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
+end
+
 --- See which hunks the person has changed.
 function Overlay:check()
   local tick = vim.api.nvim_buf_get_changedtick(self.buf)
@@ -204,6 +225,7 @@ end
 
 ---@param unit_state string of a hunk
 function Overlay:draw_created(unit_state)
+  self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').states[unit_state]
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
@@ -212,8 +234,17 @@ function Overlay:draw_created(unit_state)
   end
 end
 
+--- The comment on a file that is decided about as a whole, below its first line.
+function Overlay:draw_comment_of_file()
+  local lines = require('tideate.ui.review.comments').lines(self.entry.units[1].comment, self.width)
+  if #lines > 0 then
+    self:mark(0, { virt_lines = lines })
+  end
+end
+
 ---@param state string of a hunk
 function Overlay:draw_deleted(state)
+  self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').states[state]
   self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
   if look.label then
@@ -225,7 +256,8 @@ end
 ---@param state string of a hunk
 ---@param width integer
 ---@param height integer
-function Overlay:draw_hunk(hunk, state, width, height)
+---@param comment tideate.ReviewComment?
+function Overlay:draw_hunk(hunk, state, width, height, comment)
   local look = require('tideate.ui.review.hunk_highlights').states[state]
   local row = self:row(hunk)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
@@ -243,6 +275,8 @@ function Overlay:draw_hunk(hunk, state, width, height)
     local label = { { { look.label, look.group } } }
     table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
   end
+  local looks = require('tideate.ui.review.hunk_highlights')
+  vim.list_extend(lines, looks.with_sign(require('tideate.ui.review.comments').lines(comment, width), ' ', self.left))
   if #lines > 0 then
     self:draw_added(hunk, row, lines)
   end
@@ -250,7 +284,7 @@ end
 
 --- The hunks in sight, and how they look.
 ---@param ranges { [1]: integer, [2]: integer }[]
----@return { [1]: tideate.Hunk, [2]: string }[] hunks
+---@return { [1]: tideate.Hunk, [2]: string, [3]: tideate.ReviewComment? }[] hunks
 ---@return string[] key
 function Overlay:in_sight(ranges)
   local wanted, key = {}, {}
@@ -262,8 +296,8 @@ function Overlay:in_sight(ranges)
         return self.creates or (first <= range[2] and first + #hunk.old >= range[1])
       end)
       if inside then
-        table.insert(wanted, { hunk, state })
-        table.insert(key, ('%d.%d %s %d'):format(index, number, state, first))
+        table.insert(wanted, { hunk, state, number == #unit.hunks and unit.comment or nil })
+        table.insert(key, ('%d.%d %s %d %s'):format(index, number, state, first, unit.comment and unit.comment.text or ''))
       end
     end
   end
@@ -279,7 +313,7 @@ function Overlay:draw()
   if signature == self.signature then
     return
   end
-  self.signature, self.left = signature, left
+  self.signature, self.left, self.width = signature, left, width
   vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
   if self.hidden then
     return
@@ -289,7 +323,7 @@ function Overlay:draw()
     self:draw_deleted(self.entry.units[1].state)
   else
     for _, one in ipairs(wanted) do
-      self:draw_hunk(one[1], one[2], width, height)
+      self:draw_hunk(one[1], one[2], width, height, one[3])
     end
   end
   -- last: of lines above the same one, the later ones stand higher

@@ -1,0 +1,265 @@
+"""Reviews in rounds in a real Neovim: reasons and comments go to the model, and what differs is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
+from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+
+def review(editor: Editor, file: dict[str, Any], **more: Any) -> None:
+    ask(editor, "review", payload={"files": [file], "demonstration": False, "revisable": True, **more})
+    wait_focused(editor)
+
+
+def drawn(editor: Editor) -> str:
+    """Return all virtual lines of the review."""
+    return str(
+        editor.lua("""
+          local ns, lines = vim.api.nvim_get_namespaces()['tideate.review'], {}
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
+            for _, line in ipairs(mark[4].virt_lines or {}) do
+              table.insert(lines, table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line)))
+            end
+          end
+          return table.concat(lines, '\\n')
+        """)
+    )
+
+
+def value(editor: Editor) -> dict[str, Any]:
+    (answer,) = answers(editor)
+    return dict(answer["value"])
+
+
+def test_a_reason_is_shown_below_its_hunk_and_sent_with_the_last_decision(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.feed("ga")
+    editor.feed("gbas a loop<CR>")
+    assert "» as a loop" in drawn(editor)
+    editor.feed("ga")
+    editor.feed("gr")
+    assert answers(editor)[0]["accepted"] is False
+    assert value(editor) == {
+        "files": [{"path": "a.txt", "accepted": [0, 2], "rejected": [1, 3]}],
+        "comments": [{"path": "a.txt", "hunk": 1, "text": "as a loop"}],
+    }
+    assert left_overs(editor) == NOTHING
+    assert "2 of 4 accepted, 1 comment to the model" in editor.messages()
+
+
+def test_a_comment_decides_nothing_and_a_reason_goes_with_an_acceptance(editor: Editor) -> None:
+    review(editor, opened(editor, HUNKS[1:3]))
+    editor.feed("gsgood<CR>")
+    editor.feed("ga")
+    editor.feed("gbno<CR>")
+    assert value(editor)["comments"] == [
+        {"path": "a.txt", "hunk": 0, "text": "good"},
+        {"path": "a.txt", "hunk": 1, "text": "no"},
+    ]
+    assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0], "rejected": [1]}]
+
+
+def test_an_acceptance_takes_the_reason_away_and_an_empty_line_too(editor: Editor) -> None:
+    review(editor, opened(editor, HUNKS[1:]))
+    editor.feed("gbno<CR>")
+    editor.feed("[c")
+    editor.feed("ga")
+    editor.feed("[cgb<C-u>never<CR>")
+    assert "» never" in drawn(editor)
+    editor.feed("[cgb<C-u><CR>")
+    assert "»" not in drawn(editor)
+    editor.feed("gA")
+    assert value(editor)["comments"] == []
+    assert answers(editor)[0]["accepted"] is True
+
+
+def test_a_reason_of_several_lines_is_written_in_a_buffer(editor: Editor) -> None:
+    review(editor, opened(editor, HUNKS[1:2]))
+    editor.feed("gB")
+    editor.feed("ione<CR>two<Esc>")
+    editor.feed("<CR>")
+    assert value(editor)["comments"] == [{"path": "a.txt", "hunk": 0, "text": "one\ntwo"}]
+    # a float leaves one autocommand behind, for the ruler
+    assert {**left_overs(editor), "autocmds": 0} == NOTHING
+
+
+def test_something_is_said_of_all_and_nothing_has_to_be_decided(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.feed("gSiall of it<Esc>:w<CR>")
+    assert answers(editor) == []
+    editor.feed("g<CR>")
+    assert value(editor)["comments"] == [{"text": "all of it"}]
+
+
+def test_decisions_are_reverted_and_made_again(editor: Editor) -> None:
+    review(editor, opened(editor))
+    line = "return vim.fn.line('.')"
+    editor.feed("ga")
+    editor.feed("gbwhy<CR>")
+    assert editor.lua(line) == 30
+    editor.feed("gu")
+    assert editor.lua(line) == 10
+    assert "»" not in drawn(editor)
+    editor.feed("gu")
+    editor.feed("gu")
+    assert "there is no earlier decision" in editor.messages()
+    editor.feed("gU")
+    editor.feed("gU")
+    assert "» why" in drawn(editor)
+    editor.feed("gU")
+    assert "there is no later decision" in editor.messages()
+    editor.feed("gR")
+    assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0], "rejected": [1, 2, 3]}]
+    assert [one["text"] for one in value(editor)["comments"]] == ["why"]
+
+
+def test_a_revision_opens_only_what_is_not_decided(editor: Editor) -> None:
+    file = {**opened(editor), "decided": {"accepted": [0, 3], "rejected": [2]}}
+    review(editor, file, revision=2)
+    assert editor.lua("return vim.fn.line('.')") == 10
+    assert "revision 2" in str(editor.lua("return vim.wo.winbar"))
+    editor.feed("ga")
+    assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 1, 3], "rejected": [2]}]
+
+
+def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor) -> None:
+    file = {**opened(editor), "decided": {"accepted": [0, 3], "rejected": [1, 2]}}
+    review(editor, file, revision=2)
+    assert answers(editor) == []
+    assert "g<CR> finishes" in editor.messages()
+    editor.feed("g<CR>")
+    assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
+
+
+def test_comments_that_were_not_answered_come_back(editor: Editor) -> None:
+    file = {**opened(editor, HUNKS[1:3]), "decided": {"accepted": [], "rejected": [0]}}
+    review(editor, file, comments=[{"path": "a.txt", "hunk": 0, "text": "again"}])
+    editor.feed("gg")
+    assert "» again" in drawn(editor)
+    editor.feed("G[cga")
+    assert [one["text"] for one in value(editor)["comments"]] == ["again"]
+
+
+def test_without_a_model_that_revises_there_are_no_comments(editor: Editor) -> None:
+    review(editor, opened(editor), revisable=False)
+    assert editor.lua("return vim.fn.maparg('gb', 'n')") == ""
+    assert editor.lua("return vim.fn.maparg('gu', 'n') ~= ''") is True
+
+
+def test_a_comment_cannot_steer_the_screen(editor: Editor) -> None:
+    file = {**opened(editor, HUNKS[1:2]), "decided": {"accepted": [], "rejected": [0]}}
+    review(editor, file, comments=[{"path": "a.txt", "hunk": 0, "text": "a\x1b[2Jb\u202ec"}])
+    assert r"» a\x1b[2Jb\u202ec" in drawn(editor)
+
+
+def test_the_next_file_begins_at_its_hunk(editor: Editor) -> None:
+    first = opened(editor)
+    text = "\n".join(f"line {number:02}" for number in range(1, 61))
+    hunk = {"start": 49, "old": ["line 50"], "new": ["fifty"]}
+    other = {"path": "b.txt", "action": "modify", "filetype": "", "before": text, "hunks": [hunk]}
+    ask(editor, "review", payload={"files": [first, other], "demonstration": False})
+    wait_focused(editor)
+    editor.feed("]f")
+    assert editor.lua("return vim.fn.getline('.')") == "line 50"
+
+
+def test_the_diff_of_a_hunk_leaves_the_keys_in_the_review(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.feed("]cgp")
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 2
+    editor.feed("ga")
+    editor.wait("#vim.api.nvim_list_wins() == 1")
+    editor.feed("gpgp")
+    assert editor.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
+    editor.feed("q")
+    editor.feed("gR")
+    assert value(editor)["files"][0]["accepted"] == [1]
+    # a float leaves one autocommand behind, for the ruler
+    assert {**left_overs(editor), "autocmds": 0} == NOTHING
+
+
+def test_a_hunk_at_the_bottom_of_the_window_shows_its_replacement(screen_editor: Editor) -> None:
+    editor = screen_editor
+    hunks = [
+        {"start": row, "old": [f"line {row + 1:02}"], "new": [f"new {row} {n}" for n in range(6)]}
+        for row in (2, 8, 14)
+    ]
+    review(editor, opened(editor, hunks))
+    editor.feed("]c]c")
+    editor.wait_screen("new 14 5")
+    assert editor.lua("return vim.fn.line('.')") == 15
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_every_hunk_is_shown_with_its_replacement_wherever_the_window_stands(
+    screen_editor: Editor, rows: int
+) -> None:
+    editor = screen_editor
+    hunk = {"start": 59, "old": ["line 60"], "new": [f"new {number}" for number in range(rows)]}
+    first = {"start": 40, "old": ["line 41"], "new": ["forty-one"] * 3}
+    review(editor, opened(editor, [first, hunk]))
+    editor.feed("]c")
+    editor.wait_screen("- line 60")
+    editor.wait_screen(f"new {rows - 1}")
+
+
+# a run
+
+LINES = [f"line {number:02}" for number in range(1, 31)]
+FIRST = "Say it in German, please"
+SECOND = "German has a word for the last one, which is not this"
+THIRD = "The word of the last one, in German, begins with a capital letter"
+
+
+def answer(first: str, last: str) -> str:
+    return "```\n" + "\n".join([first, *LINES[1:14], "MIDDLE", *LINES[15:29], last]) + "\n```"
+
+
+@pytest.mark.slow
+def test_three_rounds_of_reasons_each_open_only_what_changed(editor: Editor) -> None:
+    with ModelServer() as server:
+        server.answers("what must not change", "Nothing.", times=1)
+        server.answers("in one fenced block", answer("FIRST", "LAST"))
+        server.answers(FIRST, answer("ERSTER", "LAST"))
+        server.answers(SECOND, answer("ERSTER", "letzter"))
+        server.answers(THIRD, answer("ERSTER", "Letzter"))
+        configure(editor, server)
+        editor.edit("a.txt", "\n".join(LINES) + "\n")
+        start(editor, "refactor", "shout")
+        wait_focused(editor)
+        editor.feed("y")
+        wait_review(editor, 1)
+        editor.feed(f"gb{FIRST}<CR>")
+        editor.feed("ga")
+        editor.feed("gr")
+        wait_review(editor, 2)
+        assert editor.lua("return vim.fn.line('.')") == 1
+        editor.feed("G")
+        editor.feed(f"gb{SECOND}<CR>")
+        editor.feed("ga")
+        wait_review(editor, 3)
+        assert editor.lua("return vim.fn.line('.')") == 30
+        editor.feed(f"gb{THIRD}<CR>")
+        wait_review(editor, 4)
+        assert editor.lua("return vim.fn.line('.')") == 30
+        assert editor.lines() == LINES, "nothing is written before the last review"
+        editor.feed("ga")
+        assert result(editor, 40)["ok"]
+        assert editor.lines() == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "Letzter"]
+        assert server.unmatched == []
+
+
+def wait_review(editor: Editor, number: int) -> None:
+    """Wait for the review of a revision, in which one hunk is open; of the first one all three are."""
+    words = f"revision {number} · 1 open" if number > 1 else "3 open"
+    editor.wait(f"vim.wo.winbar:find('{words}', 1, true)", 40)
+    wait_focused(editor)
