@@ -146,7 +146,6 @@ async def test_a_run_that_could_not_begin_is_not_taken_from_who_has_it(store: St
     assert query(private, f"SELECT step_id FROM workflow_steps WHERE execution_id = '{RUN}'") == [("a",)]
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_nobody_waits_for_ever_where_the_writer_ends_by_a_fault(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +157,7 @@ async def test_nobody_waits_for_ever_where_the_writer_ends_by_a_fault(
         raise ZeroDivisionError
 
     log = await store.begin(new_run(RUN))
+    monkeypatch.setattr(threading, "excepthook", lambda _fault: None)  # it is wanted
     monkeypatch.setattr(store._writer, "_commit_if_due", fault)
     first = asyncio.ensure_future(store.write(lambda _transaction: None))
     assert await asyncio.to_thread(received.wait, 60)
