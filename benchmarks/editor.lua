@@ -183,15 +183,19 @@ function M.panel(steps, frames)
   receive(begun)
   -- a panel alone: what the output window costs is measured elsewhere
   require('tideate.ui.output').hide()
-  vim.defer_fn(function()
-    each_frame('panelled', frames, function(number)
+  local function begin()
+    if require('tideate.client').busy() then
+      return vim.defer_fn(begin, 50) -- what its start costs is measured elsewhere, too
+    end
+    each_frame('panel_pause', frames, function(number)
       local batch = {}
       for step = 1, steps do
         batch[step] = event('TOKEN', { step = names[step], text = piece(step, number) })
       end
       receive(batch)
     end)
-  end, 500)
+  end
+  begin()
 end
 
 --- Write the same into a plain scratch buffer, a line a step.
@@ -203,7 +207,7 @@ function M.scratch(steps, frames)
   for step = 1, steps do
     lines[step] = ''
   end
-  each_frame('scratched', frames, function(number)
+  each_frame('scratch_pause', frames, function(number)
     for step = 1, steps do
       lines[step] = lines[step] .. piece(step, number)
     end

@@ -501,6 +501,36 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
         assert editor.lines(1)[1] == text
 
 
+def test_r_runs_what_failed_anew_and_f_with_another_prompt(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    first = start(editor, "pair", "go")
+    assert result(editor)["ok"]
+    editor.feed("q")
+    asked = len(server.requests)
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ two")
+    editor.feed("r")
+    wait_line(editor, f"✓ pair .*(?!{first[:8]})[0-9a-f]{{8}}")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    assert len(server.requests) == asked + 1  # the step before it was not asked again
+    second_id = editor.lua(f"return {newest}.execution_id")
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.lua("vim.ui.input = function(opts, give) _G.before = opts.default give('another') end")
+    editor.feed("f")
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, second_id)
+    assert editor.lua(f"return {{ _G.before, {newest}.prompt }}") == ["go", "another"]
+
+
 def test_help_names_every_key(screen: Editor) -> None:
     screen.feed("?")
     shown = "\n".join(screen.wait_screen("open or close what is below"))

@@ -52,7 +52,7 @@ end
 local function of_node(deed)
   return function(controls)
     local node = controls.node()
-    if node then
+    if node and node.kind ~= 'head' and node.kind ~= 'more' and node.kind ~= 'empty' then
       deed(node, controls)
     end
   end
@@ -88,6 +88,41 @@ local function tell(run, controls)
   })
 end
 
+--- Run anew what has ended, from the step of the line on; of a run's line from the first that failed on.
+---@param node tideate.ui.Node
+---@param controls tideate.ui.PanelControls
+---@param change? {prompt: string}
+local function run_anew(node, controls, change)
+  local live = node.run.live
+  local first = node.run.state ~= 'failed' and live and live.steps[1] and live.steps[1].name or nil
+  local params = {
+    execution_id = node.run.id,
+    step = node.step and (node.step:gsub('%[%d+%]$', '')) or first,
+    folder = controls.folder(),
+  }
+  require('tideate.run').fork_stored(vim.tbl_extend('force', params, change or {}))
+end
+
+--- What is done only to a run that has ended.
+---@param deed fun(node: tideate.ui.Node, controls: tideate.ui.PanelControls)
+---@return fun(controls: tideate.ui.PanelControls)
+local function of_ended(deed)
+  return of_node(function(node, controls)
+    if is_here(node.run) then
+      return say(('%s has not ended: cancel it first (c)'):format(node.run.name), vim.log.levels.WARN)
+    end
+    deed(node, controls)
+  end)
+end
+
+local function fork(node, controls)
+  vim.ui.input({ prompt = 'Prompt of the new run: ', default = node.run.prompt }, function(prompt)
+    if prompt and vim.trim(prompt) ~= '' then
+      run_anew(node, controls, { prompt = prompt })
+    end
+  end)
+end
+
 local function output(run)
   if run.live then
     require('tideate.ui').toggle_output(run.id)
@@ -117,7 +152,7 @@ end
 
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls) }[]
 local TABLE = {
-  { { '<CR>' }, 'open what is here: a run, what was sent and answered, a tool call, a file, the place of an error', of_node(open) },
+  { { '<CR>' }, 'open it: what was sent and answered, the place of an error …', of_node(open) },
   { { '<Tab>', 'za' }, 'open or close what is below', fold() },
   { { 'zo' }, 'open it', fold(true) },
   { { 'zc' }, 'close it', fold(false) },
@@ -128,14 +163,16 @@ local TABLE = {
     controls.fold_all(false)
   end },
   { { 'c' }, 'cancel the run', of_run(cancel) },
-  { { 'p' }, 'pause the run before its next step or turn; resume a paused or interrupted one', of_run(pause_or_resume) },
-  { { 's' }, 'tell the model something: it reads it before its next turn', of_run(tell) },
-  { { 'R' }, 'roll back what the run changed, after you saw which files; an interrupted one is cancelled', of_run(function(run, controls)
+  { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
+  { { 's' }, 'tell the model something before its next turn', of_run(tell) },
+  { { 'r' }, 'retry from this step on, or from the first that failed', of_ended(run_anew) },
+  { { 'f' }, 'fork: the same with another prompt', of_ended(fork) },
+  { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
-  { { 'y' }, 'copy what is here: an answer, a result, an error, the id of a run', of_node(copy) },
+  { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
   { { 'o' }, 'show or hide the output of the run', of_run(output) },
-  { { 'F' }, 'show only runs of a name, of a state, or with words in their prompts and answers', function(controls)
+  { { 'F' }, 'show only runs of a name, of a state, or with some words', function(controls)
     controls.filter()
   end },
   { { 'q' }, 'close this window; the runs continue', function(controls)
