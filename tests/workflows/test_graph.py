@@ -41,8 +41,8 @@ def test_a_long_circle_is_found_with_work_that_grows_with_it() -> None:
         (cycle,) = cycles(steps)
         assert len(cycle) == len(steps)
 
-    assert_linear(circle, find, 1_000)
-    find(circle(20_000))
+    assert_linear(circle, find, 500)
+    find(circle(200_000))
 
 
 def step(name: str, *dependencies: str) -> WorkflowStep:

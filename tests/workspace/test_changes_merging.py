@@ -96,8 +96,8 @@ def test_the_work_of_merging_grows_with_the_number_of_lines() -> None:
         base, theirs, ours, merged = made
         assert merge_text(base, theirs, ours) == merged
 
-    assert_linear(texts, merge, 2_000)
-    merge(texts(50_000))
+    assert_linear(texts, merge, 500)
+    merge(texts(200_000))
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c"]), max_size=10)
