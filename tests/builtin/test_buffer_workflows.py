@@ -202,6 +202,24 @@ async def test_generate_inserts_below_the_cursor(bench: Bench) -> None:
     assert result.response == "LIMIT = 3"
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "wanted"),
+    [
+        ("import os\n\nprint(os.name)\n", 2, "import os\n\nLIMIT = 3\nprint(os.name)\n"),
+        ("def f():\n    \n    return 1\n", 2, "def f():\n    LIMIT = 3\n    return 1\n"),
+        ("\n", 1, "LIMIT = 3\n"),
+    ],
+    ids=["an empty line stays", "an indented one is filled in", "an empty text is replaced"],
+)
+async def test_generate_on_a_blank_line(bench: Bench, text: str, line: int, wanted: str) -> None:
+    bench.write("a.py", text)
+    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
+    context = bench.context("a.py").model_copy(update={"cursor": Cursor(line=line)})
+    result = await bench.run("generate", "a constant", context=context)
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.py"] == wanted.encode()
+
+
 async def test_generate_with_a_selection_inserts_below_it(bench: Bench) -> None:
     bench.write("a.py", "import os\n\nprint(os.name)\nprint(os.sep)\n")
     bench.server.answers("a constant", "```python\nLIMIT = 3\n```")

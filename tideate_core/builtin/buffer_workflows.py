@@ -202,12 +202,16 @@ def _selected(run: EarlierRun) -> tuple[int, int]:
 
 
 def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
-    """Return the lines, half open, that the new ones replace: none, or the blank line one stands on."""
+    """Return the lines, half open, that the new ones replace: none, for they come below the cursor.
+
+    Only one of blanks, as an editor indents it, and the single line of an empty text are replaced.
+    """
     if subject is None:
         return 0, 1
     if subject.selected:
         return subject.end, subject.end
     cursor = context.cursor
     line = min(cursor.line, len(subject.lines)) if cursor else len(subject.lines)
-    blank = not subject.lines[line - 1].strip()
-    return (line - 1, line) if blank else (line, line)
+    here = subject.lines[line - 1]
+    replaced = not here.strip() and (here != "" or subject.lines == [""])
+    return (line - 1, line) if replaced else (line, line)
