@@ -70,7 +70,7 @@ async def test_an_idle_process_ends_and_the_next_prompt_starts_another(
     async with asyncio.timeout(LOCAL_LIMIT):
         await local.check()
         watch = os.pidfd_open(only_child())
-        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 10)
+        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 60)
         os.close(watch)
         assert ended
         assert (await local.ask(HI)).text
@@ -162,6 +162,6 @@ def test_it_ends_when_its_parent_is_killed() -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    readable, _, _ = select.select([watch], [], [], 10)
+    readable, _, _ = select.select([watch], [], [], 60)
     os.close(watch)
     assert readable, "the model's process outlived its parent"

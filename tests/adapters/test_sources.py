@@ -445,7 +445,7 @@ async def test_a_second_cancellation_does_not_leave_the_connection_open(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.to_thread(gate.wait_disconnected, 5)
+        await asyncio.to_thread(gate.wait_disconnected)
 
 
 async def test_an_adapter_answers_after_a_cancelled_prompt(

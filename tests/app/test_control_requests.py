@@ -59,7 +59,7 @@ def test_only_a_living_process_continues_what_it_paused() -> None:
 
 async def test_a_wait_ends_with_the_state_that_is_waited_for() -> None:
     stages = reader(run_row(), run_row(status="paused"))
-    assert (await wait_for_run(stages, "abc", lambda run: run.status == "paused", 5)).status == "paused"
+    assert (await wait_for_run(stages, "abc", lambda run: run.status == "paused", 60)).status == "paused"
 
 
 async def test_a_wait_whose_time_is_over_returns_the_run_as_it_is() -> None:

@@ -43,7 +43,7 @@ def held(shell: Shell, server: ModelServer) -> tuple[subprocess.Popen[str], Gate
     server.answers("what does the code do", "- it adds up")
     gate = server.holds("Rewrite these lines", text=f"```python\n{SHORT}```")
     process = shell.start(*REFACTOR)
-    gate.wait_started(30)
+    gate.wait_started()
     return process, gate
 
 

@@ -124,7 +124,7 @@ def test_every_kind_of_step_runs_to_the_end_side_by_side(project: Shell, answeri
     answer_all(answering)
     process = project.start(*RUN, "--yes", "--json")
     for gate in gates:
-        gate.wait_started(30)
+        gate.wait_started()
     for gate in gates:
         gate.release()
     out, err = process.communicate(timeout=30)
@@ -179,7 +179,7 @@ def test_a_run_that_was_killed_at_many_places_goes_on_at_each(project: Shell, an
     answer_all(answering)
     process = project.start(*RUN, "--yes")
     for gate in gates:
-        gate.wait_started(30)
+        gate.wait_started()
     kill(process, *gates)
     run = only_run(project)
     assert run["state"] == "interrupted"
@@ -200,7 +200,7 @@ def test_a_yes_before_a_step_outlives_the_process(project: Shell, answering: Mod
     gate = answering.holds("Sum up [", text="the end")
     answer_all(answering)
     process = project.start(*RUN, "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     kill(process, gate)
     done = project.run("resume", only_run(project)["execution_id"], "--no", "--json")
     assert (done.returncode, object_of(done)["response"]) == (0, "the end"), done.stderr
@@ -213,7 +213,7 @@ def test_a_file_that_was_changed_after_the_kill_is_asked_about_and_its_own_text_
     gate = answering.holds("Doubt the harvest", text="many doubts")
     answer_all(answering)
     process = project.start(*RUN, "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     kill(process, gate)
     run = only_run(project)["execution_id"]
     path = project.write(REPORT, EVERYTHING.replace("workflow: {name: ask", "workflow: {name: summarize"))
@@ -232,7 +232,7 @@ def test_a_run_whose_definition_is_trusted_no_longer_does_not_go_on(
     gate = answering.holds("Doubt the harvest", text="many doubts")
     answer_all(answering)
     process = project.start(*RUN, "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     kill(process, gate)
     run = only_run(project)["execution_id"]
     assert project.run("trust", "--revoke", REPORT).returncode == 0

@@ -25,7 +25,7 @@ def test_a_signal_cancels_the_run_and_the_request(
         process = shell.start("run", "ask", "wait for it", "--json")
     finally:
         signal.signal(number, before)
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     gate.wait_disconnected()
@@ -39,7 +39,7 @@ def test_a_signal_cancels_the_run_and_the_request(
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:
     gate = answering.holds("wait for it", text="streaming is visible")
     terminal = shell.open("run", "ask", "wait for it")
-    gate.wait_started(30)
+    gate.wait_started()
     terminal.wait_for("streaming")
     terminal.type("\x03")
     assert terminal.wait_exit() == 130
@@ -67,7 +67,7 @@ def test_a_background_job_that_ignores_hangups_goes_on(shell: Shell, answering: 
         process = shell.start("run", "ask", "wait for it")
     finally:
         signal.signal(signal.SIGHUP, before)
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(signal.SIGHUP)
     gate.release()
     stdout, stderr = process.communicate(timeout=60)

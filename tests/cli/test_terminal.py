@@ -326,7 +326,7 @@ def test_keys_typed_before_a_question_do_not_answer_it(shell: Shell, answering: 
     file = shell.write("a.py", "x = 1\n")
     gate = answering.holds("what does the code do", text="- it assigns")
     terminal = shell.open("run", "refactor", "rename", "--file", "a.py")
-    gate.wait_started(30)
+    gate.wait_started()
     terminal.type("y\n")
     gate.release()
     terminal.wait_for("[y/N]")

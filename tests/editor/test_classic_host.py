@@ -93,7 +93,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
     )
     second.lua(LISTEN)
     second.lua("vim.fn.TideateStart({ cwd = vim.fn.getcwd(), setup = vim.empty_dict() })")
-    second.wait("vim.iter(_G.heard):any(function(m) return m.type == 'ready' end)", 20)
+    second.wait("vim.iter(_G.heard):any(function(m) return m.type == 'ready' end)", 60)
     second.lua("vim.fn.TideateSend({ id = 'q1', method = 'list', params = vim.empty_dict() })")
     names = second.wait(
         "vim.iter(_G.heard):map(function(m) return m.result and m.result.workflows end):next()",

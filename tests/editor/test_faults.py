@@ -106,7 +106,7 @@ def test_a_request_that_is_made_again_is_told_before_it_is(
     configure(editor, server, timeout=1 if "in time" in words else 60)
     fault(server)
     start(editor, "ask", "Why?")
-    editor.wait_screen(words, 30)
+    editor.wait_screen(words)
     editor.lua("require('tideate').cancel()")
     assert result(editor)["cancelled"]
 
@@ -128,7 +128,7 @@ def test_an_answer_that_is_refused_is_told(
     server.answers("", refused, times=1)
     server.holds("")
     start(editor, workflow, "do it")
-    editor.wait_screen("answer refused, asking again", 30)
+    editor.wait_screen("answer refused, asking again")
     editor.lua("require('tideate').cancel()")
     assert result(editor)["cancelled"]
 

@@ -40,7 +40,7 @@ def test_a_run_uses_a_server_that_others_made(start_editor: EditorFactory) -> No
     start(editor, "flow")
     for shown in ('"path": "a.txt"', '"content": "something and more"'):
         wait_focused(editor)
-        editor.wait_screen(shown, 30)
+        editor.wait_screen(shown, 60)
         editor.feed("y")
     done = result(editor, 60)
     assert done["ok"], done

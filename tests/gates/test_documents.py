@@ -73,7 +73,7 @@ def test_any_text_is_checked(text: str) -> None:
         assert all(1 <= issue.line <= lines for issue in result.issues)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "unit", ["#", "# ", "- [", "- [x] ", "(", "## [", "`", " ", "\t", "<!--", "1.", "## 1.0.0-a", "[x"]
 )

@@ -70,7 +70,7 @@ async def test_a_disk_that_fails_is_told_nothing_is_lost_and_the_run_goes_on_wit
     assert "tideate.db" in said[1]
     assert "check the disk" in said[1] or "the disk is full" in said[1]
     assert said[2] == "ended"
-    assert await asyncio.to_thread(process.wait, 20) == 0
+    assert await asyncio.to_thread(process.wait, 60) == 0
     # the one that failed was told and is not there, nor is its event; `again` is; events have no gap
     assert query(private, "SELECT count(*), max(ordinal) FROM workflow_steps") == [(written + 1, written + 1)]
     assert query(private, "SELECT count(*), max(sequence) FROM workflow_events") == [

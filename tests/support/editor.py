@@ -240,15 +240,16 @@ class Editor:
             self.nvim.api.command("qall!", async_=True)
         self.process.wait(within)
 
-    def close(self) -> None:
+    def close(self, within: float = WITHIN) -> None:
         """End Neovim.
 
+        :param within: seconds in which all that it started has to end, too.
         :raises AssertionError: a process that it started does not end.
         """
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.quit(10)
-        survivors = [] if self.brood.gone(WITHIN) else self.brood.commands()
+        survivors = [] if self.brood.gone(within) else self.brood.commands()
         self._end()
         assert not survivors, f"still running after Neovim ended: {survivors}"
 

@@ -23,7 +23,7 @@ def test_a_file_is_read_up_to_the_limit(tmp_path: Path) -> None:
     assert read_bounded(tmp_path / "none", 3) is None
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "make",
     [os.mkfifo, os.mkdir, lambda path: path.symlink_to("real")],

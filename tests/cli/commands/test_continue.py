@@ -123,7 +123,7 @@ def test_a_continued_run_that_is_killed_goes_on_with_the_same_conversation(
     looking.calls("and in c", "read_file", {"path": "c.py"}, times=1)
     gate = looking.holds("Y = 42", text="It is 42.")
     process = shell.start("run", "ask", "and in c?", "--continue", first)
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     gate.wait_disconnected()

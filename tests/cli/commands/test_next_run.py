@@ -125,7 +125,7 @@ def test_a_declined_refactoring_proposes_nothing(shell: Shell, looking: ModelSer
 def test_a_killed_refactoring_keeps_what_was_reported(shell: Shell, looking: ModelServer) -> None:
     gate = looking.holds("noted: app.py\nnot noted: ", text="MY ANALYSIS", times=1)
     process = shell.start(*REFACTOR, "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     gate.wait_disconnected()

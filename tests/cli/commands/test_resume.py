@@ -115,7 +115,7 @@ def test_a_run_pauses_and_goes_on_from_another_shell(shell: Shell, answering: Mo
     gate = answering.holds("what does the code do", text="- it adds up")
     answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
     process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     run = only_run(shell)["execution_id"]
     asked_for = shell.run("pause", run, "--wait", "0", "--json")
     assert (asked_for.returncode, object_of(asked_for)["state"]) == (0, "running")
@@ -155,7 +155,7 @@ def test_a_changed_definition_is_asked_about(shell: Shell, answering: ModelServe
     gate = answering.holds("Say two", text="two")
     file = shell.write("two.yaml", TWO_STEPS)
     process = shell.start("run", str(file))
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     gate.release()

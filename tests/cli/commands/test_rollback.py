@@ -62,7 +62,7 @@ def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answ
     both = str(shell.write("both.yaml", NESTED))
     assert shell.run("trust", "--yes", both).returncode == 0
     process = shell.start("run", both, "--file", "a.py", "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     run = only_run(shell)

@@ -30,7 +30,7 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     server.calls("Carry it out", "edit_file", edit, times=1)
     server.calls("Carry it out", "submit_work", {"summary": "Done."}, times=1)
     running = shell.start("run", "multi_file", "make b 42", "--yes")
-    gate.wait_started(30)
+    gate.wait_started()
     run = only_run(shell)["execution_id"]
     said = shell.run("say", run[:6], "be", "short")
     assert (said.returncode, "its model reads it before its next turn" in said.stderr) == (0, True), (

@@ -320,7 +320,7 @@ def test_explanations_look_at_the_whole_text_once(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 def test_very_many_mistakes_below_very_many_empty_lines_are_explained() -> None:
     """Looking through the empty lines again for each mistake would take minutes."""
     text = "\n" * 300_000 + "x\n" * 30_000

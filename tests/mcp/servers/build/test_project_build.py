@@ -106,7 +106,7 @@ async def test_a_cancelled_build_is_ended_with_all_it_started(project: Project, 
         await there(project.root / "begun")
         call.cancel()
         await asyncio.wait([call])
-        assert await asyncio.to_thread(brood.gone, 10), brood.commands()
+        assert await asyncio.to_thread(brood.gone, 60), brood.commands()
 
 
 @pytest.mark.concurrency

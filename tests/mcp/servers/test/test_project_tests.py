@@ -259,7 +259,7 @@ async def test_a_cancelled_run_is_ended_and_the_next_one_runs(project: Project, 
         await there(project.root / "begun")
         call.cancel()
         await asyncio.wait([call])
-        assert await asyncio.to_thread(brood.gone, 10), brood.commands()
+        assert await asyncio.to_thread(brood.gone, 60), brood.commands()
         assert (project.root / "asked").exists()  # before it was killed
         (project.root / "go").touch()
         async with asyncio.timeout(60):
