@@ -21,6 +21,7 @@ local M = {}
 ---@field owner? {pid: integer} the process that has or had it
 ---@field usage tideate.Usage
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
+---@field rolled_back? boolean nothing is left of what it wrote
 
 ---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
 

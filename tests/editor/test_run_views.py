@@ -259,6 +259,13 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
         roll_back_in_the_history(nvim, "both")
     nvim.wait_screen("rolled back: a.py")
     assert nvim.lines(1) == ["def f():", "    return  1"]
+    if way == "history":
+
+        def told() -> bool:  # once the list is read again
+            nvim.feed("R")
+            return "both is rolled back already" in nvim.messages()
+
+        nvim.wait_for(told, "it is said that it was rolled back")
 
 
 def answered_by_host(nvim: Editor) -> None:

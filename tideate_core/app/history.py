@@ -7,17 +7,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.app.threads import found_runs
-from tideate_core.engine import family_members
+from tideate_core.engine import family_members, rolled_back_runs
 from tideate_core.errors import InvalidInput
+from tideate_core.project import project_state
 from tideate_core.store import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from tideate_core.store import Reader, RunRow
 
-__all__ = ["STATES", "Wanted", "actions", "history_page", "runs_to_roll_back", "wanted"]
+__all__ = ["STATES", "Wanted", "actions", "history_page", "rolled_back", "runs_to_roll_back", "wanted"]
 
 _ENDED: Final = ("completed", "failed", "cancelled")
 STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
@@ -87,6 +88,17 @@ def _candidates(reader: Reader, which: Wanted, behind: tuple[int, str] | None) -
     ):
         yield from runs
         before, before_id = runs[-1].started_at, runs[-1].id
+
+
+def rolled_back(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -> set[str]:
+    """Return those of some runs of which all was rolled back; blocking.
+
+    :param root: of the project, None outside of any.
+    :raises StoreError: the store cannot be read.
+    """
+    private = project_state(root)
+    families = family_members(private, reader)
+    return rolled_back_runs(root, private, {run.id: families[run.id] for run in runs if run.id in families})
 
 
 def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:

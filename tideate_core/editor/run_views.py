@@ -16,6 +16,7 @@ from tideate_core.app import (
     read_details,
     read_runs,
     read_step_thread,
+    rolled_back,
     run_json,
     runs_to_roll_back,
     runs_with,
@@ -27,7 +28,7 @@ from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tideate_core.app import Item, RunDetails
@@ -77,8 +78,7 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
     def read(reader: Reader) -> dict[str, Any]:
         which = wanted(words, reader.has_workflow)
         found, more = history_page(reader, which, limit, behind)
-        changed = runs_to_roll_back(project_state(root), reader) if found else ()
-        return {"runs": [_listed(run, changed, here) for run in found], "more": more}
+        return {"runs": _listed(root, reader, found, here), "more": more}
 
     return {"ok": True, **await read_runs(root, read)}
 
@@ -97,8 +97,8 @@ async def search(root: Path | None, params: Mapping[str, Any], here: Here) -> di
     def read(reader: Reader) -> list[dict[str, Any]]:
         text, start = str(params.get("text") or ""), None if since is None else int(since)
         found = runs_with(reader, text, limit=limit, name=name, file=file, since=start)
-        changed = runs_to_roll_back(project_state(root), reader) if found else ()
-        return [{**_listed(run, changed, here), "match": excerpt} for run, excerpt in found]
+        listed = _listed(root, reader, [run for run, _ in found], here)
+        return [{**run, "match": excerpt} for run, (_, excerpt) in zip(listed, found, strict=True)]
 
     return {"ok": True, "runs": await read_runs(root, read)}
 
@@ -115,7 +115,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
         details = read_details(reader, prefix or _newest(reader).id)
         run, steps, items = details.run, details.steps, details.items
         return {
-            "run": _listed(run, runs_to_roll_back(project_state(root), reader), here),
+            "run": _listed(root, reader, [run], here)[0],
             "steps": [_step(step, items.get(step.step, [])) for step in steps],
             "response": _text(details.response) if run.ended else None,
             "checkpoints": len(details.checkpoints),
@@ -205,10 +205,16 @@ def _newest(reader: Reader) -> RunRow:
     return newest[0]
 
 
-def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]:
-    if run.id in here and not run.ended:
-        run = replace(run, status=here[run.id])
-    return {**run_json(run), "can": actions(run, changed)}
+def _listed(root: Path | None, reader: Reader, runs: list[RunRow], here: Here) -> list[dict[str, Any]]:
+    if not runs:
+        return []
+    back = rolled_back(root, reader, runs)
+    changed = set(runs_to_roll_back(project_state(root), reader)) - back
+    now = [replace(run, status=here[run.id]) if run.id in here and not run.ended else run for run in runs]
+    return [
+        {**run_json(run), "can": actions(run, changed), "rolled_back": run.ended and run.id in back}
+        for run in now
+    ]
 
 
 def _reported(details: RunDetails) -> list[dict[str, Any]]:

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         family_members as family_members,
         forget_changes as forget_changes,
         nothing_changed_error as nothing_changed_error,
+        rolled_back_runs as rolled_back_runs,
         run_families as run_families,
         runs_with_changes as runs_with_changes,
     )
@@ -125,7 +126,7 @@ else:
             "revision": "Feedback revision_prompt",
             "rollback": (
                 "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
-                "run_families runs_with_changes"
+                "rolled_back_runs run_families runs_with_changes"
             ),
             "run": "Execution RunRequest WorkflowResult",
             "runner": "WorkflowRunner",

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 
 from tideate_core.engine.recovery import end_adopted
 from tideate_core.engine.run_store import release_lease
-from tideate_core.errors import InvalidInput, RunNotFound, StoreError
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
 from tideate_core.store import Reader
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace import Journal, Rollback, Root, plan_rollback
+from tideate_core.workspace import (
+    Journal,
+    Rollback,
+    Root,
+    has_rollback_notes,
+    journal_directory,
+    plan_rollback,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -27,6 +34,7 @@ __all__ = [
     "family_members",
     "forget_changes",
     "nothing_changed_error",
+    "rolled_back_runs",
     "run_families",
     "runs_with_changes",
 ]
@@ -72,6 +80,23 @@ def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
     for run in runs_with_changes(private):
         for older in _ancestry(reader, run):
             found.setdefault(older, []).append(run)
+    return found
+
+
+def rolled_back_runs(root: Path | None, private: Path, families: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the runs of which nothing is left on disk after a rollback; blocking.
+
+    :param families: runs, each with those whose changes belong to it.
+    """
+    found = set()
+    for run, members in families.items():
+        if any(has_rollback_notes(journal_directory(private, member)) for member in members):
+            try:
+                plan = plan_rollback(Root(root), Journal(private).records(*members), None)
+            except WorkspaceError:  # told when it is rolled back
+                continue
+            if not plan.names and not plan.conflicts:
+                found.add(run)
     return found
 
 

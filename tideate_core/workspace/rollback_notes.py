@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Record
 
-__all__ = ["RollbackNote", "RollbackNotes", "states_of", "text_state", "write_notes"]
+__all__ = ["RollbackNote", "RollbackNotes", "has_rollback_notes", "states_of", "text_state", "write_notes"]
 
 _FILE: Final = "undone.json"
 
@@ -67,6 +67,11 @@ class RollbackNotes:
         if note is None or not any(state in note["states"] for state in states):
             return None
         return bool(note["merged"])
+
+
+def has_rollback_notes(journal: Path) -> bool:
+    """Tell whether a rollback of a run began, by the directory of its journal."""
+    return any(journal.glob(f"*/{_FILE}"))
 
 
 def write_notes(notes: Sequence[RollbackNote]) -> None:

@@ -67,6 +67,17 @@ def test_what_can_be_rolled_back_is_forgotten_only_when_that_is_said(
     assert shell.run("rollback", "--yes", run).returncode == 2
 
 
+def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    assert f"tideate rollback {run[:8]}" in shell.run("show", run).stdout
+    assert "rolled back" not in shell.run("history").stdout
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    assert "rolled back" in shell.run("history").stdout
+    shown = shell.run("show", run).stdout
+    assert "rolled back" in shown
+    assert "tideate rollback" not in shown
+
+
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")

@@ -18,6 +18,7 @@ from tideate_core.app import (
     metrics_json,
     read_costs,
     reader_of,
+    rolled_back,
     run_json,
     runs_with,
     short_id,
@@ -201,19 +202,20 @@ def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bo
     if runs:
         columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "title")
         rows = table(*columns, right=("took", "tokens", "cached", "cost"))
+        back = rolled_back(root, Reader(project_state(root)), [run for run, _ in runs])
         for run, match in runs:
-            rows.add_row(*_row(run, match))
+            rows.add_row(*_row(run, match, back))
         page().print(rows)
     else:
         tell(messages(), Text("no runs match" if filtered else "no runs yet"))
     hint_resumable(root)
 
 
-def _row(run: RunRow, match: str) -> tuple[str | Text, ...]:
+def _row(run: RunRow, match: str, back: set[str]) -> tuple[str | Text, ...]:
     return (
         short_id(run.id),
         Text(visible(run.name)),
-        state_text(run),
+        state_text(run, back),
         when(run.started_at),
         lasted(run.duration_ms),
         steps_words(run),

@@ -12,10 +12,12 @@ from tideate_core.app import (
     Item,
     RunDetails,
     details_json,
+    locate_project,
     next_command,
     read_details,
     read_thread,
     reader_of,
+    rolled_back,
     short_id,
     step_json,
     step_named,
@@ -87,22 +89,23 @@ def show(
         else:
             show_thread(said)
         return DONE
-    details = read_details(reader_of(root), run)
+    reader = reader_of(root)
+    details = read_details(reader, run)
     if step is not None:
         row = step_named(details.steps, step)
         _show_step(row, details.items.get(step, []), as_json=json)
     elif json:
         print_json({"ok": True, **details_json(details, events=events)})
     else:
-        _show(details, all_calls=calls)
+        _show(details, rolled_back(locate_project(root), reader, [details.run]), all_calls=calls)
         if events:
             _show_events(details.events)
     return DONE
 
 
-def _show(details: RunDetails, *, all_calls: bool) -> None:
+def _show(details: RunDetails, back: set[str], *, all_calls: bool) -> None:
     steps = details.steps
-    facts(_run_facts(details))
+    facts(_run_facts(details, back))
     if steps:
         page().print(_steps_table(steps))
     items = details.items
@@ -120,7 +123,7 @@ def _show(details: RunDetails, *, all_calls: bool) -> None:
         facts({"checkpoints": _checkpoints_words(details.checkpoints)})
 
 
-def _run_facts(details: RunDetails) -> dict[str, str | Text]:
+def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
     run = details.run
     place = f"{run.path} " if run.path else ""
     definition = short_id(run.definition_hash)
@@ -128,7 +131,7 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
     return {
         "run": run.id,
         "workflow": f"{run.name} ({run.kind}, {place}{run.source}, definition {definition})",
-        "status": state_text(run),
+        "status": state_text(run, back),
         "began": f"{when(run.started_at, seconds=True)}{ended}",
         "took": lasted(run.duration_ms),
         "prompt": run.prompt,
@@ -136,7 +139,7 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "batch": _batch_words(details),
         "models": usage_words(tokens_json(run.tokens)),
         "changed": ", ".join(run.files),
-        "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
+        "undo": f"tideate rollback {short_id(run.id)}" if run.files and run.id not in back else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
         "forked": forked_words(run),

@@ -19,7 +19,7 @@ from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from rich.console import JustifyMethod, RenderableType
@@ -101,8 +101,13 @@ def lasted(duration_ms: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
 
-def state_text(run: RunRow) -> Text:
-    """Return the state of a run, coloured."""
+def state_text(run: RunRow, rolled_back: Collection[str] = ()) -> Text:
+    """Return the state of a run, coloured.
+
+    :param rolled_back: ids of the runs of which nothing is left after a rollback.
+    """
+    if run.ended and run.id in rolled_back:
+        return Text("rolled back", style="yellow")
     state = state_of(run)
     return Text(state, style=STYLES[state])
 

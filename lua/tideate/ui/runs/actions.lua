@@ -117,6 +117,9 @@ M.doings = {
     end,
     why_not = function(run)
       local living = not ENDED[run.state] and not run.resumable
+      if run.rolled_back then
+        return 'is rolled back already'
+      end
       return living and 'has not ended: cancel it first (c)' or 'has changed no file'
     end,
   },

@@ -18,6 +18,7 @@ local GROUPS = {
   failed = 'TideateFailed',
   cancelled = 'TideateWarning',
   declined = 'TideateWarning',
+  ['rolled back'] = 'TideateWarning',
   interrupted = 'TideateWarning',
   paused = 'TideateWarning',
   running = 'TideateRunning',
@@ -49,7 +50,7 @@ end
 ---@param run tideate.StoredRun
 ---@return string
 local function word(run)
-  return run.reason == 'declined' and 'declined' or run.state
+  return run.rolled_back and 'rolled back' or run.reason == 'declined' and 'declined' or run.state
 end
 
 --- A count of tokens in few characters.
