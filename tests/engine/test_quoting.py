@@ -54,7 +54,7 @@ async def test_generate_quotes_everything_whole_and_asks_for_longer_fences(bench
     assert result.ok, result.error
     assert quoted(sent(bench)) == ["1: Notes\n11: Notes", NOTES, NOTES]
     assert "between two lines of 5 backticks (`````)" in sent(bench)
-    assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\n```sh\nls\n```\n{NOTES}"
+    assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\n\n```sh\nls\n```\n{NOTES}"
 
 
 async def test_code_without_fences_is_asked_for_as_ever(bench: Bench) -> None:

@@ -10,7 +10,6 @@ from tideate_core.engine.continuation import continued_request
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.events import EventName
-from tideate_core.engine.forking import check_reused_writes, fork_notices, plan_fork
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
@@ -172,6 +171,8 @@ class WorkflowRunner:
         :raises TideateError: it cannot go on as it was; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
+        from tideate_core.engine.forking import check_reused_writes, fork_notices, plan_fork
+
         store = await self._store.get()
         plan = await asyncio.to_thread(plan_fork, store.reader(), execution_id, step, edits)
         request, hide = plan.request, plan.request.obfuscate
