@@ -12,14 +12,8 @@ from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_resumed_runs import Stop, row_of
 from tests.engine.test_scheduler import passing, step
 from tests.workspace.project import Editor
-from tideate_core.engine.rollback import (
-    RunRollback,
-    family_members,
-    forget_changes,
-    nothing_changed_error,
-    run_families,
-    runs_with_changes,
-)
+from tideate_core.engine.rollback import RunRollback, forget_changes, nothing_changed_error
+from tideate_core.engine.written_runs import family_members, run_families, runs_with_changes
 from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
 from tideate_core.store import Reader
 from tideate_core.workflows import WorkflowDefinition

@@ -76,12 +76,8 @@ if TYPE_CHECKING:
     from tideate_core.engine.rollback import (
         RollbackOutcome as RollbackOutcome,
         RunRollback as RunRollback,
-        family_members as family_members,
         forget_changes as forget_changes,
         nothing_changed_error as nothing_changed_error,
-        rolled_back_runs as rolled_back_runs,
-        run_families as run_families,
-        runs_with_changes as runs_with_changes,
     )
     from tideate_core.engine.run import (
         Execution as Execution,
@@ -101,6 +97,12 @@ if TYPE_CHECKING:
         FOR_PROJECT as FOR_PROJECT,
         FOR_RUN as FOR_RUN,
         described as described,
+    )
+    from tideate_core.engine.written_runs import (
+        family_members as family_members,
+        rolled_back_runs as rolled_back_runs,
+        run_families as run_families,
+        runs_with_changes as runs_with_changes,
     )
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -124,10 +126,7 @@ else:
             "reports": "WorkflowSummaryDTO iso_time",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
             "revision": "Feedback revision_prompt",
-            "rollback": (
-                "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
-                "rolled_back_runs run_families runs_with_changes"
-            ),
+            "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "run": "Execution RunRequest WorkflowResult",
             "runner": "WorkflowRunner",
             "scheduler": "TaskQueue",
@@ -139,5 +138,6 @@ else:
             "text_runs": "WorkflowEngine",
             "selected_text": "NO_TEXT Subject brief",
             "tools.permission": "FOR_PROJECT FOR_RUN described",
+            "written_runs": "family_members rolled_back_runs run_families runs_with_changes",
         },
     )

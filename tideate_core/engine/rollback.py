@@ -1,4 +1,4 @@
-"""Rollback on request: find runs (with their nested runs) that wrote files, preview, roll back."""
+"""Rollback on request: preview what runs wrote, and roll it back."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 
 from tideate_core.engine.recovery import end_adopted
 from tideate_core.engine.run_store import release_lease
-from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace import (
-    Journal,
-    Rollback,
-    Root,
-    has_rollback_notes,
-    journal_directory,
-    plan_rollback,
-)
+from tideate_core.workspace import Journal, Rollback, Root, plan_rollback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -31,12 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "RollbackOutcome",
     "RunRollback",
-    "family_members",
     "forget_changes",
     "nothing_changed_error",
-    "rolled_back_runs",
-    "run_families",
-    "runs_with_changes",
 ]
 
 
@@ -50,54 +39,6 @@ class RollbackOutcome:
     """The run had not ended, and has now: it would not find what it wrote."""
     merged: list[str] = field(default_factory=list)
     """Those of what was restored in which changes made since were kept."""
-
-
-def runs_with_changes(private: Path) -> list[str]:
-    """Return the ids of the runs that wrote to files."""
-    directory = private / "journal"
-    if not directory.is_dir():
-        return []
-    return sorted(run.name for run in directory.iterdir() if any(run.glob("*/manifest.json")))
-
-
-def run_families(private: Path, reader: Reader) -> dict[str, list[str]]:
-    """Return the runs that wrote to files by the one that a person started, which itself may not have.
-
-    :raises StoreError: the store cannot be read.
-    """
-    found: dict[str, list[str]] = {}
-    for run in runs_with_changes(private):
-        found.setdefault(_ancestry(reader, run)[-1], []).append(run)
-    return found
-
-
-def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
-    """Return the same by every run that they belong to: a step's run can be rolled back alone.
-
-    :raises StoreError: the store cannot be read.
-    """
-    found: dict[str, list[str]] = {}
-    for run in runs_with_changes(private):
-        for older in _ancestry(reader, run):
-            found.setdefault(older, []).append(run)
-    return found
-
-
-def rolled_back_runs(root: Path | None, private: Path, families: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the runs of which nothing is left on disk after a rollback; blocking.
-
-    :param families: runs, each with those whose changes belong to it.
-    """
-    found = set()
-    for run, members in families.items():
-        if any(has_rollback_notes(journal_directory(private, member)) for member in members):
-            try:
-                plan = plan_rollback(Root(root), Journal(private).records(*members), None)
-            except WorkspaceError:  # told when it is rolled back
-                continue
-            if not plan.names and not plan.conflicts:
-                found.add(run)
-    return found
 
 
 def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
@@ -198,16 +139,3 @@ def _unfinished(private: Path, run_id: str) -> RunRow | None:
     finally:
         reader.close()
     return None if run.ended else run
-
-
-def _ancestry(reader: Reader, run: str) -> list[str]:
-    """Return a run, the one that it is part of, and so on up to the one that a person started."""
-    found = [run]
-    while True:
-        try:
-            parent = reader.run(found[-1]).parent
-        except RunNotFound:  # forgotten
-            return found
-        if parent is None:
-            return found
-        found.append(parent)
