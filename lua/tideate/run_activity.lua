@@ -5,7 +5,12 @@ local TAIL = 200 -- bytes of a text that is being written
 
 ---@class tideate.Activity
 ---@field steps table<string, tideate.StepActivity> by name, items of a list as `name[0]`
----@field order string[] of their first events
+---@field items table<string, tideate.ItemActivity[]> by the step that works on the list, in the order of the list
+
+---@class tideate.ItemActivity
+---@field index integer
+---@field name string
+---@field step tideate.StepActivity
 
 ---@class tideate.StepActivity
 ---@field entries tideate.ActivityEntry[]
@@ -51,7 +56,24 @@ local TAIL = 200 -- bytes of a text that is being written
 
 ---@return tideate.Activity
 function M.new()
-  return { steps = {}, order = {} }
+  return { steps = {}, items = {} }
+end
+
+---@param activity tideate.Activity
+---@param name string
+---@param step tideate.StepActivity
+local function add_item(activity, name, step)
+  local list, index = name:match('^(.*)%[(%d+)%]$')
+  if not list then
+    return
+  end
+  local items = activity.items[list] or {}
+  local item, at = { index = tonumber(index), name = name, step = step }, #items + 1
+  while at > 1 and items[at - 1].index > item.index do
+    at = at - 1
+  end
+  table.insert(items, at, item)
+  activity.items[list] = items
 end
 
 ---@param activity tideate.Activity
@@ -63,7 +85,7 @@ local function step_of(activity, name)
   if not step then
     step = { entries = {}, calls = {}, turns = 0, usage = { input_tokens = 0, output_tokens = 0 } }
     activity.steps[name] = step
-    activity.order[#activity.order + 1] = name
+    add_item(activity, name, step)
   end
   return step
 end

@@ -100,12 +100,12 @@ end
 ---@param method string of the host
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
----@param on_end? fun() called first, whatever came of it
+---@param on_end? fun(result: tideate.Result) called first, whatever came of it
 function M.request(method, params, on_result, on_end)
   params.folder = params.folder or require('tideate.context').folder()
   require('tideate.client').request(method, params, function(result)
     if on_end then
-      on_end()
+      on_end(result)
     end
     if result.ok then
       on_result(present(result))
@@ -119,7 +119,7 @@ end
 ---@param method string of the host: `history`, `show`, `run_events`, `checkpoints`, `rollback` and the like
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
----@param on_end? fun() called first, whatever came of it
+---@param on_end? fun(result: tideate.Result) called first, whatever came of it
 function M.ask(method, params, on_result, on_end)
   looked = true
   M.request(method, params, on_result, on_end)

@@ -11,6 +11,7 @@ from tests.editor.test_run_views import THREE, answered_by_host, kill, second
 from tests.support.dialogs import wait_focused
 from tests.support.events import Run
 from tests.support.runs import accept_all, configure, result, start
+from tests.support.work import lua_work_of
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -30,6 +31,33 @@ for row, there in ipairs(vim.api.nvim_buf_get_lines(0, 0, -1, true)) do
   end
 end
 return false
+"""
+MANY = """
+-- a run with so many steps, each with a turn, and a step with as many items
+local count = ...
+local activity, steps = require('tideate.run_activity').new(), {}
+local apply = require('tideate.run_activity').apply
+for number = 1, count do
+  steps[number] = { name = 's' .. number, label = 's', state = 'running', attempt = 1 }
+  apply(activity, { name = 'SD_EVENT_TOKEN', data = { step = 's' .. number, text = 'x' } })
+end
+steps[count + 1] = { name = 'each', label = 'each', state = 'running', attempt = 1 }
+for number = count, 1, -1 do
+  apply(activity, { name = 'SD_EVENT_TOKEN', data = { step = ('each[%d]'):format(number), text = 'x' } })
+end
+apply(activity, { name = 'SD_EVENT_NOTICE', data = { step = 'each', message = 'x' } })
+local run = { execution_id = 'r', name = 'r', state = 'running', prompt = '', steps = steps, step = 1,
+  current_step = '', kind = 'graph', total_steps = count, elapsed_ms = 0, tokens = 0, files = {},
+  started_at = 0 }
+local tree = require('tideate.ui.panel.tree')
+local sources = {
+  activity = function() return activity end,
+  within = function() return {} end,
+  details = {},
+}
+_G.build = function()
+  return tree.rows(tree.nodes({ tree.run(run) }, sources), {})
+end
 """
 HOSTILE = "\x1b[2J\x07 \u202eevil\u202c \u200b\nsecond line\r" + "x" * 300
 
@@ -83,7 +111,7 @@ def test_a_running_run_is_shown_with_its_steps_turns_and_calls_as_they_come(scre
     wait_line(screen, r"^  . ● analyze")
     run.token("I look ")
     run.token("at it")
-    wait_line(screen, r"● turn 1  I look at it +0s +3$")
+    wait_line(screen, r"● turn 1  I look at it +\d+s +3$")
     usage = {"input_tokens": 1500, "output_tokens": 20, "cost": 0.0125}
     run.event("MODEL_ANSWERED", step="analyze", model="deep", usage=usage, duration_ms=2400)
     wait_line(screen, r"✓ turn 1  deep  I look at it +2\.4s +1\.5k +\$0\.01$")
@@ -173,6 +201,7 @@ def test_who_works_elsewhere_sees_the_run_that_begins(screen: Editor) -> None:
 
 
 def test_only_lines_that_changed_are_written(screen: Editor) -> None:
+    screen.lua("local now = vim.uv.now() vim.uv.now = function() return now end")  # no second goes by
     run = Run(screen, "wide", "left", "right")
     run.start(1)
     run.start(2)
@@ -193,6 +222,19 @@ def test_only_lines_that_changed_are_written(screen: Editor) -> None:
     run.event("NOTICE", step="right", message="asked to wait", level="info")
     wait_line(screen, "asked to wait")
     assert max(screen.lua("return _G.written")) <= 2  # the step, which can be opened now, and its note
+
+
+def test_the_tree_of_four_times_as_many_steps_is_four_times_the_work(screen: Editor) -> None:
+    def work(count: int) -> int:
+        screen.lua(MANY, count)
+        return lua_work_of(screen, "_G.rows = _G.build()")
+
+    work(50)
+    few = work(100)
+    assert screen.lua("return #_G.rows") == 1 + 2 * 100 + 2 + 100
+    many = work(400)
+    assert screen.lua("return #_G.rows") == 1 + 2 * 400 + 2 + 400
+    assert many < 5 * few
 
 
 # -- folds --------------------------------------------------------------------------------------------
@@ -327,6 +369,39 @@ def test_a_recorded_run_is_the_same_after_a_restart(
     assert len(server.requests) == asked
 
 
+def test_details_that_cannot_be_read_are_asked_for_once_until_the_list_is_read_again(
+    start_editor: EditorFactory, server: ModelServer, looked: Editor
+) -> None:
+    looked.quit()
+    editor = second(start_editor, looked, server)
+    open_panel(editor)
+    go_to(editor, "▸ ✓ ask ")
+    editor.lua(
+        """
+        _G.shows, _G.draws = 0, 0
+        local client, drawing = require('tideate.client'), require('tideate.ui.panel.drawing')
+        local request, draw = client.request, drawing.draw
+        client.request = function(method, params, call, ...)
+          if method == 'show' and not _G.readable then
+            _G.shows = _G.shows + 1
+            return vim.schedule(function() call({ ok = false, error = 'the store is locked' }) end)
+          end
+          return request(method, params, call, ...)
+        end
+        drawing.draw = function(...) _G.draws = _G.draws + 1 draw(...) end
+        """
+    )
+    editor.feed("zo")
+    wait_line(editor, "cannot be read: the store is locked")
+    for _ in range(3):
+        draws = editor.lua("return _G.draws")
+        editor.command("doautocmd <nomodeline> VimResized")
+        editor.wait("_G.draws > ...", 60, draws)
+    assert editor.lua("return _G.shows") == 1
+    editor.lua("_G.readable = true require('tideate.ui.panel').refresh()")
+    wait_line(editor, "✓ query")
+
+
 def test_reasoning_and_what_is_written_now_can_be_looked_at(screen: Editor) -> None:
     run = Run(screen, "ask", "query")
     run.start(1)
@@ -370,6 +445,60 @@ def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
     go_to(screen, r"· b\.py")
     screen.feed("<CR>")
     screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
+
+
+def test_enter_opens_no_file_outside_of_the_project_and_makes_none(screen: Editor) -> None:
+    (screen.home / "outside.py").write_text("x\n")
+    (screen.cwd / "link.py").symlink_to(screen.home / "outside.py")
+    names = [f"{screen.home}/outside.py", "../outside.py", "link.py", "gone.py", "buffer 9999"]
+    buffers = "return #vim.api.nvim_list_bufs()"
+    run = Run(screen, "ask", "query")
+    run.event("WORKFLOW_COMPLETED", response="", files=names)
+    go_to(screen, "✓ ask")
+    screen.feed("zo")
+    wait_line(screen, r"· buffer 9999")
+    before = screen.lua(buffers)
+    screen.lua(
+        "_G.said = {} require('tideate.ui').notify = function(text) table.insert(_G.said, text) end"
+        f" vim.api.nvim_set_current_win(vim.fn.bufwinid({PANEL}))"
+    )
+    for count, name in enumerate(names, 1):
+        go_to(screen, rf"· {re.escape(name[:12])}")
+        screen.feed("<CR>")
+        screen.wait("#_G.said == ...", 60, count)
+        assert screen.lua(f"return {FOCUSED}")
+    assert all("not there any more" in text for text in screen.lua("return _G.said"))
+    assert screen.lua(buffers) == before
+
+
+def test_enter_on_a_buffer_without_a_name_leads_to_it(screen: Editor) -> None:
+    number = screen.lua("return vim.api.nvim_create_buf(true, false)")
+    run = Run(screen, "ask", "query")
+    run.event("WORKFLOW_COMPLETED", response="", files=[f"buffer {number}"])
+    go_to(screen, "✓ ask")
+    screen.feed("zo")
+    go_to(screen, rf"· buffer {number}\b")
+    screen.feed("<CR>")
+    screen.wait("vim.api.nvim_get_current_buf() == ...", 60, number)
+    assert screen.lua("return vim.api.nvim_buf_get_name(0)") == ""
+
+
+def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_only(screen: Editor) -> None:
+    (screen.cwd / "b.py").write_text("one\ntwo\n")
+
+    def place(text: str) -> list[int] | None:
+        """Return the line and the column; the pattern would take hours over a megabyte without a blank."""
+        find = (
+            "local it = require('tideate.ui.panel.details').place_in(...)"
+            " return it and { it.line, it.column }"
+        )
+        found: list[int] | None = screen.lua(find, text, str(screen.cwd))
+        return found
+
+    assert place("QUJD" * 250_000) is None
+    assert place("QUJD" * 1000 + " in b.py:2:3") == [2, 3]
+    assert place('{"at":"b.py:1"} and so on') == [1, 1]
+    assert place("word " * 2000 + "b.py:2") is None
 
 
 @pytest.mark.parametrize(
@@ -554,6 +683,35 @@ def test_the_command_opens_and_closes_the_panel_and_gives_the_focus_back(screen:
     assert screen.lua("return #vim.api.nvim_list_wins()") == 1
 
 
+def test_it_is_closed_with_all_its_windows_and_opens_anew(screen: Editor) -> None:
+    screen.command("split")
+    screen.feed("q")
+    assert screen.lua("return #vim.api.nvim_list_wins()") == 1
+    assert screen.lua(f"return {PANEL}") == -1
+    open_panel(screen)
+    assert screen.messages() == ""
+
+
+def test_of_two_windows_the_one_that_is_left_goes_on(screen: Editor) -> None:
+    run = Run(screen, "one", "a")
+    run.start(1)
+    go_to(screen, "● a")
+    first = screen.lua("return vim.api.nvim_get_current_win()")
+    screen.command("split")
+    other = screen.lua("return vim.api.nvim_get_current_win()")
+    assert other != first
+    screen.lua("vim.api.nvim_set_current_win(...)", first)
+    screen.command("quit")
+    assert screen.lua("return vim.api.nvim_win_is_valid(...)", other)
+    run.event("NOTICE", step="a", message="goes on", level="info")
+    wait_line(screen, "goes on")
+    screen.lua("vim.api.nvim_set_current_win(...)", other)
+    screen.command("quit")
+    screen.wait("not require('tideate.ui.panel').is_visible()")
+    assert screen.lua(f"return {PANEL}") == -1
+    assert screen.messages() == ""
+
+
 @pytest.mark.parametrize(
     ("columns", "option", "side"),
     [(80, None, False), (200, None, True), (200, "below", False), (80, "right", True)],
@@ -597,6 +755,15 @@ def test_nothing_wraps_or_waits_for_enter_at_80_columns(start_editor: EditorFact
 
 
 def test_closing_it_while_a_run_streams_disturbs_nothing(screen: Editor) -> None:
+    screen.lua(
+        """
+        _G.due, _G.defer_fn = 0, vim.defer_fn
+        vim.defer_fn = function(call, ...)
+          _G.due = _G.due + 1
+          return _G.defer_fn(function() _G.due = _G.due - 1 call() end, ...)
+        end
+        """
+    )
     run = Run(screen, "ask", "query")
     run.start(1)
     run.token("before ")
@@ -605,8 +772,8 @@ def test_closing_it_while_a_run_streams_disturbs_nothing(screen: Editor) -> None
     run.token("meanwhile ")  # what is due is not drawn any more
     screen.feed("q")
     run.token("after")
-    screen.lua("_G.later = false vim.defer_fn(function() _G.later = true end, 200)")
-    screen.wait("_G.later")
+    screen.lua("vim.defer_fn = _G.defer_fn")
+    screen.wait("_G.due == 0")
     assert screen.messages() == ""
     open_panel(screen)
     wait_line(screen, "turn 1  before meanwhile after")

@@ -82,6 +82,7 @@ def work_of(call: Callable[[], object]) -> int:
 LUA_WORK = """
 local count, jitted = 0, jit.status()
 jit.off() -- what is compiled counts nothing
+jit.flush() -- nor does what was compiled before
 debug.sethook(function() count = count + 1 end, '', 100)
 local ok, err = pcall(function(...) %s end, ...)
 debug.sethook()

@@ -1,6 +1,9 @@
 --- What a line of the panel stands for, whole: opened in a window, or copied.
 local M = {}
 
+local SEARCHED = 8192 -- bytes of an error in which a place is looked for
+local LONGEST = 300 -- bytes of a word that may be one
+
 ---@class tideate.ui.Said what was said in a step
 ---@field role 'system'|'user'|'model'|'tool'
 ---@field text string
@@ -114,32 +117,56 @@ local function as_text(value)
   return value == nil and '' or vim.json.encode(value)
 end
 
+---@param name string of a file, as a model or a tool may have written it
+---@param root string
+---@return string? path absolute, of a file of the project
+local function in_project(name, root)
+  root = vim.uv.fs_realpath(root) or root
+  local full = vim.uv.fs_realpath(vim.startswith(name, '/') and name or root .. '/' .. name)
+  local stat = full and vim.startswith(full, root .. '/') and vim.uv.fs_stat(full)
+  return stat and stat.type == 'file' and full or nil
+end
+
 --- The place in a file that an error names, where that file is in the project.
 ---@param text string
 ---@param root string
 ---@return {path: string, line: integer, column: integer}?
 function M.place_in(text, root)
-  root = vim.uv.fs_realpath(root) or root
-  for path, line, rest in text:gmatch('([%w_%-./@+]+%.%w+):(%d+)(:?%d*)') do
-    local full = vim.uv.fs_realpath(vim.startswith(path, '/') and path or root .. '/' .. path)
-    local stat = full and vim.startswith(full, root .. '/') and vim.uv.fs_stat(full)
-    if stat and stat.type == 'file' then
-      return { path = full, line = tonumber(line), column = tonumber(rest:match('%d+')) or 1 }
+  for word in text:sub(1, SEARCHED):gmatch('%S+') do
+    -- in a long word without blanks the pattern begins at every byte
+    for path, line, rest in (#word <= LONGEST and word or ''):gmatch('([%w_%-./@+]+%.%w+):(%d+)(:?%d*)') do
+      local full = in_project(path, root)
+      if full then
+        return { path = full, line = tonumber(line), column = tonumber(rest:match('%d+')) or 1 }
+      end
     end
   end
 end
 
----@param path string absolute
----@param line? integer
----@param column? integer
-local function edit(path, line, column)
+---@param text string
+local function refuse(text)
+  require('tideate.ui').notify(text, vim.log.levels.WARN)
+end
+
+--- Run a command in a window in which a file can be shown, and stay there.
+---@param command string
+---@param argument string|integer
+---@return boolean ok, string? err
+local function show_in_window(command, argument)
   local win = require('tideate.ui.window').for_files()
   if win then
     vim.api.nvim_set_current_win(win)
   else
     vim.cmd('aboveleft new')
   end
-  local ok, err = pcall(vim.cmd.edit, vim.fn.fnameescape(path))
+  return pcall(vim.cmd[command], argument)
+end
+
+---@param path string absolute
+---@param line? integer
+---@param column? integer
+local function edit(path, line, column)
+  local ok, err = show_in_window('edit', vim.fn.fnameescape(path))
   if not ok then
     return require('tideate.ui').notify(tostring(err):gsub('^.-:(E%d+)', '%1'), vim.log.levels.ERROR)
   end
@@ -176,6 +203,23 @@ local function open_step(node, folder)
   end)
 end
 
+--- Open a file that a run changed, or go to the buffer without a name that it changed.
+---@param node tideate.ui.Node
+---@param folder string
+local function open_file(node, folder)
+  local number = tonumber(node.about:match('^buffer (%d+)$'))
+  local path = in_project(node.about, root_of(node, folder))
+  if path then
+    edit(path)
+  elseif number and node.run.live and vim.api.nvim_buf_is_valid(number) then
+    show_in_window('buffer', number)
+  elseif number then
+    refuse(('%s is not there any more'):format(node.about))
+  else
+    refuse(('%s is no file of the project, or not there any more'):format(node.label))
+  end
+end
+
 ---@type table<string, fun(node: tideate.ui.Node, folder: string)>
 local OPEN = {
   run = function(node, folder)
@@ -203,10 +247,7 @@ local OPEN = {
     end
     show('error', node.about, '')
   end,
-  file = function(node, folder)
-    local path = node.about
-    edit(vim.startswith(path, '/') and path or root_of(node, folder) .. '/' .. path)
-  end,
+  file = open_file,
 }
 
 --- Open what a line stands for.

@@ -121,25 +121,7 @@ function M.add(step, parent, nodes)
   end
 end
 
---- The items of a step that works on a list, in the order of the list.
----@param activity tideate.Activity?
----@param name string
----@return { index: integer, name: string, step: tideate.StepActivity }[]
-function M.items(activity, name)
-  local items = {}
-  for _, other in ipairs(activity and activity.order or {}) do
-    local step, index = other:match('^(.*)%[(%d+)%]$')
-    if step == name then
-      table.insert(items, { index = tonumber(index), name = other, step = activity.steps[other] })
-    end
-  end
-  table.sort(items, function(a, b)
-    return a.index < b.index
-  end)
-  return items
-end
-
----@param item { index: integer, name: string, step: tideate.StepActivity }
+---@param item tideate.ItemActivity
 ---@param parent tideate.ui.Node
 ---@return tideate.ui.Node
 function M.item(item, parent)

@@ -12,6 +12,7 @@ local SECOND = 1000
 ---@field list tideate.ui.RunsList
 ---@field details table<string, tideate.ui.RunDetails>
 ---@field wanted table<string, true> runs whose details are on their way
+---@field unread table<string, string> why the details of a run could not be read, until the list is read again
 ---@field folds table<string, boolean>
 ---@field rows tideate.ui.Row[]
 ---@field drawn tideate.ui.Drawn
@@ -69,7 +70,8 @@ function M.close()
   end
   local focused = it.win == vim.api.nvim_get_current_win()
   forget()
-  require('tideate.ui.window').close(it.win)
+  -- the last window on the buffer wipes it
+  vim.tbl_map(require('tideate.ui.window').close, vim.fn.win_findbuf(it.buf))
   if focused and vim.api.nvim_win_is_valid(it.back) then
     vim.api.nvim_set_current_win(it.back)
   end
@@ -97,14 +99,14 @@ end
 ---@return tideate.ui.TreeSources
 local function sources()
   local state = require('tideate.state')
-  return { activity = state.activity, within = state.within, details = shown.details }
+  return { activity = state.activity, within = state.within, details = shown.details, unread = shown.unread }
 end
 
 --- Ask for the details of a run that is opened, once.
 ---@param id string
 local function want(id)
   local it = shown
-  if not it or it.wanted[id] or it.details[id] then
+  if not it or it.wanted[id] or it.details[id] or it.unread[id] then
     return
   end
   it.wanted[id] = true
@@ -116,8 +118,12 @@ local function want(id)
       activity = require('tideate.run_activity').of(result.events or {}),
     }
     draw_soon()
-  end, function()
+  end, function(result)
     it.wanted[id] = nil
+    if not result.ok then
+      it.unread[id] = result.error or 'the host was stopped'
+      draw_soon()
+    end
   end)
 end
 
@@ -260,6 +266,7 @@ end
 ---@param wanted tideate.ui.RunsList
 local function read(wanted)
   local list = require('tideate.ui.panel.list')
+  shown.unread = {}
   load(list.again(wanted), function(result)
     local before = shown.list.runs
     list.renew(wanted, result)
@@ -374,9 +381,8 @@ end
 
 ---@param it tideate.ui.Panel
 local function follow(it)
-  local function on(events, callback, pattern)
-    local where = pattern and { pattern = pattern } or { buffer = it.buf }
-    vim.api.nvim_create_autocmd(events, vim.tbl_extend('force', where, { callback = callback }))
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { buffer = it.buf, callback = callback })
   end
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = it.buf,
@@ -387,6 +393,18 @@ local function follow(it)
       end
     end),
   })
+  on('WinEnter', function()
+    it.win = vim.api.nvim_get_current_win() -- after a `:split` the keys are those of the window they are typed in
+  end)
+  on('WinClosed', function(args)
+    local others = vim.tbl_filter(function(win)
+      return win ~= tonumber(args.match)
+    end, vim.fn.win_findbuf(it.buf))
+    if it.win == tonumber(args.match) and others[1] then
+      it.win = others[1]
+      draw_soon()
+    end
+  end)
   on('CursorMoved', on_moved)
   on({ 'WinResized', 'WinScrolled', 'VimResized' }, draw_soon)
 end
@@ -408,6 +426,7 @@ local function open(list)
     list = list,
     details = {},
     wanted = {},
+    unread = {},
     folds = {},
     rows = {},
     drawn = require('tideate.ui.panel.drawing').new(buf),

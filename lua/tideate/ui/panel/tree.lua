@@ -40,6 +40,7 @@ local M = {}
 ---@field activity fun(id: string): tideate.Activity?
 ---@field within fun(id: string): tideate.Run[]
 ---@field details table<string, tideate.ui.RunDetails>
+---@field unread? table<string, string> why a run's details could not be read
 
 local entries = require('tideate.ui.panel.entries')
 
@@ -111,7 +112,7 @@ local function usage_of(activity, name)
   local all = { input_tokens = 0, output_tokens = 0 }
   local own = activity.steps[name]
   local parts = { own and own.usage }
-  for _, item in ipairs(entries.items(activity, name)) do
+  for _, item in ipairs(activity.items[name] or {}) do
     table.insert(parts, item.step.usage)
   end
   for _, usage in pairs(parts) do
@@ -206,22 +207,20 @@ local function guides(steps)
   return found
 end
 
+--- The runs that are steps of another.
 ---@param run tideate.ui.PanelRun
----@param step string
 ---@param sources tideate.ui.TreeSources
----@return tideate.ui.PanelRun[]
-local function runs_within(run, step, sources)
-  local found, seen = {}, {}
+---@return table<string, tideate.ui.PanelRun[]> by the step
+local function runs_within(run, sources)
+  local found, seen = vim.defaulttable(), {}
   for _, live in ipairs(sources.within(run.id)) do
-    if live.parent_step == step then
-      seen[live.execution_id] = true
-      table.insert(found, M.run(live))
-    end
+    seen[live.execution_id] = true
+    table.insert(found[live.parent_step or ''], M.run(live))
   end
   local details = sources.details[run.id]
   for _, stored in ipairs(details and details.runs or {}) do
-    if stored.parent_step == step and not seen[stored.execution_id] then
-      table.insert(found, M.run(nil, stored))
+    if not seen[stored.execution_id] then
+      table.insert(found[stored.parent_step or ''], M.run(nil, stored))
     end
   end
   return found
@@ -229,10 +228,11 @@ end
 
 ---@param step tideate.ui.PanelStep
 ---@param parent tideate.ui.Node
----@param activity tideate.Activity
+---@param items tideate.ItemActivity[] of a list that it works on
+---@param within tideate.ui.PanelRun[] that are the step
 ---@param sources tideate.ui.TreeSources
 ---@return tideate.ui.Node
-local function step_node(step, parent, activity, sources)
+local function step_node(step, parent, items, within, sources)
   local run = parent.run ---@type tideate.ui.PanelRun
   local tokens, cost = entries.spent(step.usage)
   local at_work = step.state == 'running' or step.state == 'retrying'
@@ -251,7 +251,6 @@ local function step_node(step, parent, activity, sources)
     step = step.name,
     about = step,
   }
-  local items, within = entries.items(activity, step.name), runs_within(run, step.name, sources)
   if #items + #within > 0 or step.error or step.activity and #step.activity.entries > 0 then
     node.children = function()
       local nodes = {}
@@ -277,9 +276,9 @@ end
 local function run_children(node, sources)
   local run = node.run ---@type tideate.ui.PanelRun
   local steps, activity = steps_of(run, sources)
-  local nodes, marks, told = {}, guides(steps), false
+  local nodes, marks, within, told = {}, guides(steps), runs_within(run, sources), false
   for index, step in ipairs(steps) do
-    local child = step_node(step, node, activity, sources)
+    local child = step_node(step, node, activity.items[step.name] or {}, rawget(within, step.name) or {}, sources)
     child.guide = marks[index]
     told = told or step.error ~= nil
     table.insert(nodes, child)
@@ -294,7 +293,10 @@ local function run_children(node, sources)
     table.insert(nodes, { key = node.key .. '/f' .. path, kind = 'file', label = name, state = 'file', run = run, about = path })
   end
   if #nodes == 0 then
-    local words = node.wants and not sources.details[run.id] and 'is read …' or 'no steps yet'
+    local unread = sources.unread and sources.unread[run.id]
+    local words = unread and 'cannot be read: ' .. unread:gsub('%s+', ' ')
+      or node.wants and not sources.details[run.id] and 'is read …'
+      or 'no steps yet'
     table.insert(nodes, { key = node.key .. '/none', kind = 'empty', label = words, state = 'waiting', run = run })
   end
   return nodes
