@@ -221,10 +221,12 @@ async def test_rounds_are_bounded(bench: Bench) -> None:
     limits = bench.config.limits.model_copy(update={"revisions": 1})
     bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
     rounds(bench)
-    bench.front.answer, _ = decisions(*three_rounds()[:2], say([0, 1], [2]))
+    bench.front.answer, _ = decisions(*three_rounds()[:2], Decision(True))
     result = await bench.run("refactor", "shout", **refactored(bench))
     assert result.ok, result.error
     first, second, third = reviews(bench)
+    assert third.payload["files"][0]["decided"] == {"accepted": [0, 1], "rejected": [2]}, "they are kept"
+    assert "comments" not in third.payload, "a front end has nothing that it would send again"
     assert [one.payload["revisable"] for one in (first, second, third)] == [True, False, False]
     assert "cannot be asked to revise" in third.message
     assert not any(SECOND in str(request) for request in bench.server.requests)
@@ -248,13 +250,102 @@ async def test_the_model_is_asked_to_correct_a_syntax_error(bench: Bench) -> Non
     assert [data["gate"] for data in bench.front.data(EventName.GATE_PASSED)] == ["syntax"], "of the revision"
 
 
+@pytest.mark.parametrize("blank", ["  \n", "\u3000", "\u00a0"])
+@pytest.mark.parametrize("again", [Decision(True), Decision(False, reason="declined")], ids=["yes", "no"])
+async def test_no_with_comments_of_blanks_writes_nothing_and_keeps_the_decisions(
+    bench: Bench, blank: str, again: Decision
+) -> None:
+    rounds(bench)
+    bench.front.answer, left = decisions(say([1], [0, 2], {"text": blank}), again)
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert next(left, None) is None, "it is asked again"
+    assert len(bench.server.requests) == 2, "no model is asked"
+    _, second = reviews(bench)
+    assert "the comments have no text" in second.message
+    assert second.payload["files"][0]["decided"] == {"accepted": [1], "rejected": [0, 2]}
+    written = b"one\ntwo\nTHREE\nfour\nfive\n"
+    assert bench.fingerprint()["a.txt"] == (written if again.accepted else WORDS.encode())
+    assert result.ok is again.accepted
+
+
 async def test_rejections_without_a_word_ask_no_model(bench: Bench) -> None:
     rounds(bench)
-    bench.front.answer, _ = decisions(say([1], [0, 2], {"text": "  \n"}))
+    bench.front.answer, _ = decisions(say([1], [0, 2]))
     result = await bench.run("refactor", "shout", **refactored(bench))
     assert result.ok, result.error
     assert len(bench.server.requests) == 2
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
+
+
+async def test_a_request_that_fails_is_no_revision(bench: Bench) -> None:
+    limits = bench.config.limits.model_copy(update={"revisions": 1})
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    bench.write("a.txt", WORDS)
+    analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nfive\n```")
+    bench.server.fails(FIRST, 400, times=1)
+    bench.server.answers(FIRST, "```\nein\ntwo\nTHREE\nfour\nfive\n```")
+    said = say([1], [0], because(0, FIRST))
+    bench.front.answer, _ = decisions(said, said, Decision(True))
+    result = await bench.run("refactor", "shout", **refactored(bench))
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert [one.payload["revisable"] for one in reviews(bench)] == [True, True, False]
+    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
+
+
+async def test_a_correction_that_leaves_the_error_out_is_not_undone(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\n\ny = 2\n")
+    analyzed(bench, "```python\nx = (\n\ny = 3\n```")
+    bench.server.answers("What was accepted of it brings new", "```python\nx = 1\n\ny = 3\n```")
+    bench.front.answer, _ = decisions(Decision(True), Decision(True), override=Decision(False, "fix"))
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 1, 3))
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert [one.kind for one in bench.front.requests].count("override") == 1
+    assert bench.fingerprint()["a.py"] == b"x = 1\n\ny = 3\n"
+    assert notice(bench, "a.py:1: the correction leaves out what you had accepted")
+
+
+def about_files(*comments: dict[str, Any]) -> Decision:
+    """Accept all of the files of `planned`."""
+    files = [{"path": path, "accepted": [0]} for path in ("a.py", "lib/b.py", "old.py", "m.py")]
+    return Decision(not comments, {"files": files, "comments": [*comments]})
+
+
+def notice(bench: Bench, words: str) -> bool:
+    return any(words in one["message"] for one in bench.front.data(EventName.NOTICE))
+
+
+@pytest.mark.parametrize("path", ["old.py", "m.py"])
+async def test_a_comment_on_a_file_without_a_text_of_the_models_is_kept(bench: Bench, path: str) -> None:
+    planned(bench)
+    comment = because(0, FIRST, path)
+    bench.front.answer, _ = decisions(about_files(comment), Decision(True))
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    first, again = reviews(bench)
+    assert again.payload["comments"] == [comment]
+    assert "revision" not in again.payload, "it is the same"
+    assert [file["hunks"] for file in again.payload["files"]] == [
+        file["hunks"] for file in first.payload["files"]
+    ]
+    assert notice(bench, f"{path}: the model writes no text here")
+    assert len(bench.server.requests) == 3
+
+
+async def test_a_file_that_was_revised_is_kept_where_another_fails(bench: Bench) -> None:
+    planned(bench)
+    bench.server.answers(FIRST, "```python\nfrom lib.b import f\n\nprint(f())\n```")
+    bench.server.fails(SECOND, 400)
+    failing, kept = because(0, SECOND, "lib/b.py"), because(0, FIRST, "old.py")
+    said = about_files(because(0, FIRST, "a.py"), failing, kept)
+    bench.front.answer, _ = decisions(said, Decision(True))
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    _, again = reviews(bench)
+    assert opened(again) == ["print(f())"], "what failed is as it was, with its decision"
+    assert again.payload["comments"] == [failing, kept]
+    assert notice(bench, "could not revise all of it: lib/b.py: ")
+    assert bench.fingerprint()["a.py"] == b"from lib.b import f\n\nprint(f())\n"
+    assert bench.fingerprint()["lib/b.py"] == b"def f():\n    return 1\n"
 
 
 MALFORMED: dict[str, tuple[Any, str]] = {

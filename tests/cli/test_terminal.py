@@ -249,9 +249,40 @@ def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
 def next_round(terminal: Terminal, number: int) -> str:
     """Return what a round shows that begins with this number."""
     terminal.wait_for(f"return {number}")
-    terminal.wait_for("1 differs from what you saw; 1 accepted and 0 rejected before")
+    terminal.wait_for("2 hunks: 1 accepted, 1 open")
     terminal.wait_for("[y/N/p/c/d]")
     return terminal.text.rpartition("diff --git")[2]
+
+
+@pytest.mark.parametrize("picked", [True, False], ids=["p", "c"])
+def test_comments_that_nobody_answered_go_with_the_next_answer(
+    refactoring: tuple[Terminal, Path], answering: ModelServer, picked: bool
+) -> None:
+    terminal, file = refactoring
+    reason, more = "eleven in the first function", f"and twelve in the second, {LONG}"
+    new = TWO.replace("return 1", "return 11").replace("return 2", "return 12")
+    answering.fails(reason, 400, times=1)
+    answering.answers(reason if picked else more, f"```python\n{new}```")
+    last = ("Accept hunk 2/2 of a.py? [y/N/b/a/s]", "y") if picked else ("What is to change?", more)
+    terminal.type("p\n")
+    for question, answer in (
+        ("Accept hunk 1/2 of a.py? [y/N/b/a/s]", "b"),
+        ("Because?", reason),
+        ("Accept hunk 2/2 of a.py? [y/N/b/a/s]", "s"),
+        (f"you said: {reason}", ""),
+        ("[y/N/p/c/r/d]", "p" if picked else "c"),
+        last,
+        ("+    return 11", ""),
+        ("Revision 2.", ""),
+        ("[y/N/p/c/d]", "n"),
+    ):
+        terminal.wait_for(question)
+        terminal.type(f"{answer}\n" if answer else "")
+    assert terminal.wait_exit() == 3
+    asked = answering.requests[-1]["messages"][-1]["content"]
+    assert reason in asked
+    assert (more in asked) is not picked
+    assert file.read_text() == TWO
 
 
 def test_what_is_to_change_is_said_of_all(refactoring: tuple[Terminal, Path], answering: ModelServer) -> None:

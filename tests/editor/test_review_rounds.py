@@ -135,9 +135,41 @@ def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor
     file = {**opened(editor), "decided": {"accepted": [0, 3], "rejected": [1, 2]}}
     review(editor, file, revision=2)
     assert answers(editor) == []
-    assert "g<CR> finishes" in editor.messages()
+    assert "everything is decided: g<CR> finishes" in editor.messages()
     editor.feed("g<CR>")
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
+
+
+def test_in_a_buffer_of_the_review_the_key_that_finishes_is_its_own(editor: Editor) -> None:
+    hunk = {"start": 0, "old": [], "new": ["new"]}
+    file = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [hunk]}
+    review(editor, {**file, "decided": {"accepted": [0], "rejected": []}}, revision=2)
+    assert "everything is decided: <CR> finishes" in editor.messages()
+    editor.feed("<CR>")
+    assert value(editor)["files"] == [{"path": "new.txt", "accepted": [0], "rejected": []}]
+
+
+def test_comments_that_nobody_can_be_asked_about_are_shown_and_not_sent(editor: Editor) -> None:
+    file = {**opened(editor, HUNKS[1:3]), "decided": {"accepted": [1], "rejected": [0]}}
+    said = [{"path": "a.txt", "hunk": 0, "text": "again"}, {"text": "all of it"}]
+    review(editor, file, comments=said, revisable=False)
+    editor.feed("gg")
+    assert "» again" in drawn(editor)
+    editor.feed("g<CR>")
+    assert answers(editor)[0]["accepted"] is True
+    assert value(editor) == {
+        "files": [{"path": "a.txt", "accepted": [1], "rejected": [0]}],
+        "comments": [],
+    }
+
+
+@pytest.mark.parametrize("blank", ["\u3000", "\u00a0", " \u3000 "])
+def test_blanks_of_any_keyboard_are_no_comment(editor: Editor, blank: str) -> None:
+    review(editor, opened(editor, HUNKS[1:3]))
+    editor.feed(f"gs{blank}<CR>")
+    editor.feed("gA")
+    assert value(editor)["comments"] == []
+    assert answers(editor)[0]["accepted"] is True
 
 
 def test_comments_that_were_not_answered_come_back(editor: Editor) -> None:

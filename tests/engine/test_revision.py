@@ -38,6 +38,75 @@ def test_other_lines_in_the_place_of_accepted_ones_are_open() -> None:
     assert revision.decided == [decided({1})]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"b": "B"}, {"c": "C"}),
+        ({"c": "C"}, {"b": "B"}),
+        ({"b": "new\nb"}, {"b": "B"}),
+        ({"b": "b\nnew"}, {"b": "B"}),
+        ({"b\n": ""}, {"c": "C"}),
+    ],
+    ids=["line above", "line below", "inserted before", "inserted after", "deleted above"],
+)
+def test_what_was_accepted_stays_beside_a_line_that_the_model_changes(
+    first: dict[str, str], second: dict[str, str]
+) -> None:
+    ((old, new),) = first.items()
+    ((line, changed),) = second.items()
+    accepted = BEFORE.replace(old, new)
+    revision = following(accepted, decided({0}), change(BEFORE.replace(line, changed)))
+    expected = BEFORE.replace(old, new).replace(line, changed)
+    assert revision.changes[0].after == expected
+    assert revision.fallen == (), "nothing is lost"
+    both = revision.read({"files": [{"accepted": [*range(len(revision.changes[0].hunks))]}]})
+    assert [one.after for one in revision.accepted(both.decided)] == [expected]
+
+
+def test_the_same_insertion_is_not_made_twice_beside_another_change() -> None:
+    first = BEFORE.replace("b", "new\nb")
+    second = first.replace("b", "B")
+    revision = following(first, decided({0}), change(second))
+    assert (revision.changes[0].after, revision.fallen) == (second, ())
+
+
+def test_accepted_lines_that_the_model_takes_back_for_others_are_named() -> None:
+    first = BEFORE.replace("b\nc\nd", "B\nC\nD")
+    revision = following(first, decided({0}), change(BEFORE.replace("d", "DD")))
+    assert revision.decided == [decided(set())]
+    assert revision.fallen == ("a.txt:2: the revision changes what you had accepted; it is open again",)
+
+
+def test_a_change_of_another_kind_names_what_was_accepted() -> None:
+    gone = FileChange("a.txt", "delete", BEFORE, None)
+    revision = following(BEFORE.replace("b", "B"), decided({0}), gone)
+    assert (revision.changes, revision.decided) == ([gone], [decided(set())])
+    assert revision.fallen == ("a.txt: the revision changes what you had accepted; it is open again",)
+
+
+def test_a_line_that_the_person_changed_costs_only_the_decision_on_it() -> None:
+    first = BEFORE.replace("b", "B").replace("f", "F").replace("k", "K")
+    mine = BEFORE.replace("f", "mine")
+    revision = following(first, decided({0, 1}, {2}), change(mine.replace("k", "K"), mine))
+    assert revision.changes[0].after == mine.replace("b", "B").replace("k", "K")
+    assert revision.decided == [decided({0}, {1})]
+    assert revision.fallen == (
+        "a.txt:6: the text changed here, and your decision on the hunk no longer applies",
+    )
+
+
+def test_a_correction_may_leave_out_what_was_accepted() -> None:
+    first = BEFORE.replace("b", "(").replace("f", "F")
+    once = Revision.first([change(first)])
+    now = change(BEFORE.replace("f", "F"))
+    revision = once.followed_by([decided({0, 1})], [now], corrected={"a.txt"})
+    assert (revision.changes, revision.decided) == ([now], [decided({0})])
+    assert revision.fallen == ("a.txt:2: the correction leaves out what you had accepted",)
+    all_gone = once.followed_by([decided({0, 1})], [], corrected={"a.txt"})
+    assert all_gone.changes == []
+    assert all_gone.fallen == ("a.txt: the correction leaves out what you had accepted",)
+
+
 def test_decisions_follow_their_lines_where_the_text_was_changed_meanwhile() -> None:
     first = BEFORE.replace("b", "B").replace("k", "K")
     longer = f"new\nnew\n{BEFORE}"
@@ -90,10 +159,11 @@ def test_nothing_is_decided_that_nobody_saw_and_nothing_accepted_is_lost(seed: i
             "ar", (revision.decided[0].accepted, revision.decided[0].rejected), strict=True
         ):
             assert all(seen[now[at]] == kind for at in indexes)
-        touched = [(hunk.start, hunk.end) for hunk in made.hunks]
+        told = {int(words.split(":")[1]) for words in revision.fallen}
         for hunk in (hunk for hunk, state in seen.items() if state == "a"):
-            apart = all(hunk.end < start or end < hunk.start for start, end in touched)
+            apart = not any(hunk.clashes(one) for one in made.hunks)
             assert not apart or hunk in now or merged(hunk, now), (hunk, now)
+            assert apart or merged(hunk, now) or hunk.start + 1 in told, (hunk, now)
 
 
 def merged(hunk: Hunk, now: list[Hunk]) -> bool:

@@ -27,7 +27,7 @@ from tideate_core.agents import (
 from tideate_core.builtin.planned_files import PlannedFiles
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, review_and_apply, with_material
+from tideate_core.engine import NO_TEXT, PartlyRevised, Subject, review_and_apply, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import executable_paths, is_test
@@ -159,7 +159,11 @@ async def execute(step: StepContext) -> dict[str, Any]:
 
     async def revise(feedback: Feedback) -> list[FileChange]:
         nonlocal kept
-        kept = await files.revise(kept, feedback)
+        try:
+            kept = await files.revise(kept, feedback)
+        except PartlyRevised as partly:
+            kept = partly.changes
+            raise
         return kept
 
     written = await review_and_apply(step, kept, revise)

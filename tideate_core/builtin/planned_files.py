@@ -16,8 +16,8 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.revising import Rewriting, write_lines
 from tideate_core.edits import fence_for
-from tideate_core.engine import with_material
-from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.engine import PartlyRevised, with_material
+from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
 from tideate_core.workspace import FileChange, language_of, unified_diff
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PlannedFiles"]
 
+NOT_WRITTEN = "the model writes no text here: remove the comment, and accept or reject the change"
 MOST_SHOWN = 60_000
 """Characters of what became of the other files."""
 
@@ -68,17 +69,40 @@ class PlannedFiles:
         return change(await self._write(file, done, text))
 
     async def revise(self, changes: Sequence[FileChange], feedback: Feedback) -> list[FileChange]:
-        """Return changes with those files written again that something is said of."""
-        return [await self._revised(change, feedback.about(change.path)) for change in changes]
+        """Return changes with those files written again that something is said of.
 
-    async def _revised(self, change: FileChange, feedback: Feedback) -> FileChange:
-        written = self._written.get(change.path)
-        if written is None or not feedback.count:
-            return change
-        try:
-            return replace(change, after="\n".join(await written.again(feedback)))
-        except UnusableAnswer as error:
-            raise UnusableAnswer(f"{change.path}: {error}") from error
+        :raises PartlyRevised: some of these could not be; it has what was made of the others.
+        :raises TideateError: none of them could be.
+        """
+        made: dict[str, FileChange] = {}
+        failed: dict[str, str] = {}
+        stopped: TideateError | None = None
+        for change in changes:
+            written, about = self._written.get(change.path), feedback.about(change.path)
+            if written is None or not about.count:
+                continue
+            try:
+                if stopped is not None:
+                    raise stopped
+                made[change.path] = replace(change, after="\n".join(await written.again(about)))
+            except TideateError as error:
+                failed[change.path] = str(error)
+                if not isinstance(error, UnusableAnswer | ContextTooLong):
+                    stopped = error  # the next file would fail of it, too
+        unheard = bool(failed)
+        failed |= self._not_written(changes, feedback)
+        if not made:
+            raise UnusableAnswer("; ".join(f"{path}: {why}" for path, why in failed.items()) or NOT_WRITTEN)
+        now = [made.get(change.path, change) for change in changes]
+        if failed:
+            raise PartlyRevised(now, failed, unheard=unheard)
+        return now
+
+    def _not_written(self, changes: Sequence[FileChange], feedback: Feedback) -> dict[str, str]:
+        """Return why nobody can be asked, by path, of files without a text of the model's."""
+        said = {comment.path for comment in feedback.comments if comment.text}
+        paths = [change.path for change in changes if change.path not in self._written]
+        return {path: NOT_WRITTEN for path in paths if path in said}
 
     async def _write(self, file: PlannedFile, done: Sequence[FileChange], before: str | None) -> str:
         step, language = self._step, language_of(file.path)

@@ -41,18 +41,21 @@ def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
     files = [ReviewedFile.of(file) for file in payload["files"]]
     shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
     if any(file.accepted or file.rejected for file in files):
-        shown.append(Text(_summary(payload, files), style="dim"))
+        shown.append(Text(_summary(files), style="dim"))
     shown += [Text(f"you said: {visible(one['text'])}", style="dim") for one in payload.get("comments", ())]
     return shown
 
 
-def _summary(payload: Mapping[str, Any], files: Sequence[ReviewedFile]) -> str:
-    left, accepted, rejected = (
-        sum(map(len, parts))
-        for parts in zip(*((file.open, file.accepted, file.rejected) for file in files), strict=True)
-    )
-    differs = f"{left or 'nothing'} {'differ' if left > 1 else 'differs'} from what you saw; "
-    return f"{differs if 'revision' in payload else ''}{accepted} accepted and {rejected} rejected before"
+def _summary(files: Sequence[ReviewedFile]) -> str:
+    """Return a line like the editor's: `3 hunks: 2 accepted, 1 open`."""
+    counts = {
+        "accepted": sum(len(file.accepted) for file in files),
+        "rejected": sum(len(file.rejected) for file in files),
+        "open": sum(len(file.open) for file in files),
+    }
+    total = sum(counts.values())
+    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return f"{total} hunk{'' if total == 1 else 's'}: {parts}"
 
 
 class ReviewQuestion:
@@ -63,7 +66,8 @@ class ReviewQuestion:
         self._message = message
         self._files = [ReviewedFile.of(file) for file in payload["files"]]
         self._revisable = bool(payload.get("revisable"))
-        self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())]
+        self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
+        self._anew: set[tuple[str, int]] = set()
         self._comments: list[dict[str, Any]] = []
 
     async def ask(self) -> Decision:
@@ -84,7 +88,7 @@ class ReviewQuestion:
             if answer == "d":
                 await self._asker.show_again()
             elif text := await self._asker.type("What is to change?"):
-                return self._answer(self._decided(), [{"text": text}])
+                return self._answer(self._decided(), [*self._unanswered, {"text": text}])
 
     def _choices(self) -> tuple[str, str, frozenset[str]]:
         keys, words, known = ["y", "N", "p"], ["y all", "n none", "p pick hunk by hunk"], {"a", "p", "d"}
@@ -92,7 +96,7 @@ class ReviewQuestion:
             keys.append("c")
             words.append("c say what is to change: the model revises it")
             known.add("c")
-        if self._revisable and self._unanswered:
+        if self._unanswered:
             keys.append("r")
             words.append("r send your comments again")
             known.add("r")
@@ -115,7 +119,11 @@ class ReviewQuestion:
             if picked is None:
                 return ENDED
             verdicts.append(picked)
-        return self._answer(verdicts, self._comments)
+        return self._answer(verdicts, [*self._left(), *self._comments])
+
+    def _left(self) -> list[dict[str, Any]]:
+        """Return the unanswered comments but those on hunks that were decided anew."""
+        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in self._anew]
 
     async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | None:
         """Return the decisions on a file, None where the input ended."""
@@ -131,10 +139,12 @@ class ReviewQuestion:
             answer = await self._asker.choose(f"{part} {name}?", keys, help_text, YES | NO | known)
             if answer is None:
                 return None
-            if answer == "a":
-                accepted.update(at for at in file.open if at >= index)
-                break
             if answer == "s":
+                break
+            rest = {at for at in file.open if at >= index} if answer == "a" else {index}
+            self._anew.update((file.change.path, at) for at in rest)
+            if answer == "a":
+                accepted |= rest
                 break
             (accepted if answer in YES else rejected).add(index)
             if answer == "b" and (why := await self._asker.type("Because?")):

@@ -72,7 +72,11 @@ if TYPE_CHECKING:
         review_lines as review_lines,
         write_changes as write_changes,
     )
-    from tideate_core.engine.revision import Feedback as Feedback, revision_prompt as revision_prompt
+    from tideate_core.engine.revision import (
+        Feedback as Feedback,
+        PartlyRevised as PartlyRevised,
+        revision_prompt as revision_prompt,
+    )
     from tideate_core.engine.rollback import (
         RollbackOutcome as RollbackOutcome,
         RunRollback as RunRollback,
@@ -125,7 +129,7 @@ else:
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
-            "revision": "Feedback revision_prompt",
+            "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "run": "Execution RunRequest WorkflowResult",
             "runner": "WorkflowRunner",

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.revision import Comment, Feedback, Revision
+from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
@@ -15,7 +15,7 @@ from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_changes, language_of, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from tideate_core.agents import StagedFiles
     from tideate_core.engine.revision import Decided, ReviewAnswer
@@ -30,6 +30,8 @@ __all__ = ["FIX", "ask_for_review", "review_and_apply", "review_lines", "write_c
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
+NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
+NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
 FIX: Final = "fix"
 """The value of an answer to a question about errors that has the model correct them."""
 
@@ -174,14 +176,14 @@ class _Review:
             if self._gated:
                 self._step.gate("syntax", problems)
             answer = await self._ask(problems)
-            feedback = answer.feedback
+            feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
                 accepted = self._revision.accepted(answer.decided)
                 found = await self._let_pass(accepted, answer.decided, problems) if self._gated else None
                 if found is None:
                     return accepted
-                feedback = found
-            await self._next_revision(answer, feedback)
+                feedback, corrected = found
+            await self._next_revision(answer, feedback, corrected)
         return []
 
     @property
@@ -222,10 +224,15 @@ class _Review:
         if not decision.accepted and not _has_comments(decision.value):
             raise Declined(decision.reason)
         answer = self._revision.read(decision.value)
-        if answer.feedback.comments and not self._revisable:
-            raise InvalidInput("the model cannot be asked to revise this any more: decide without comments")
+        if answer.feedback.comments and self._revisable:
+            return answer
         if not answer.feedback.comments and not any(one.accepted for one in answer.decided):
             raise Declined("no change was accepted")
+        if answer.feedback.comments or not decision.accepted:
+            # asked once more with what was decided, and with nothing that a front end would send again
+            self._revision = replace(self._revision, decided=answer.decided)
+            self._unanswered = []
+            raise InvalidInput(NOT_REVISABLE if answer.feedback.comments else NOTHING_SAID)
         return answer
 
     def _question(self) -> str:
@@ -236,7 +243,7 @@ class _Review:
     def _payload(self) -> dict[str, Any]:
         revision = self._revision
         files = [_shown(change) for change in revision.changes]
-        if revision.number > 1 or self._unanswered:
+        if revision.number > 1 or any(one.accepted or one.rejected for one in revision.decided):
             files = [
                 {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
             ]
@@ -249,10 +256,10 @@ class _Review:
 
     async def _let_pass(
         self, accepted: list[FileChange], decided: list[Decided], problems: list[str]
-    ) -> Feedback | None:
+    ) -> tuple[Feedback, frozenset[str]] | None:
         """Ask about new syntax errors in what was accepted; None where it may be written.
 
-        :returns: what the model is told, where it is to correct them.
+        :returns: what the model is told, where it is to correct them, and the files that have them.
         """
         if accepted != self._revision.changes:  # a part of a change is another text
             problems = await asyncio.to_thread(_compare_and_check, accepted)
@@ -260,24 +267,45 @@ class _Review:
             return None
         words = "\n".join(f"- {problem}" for problem in problems)
         errors = Comment(f"What was accepted of it brings new syntax errors. Correct them:\n{words}")
-        return Feedback((errors, *self._revision.rejections(decided)))
+        faulty = await asyncio.to_thread(lambda: [change.path for change in accepted if _new_errors(change)])
+        return Feedback((errors, *self._revision.rejections(decided))), frozenset(faulty)
 
-    async def _next_revision(self, answer: ReviewAnswer, feedback: Feedback) -> None:
-        """Have the model answer; where it cannot, the revision is reviewed once more, with what was said."""
+    async def _next_revision(
+        self, answer: ReviewAnswer, feedback: Feedback, corrected: Collection[str]
+    ) -> None:
+        """Have the model answer; where it cannot, the revision is reviewed once more, with what was said.
+
+        :param corrected: the files that it is to correct.
+        """
         step, revise = self._step, self._revise
         assert revise is not None  # noqa: S101 nobody is asked for comments without it
-        self._asked += 1
         comments = f"{feedback.count} comment{'' if feedback.count == 1 else 's'}"
         step.notice(f"asking the model for a revision: {comments}")
         self._unanswered = []
         try:
             changes = _real(await revise(feedback))
+        except PartlyRevised as partly:
+            step.notice(f"the model could not revise all of it: {partly}", level="warn")
+            changes = self._with_failed(partly)
+            self._unanswered = [
+                one
+                for one in answer.given
+                if (one["path"] in partly.failed if "path" in one else partly.unheard)
+            ]
         except TideateError as error:
             step.notice(f"the model could not revise it, and the review is open again: {error}", level="warn")
             self._revision = replace(self._revision, decided=answer.decided)
             self._unanswered = answer.given
             return
-        self._revision = self._revision.followed_by(answer.decided, changes)
+        self._asked += 1
+        self._revision = self._revision.followed_by(answer.decided, changes, corrected=corrected)
+        for words in self._revision.fallen:
+            step.notice(words, level="warn")
+
+    def _with_failed(self, partly: PartlyRevised) -> list[FileChange]:
+        """Return a revision's changes; files that failed are as they were shown, so that comments fit."""
+        shown = {change.path: change for change in self._revision.changes if change.path in partly.failed}
+        return _real([shown.get(change.path, change) for change in partly.changes])
 
 
 def _has_comments(value: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, Field, StrictInt, ValidationError
 
 from tideate_core.edits import fence_for
-from tideate_core.errors import InvalidInput
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase, unified_diff
+from tideate_core.errors import InvalidInput, UnusableAnswer
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase_each, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -17,9 +17,20 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt
     from tideate_core.workflows import ModelAccess
 
-__all__ = ["Comment", "Decided", "Feedback", "ReviewAnswer", "Revision", "revision_prompt"]
+__all__ = [
+    "Comment",
+    "Decided",
+    "Feedback",
+    "PartlyRevised",
+    "ReviewAnswer",
+    "Revision",
+    "revision_prompt",
+]
 
 UNUSABLE: Final = "the answer to the review cannot be used"
+REPLACED: Final = "the revision changes what you had accepted; it is open again"
+LEFT_OUT: Final = "the correction leaves out what you had accepted"
+MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
 MOST_QUOTED: Final = 6_000
 """Characters of the part of a change that a model is shown with the comment on it."""
 
@@ -61,6 +72,21 @@ class Feedback:
     def about(self, path: str) -> Feedback:
         """Return what is said of one file, or of all."""
         return Feedback(tuple(one for one in self.comments if one.path is None or one.path == path))
+
+
+class PartlyRevised(UnusableAnswer):
+    """Only some of the files that something is said of were made anew.
+
+    :param changes: all of them, as they are now.
+    :param failed: why others stay as they were, by path.
+    :param unheard: what is said of all the files was not heard of some of them, either.
+    """
+
+    def __init__(self, changes: Sequence[FileChange], failed: Mapping[str, str], *, unheard: bool) -> None:
+        super().__init__("; ".join(f"{path}: {reason}" for path, reason in failed.items()))
+        self.changes = [*changes]
+        self.failed = failed
+        self.unheard = unheard
 
 
 def revision_prompt(step: ModelAccess, feedback: Feedback, *, staged: bool = False) -> Prompt:
@@ -107,6 +133,8 @@ class Revision:
     changes: list[FileChange]
     decided: list[Decided]
     number: int = 1
+    fallen: tuple[str, ...] = ()
+    """Decisions on the revision before that do not hold any more, in words for the person."""
 
     @classmethod
     def first(cls, changes: Sequence[FileChange]) -> Revision:
@@ -160,23 +188,40 @@ class Revision:
         pairs = zip(self.changes, decided, strict=True)
         return [kept for change, one in pairs if (kept := _reduced(change, one.accepted)) is not None]
 
-    def followed_by(self, decided: Sequence[Decided], changes: Sequence[FileChange]) -> Revision:
+    def followed_by(
+        self,
+        decided: Sequence[Decided],
+        changes: Sequence[FileChange],
+        *,
+        corrected: Collection[str] = frozenset(),
+    ) -> Revision:
         """Return the next revision: what does not differ from this one keeps its decision.
 
         What was accepted stays in it, also where the model left it out; a change of the same lines takes its
         place, and is to be decided.
 
         :param decided: the decisions on this revision.
+        :param corrected: files that had errors; what the model left out of them is left out.
         """
         earlier = {change.path: (change, one) for change, one in zip(self.changes, decided, strict=True)}
         carried: list[tuple[FileChange, Decided]] = []
+        fallen: list[str] = []
         for change in changes:
             known = earlier.pop(change.path, None)
-            carried.append((change, Decided()) if known is None else _carried(*known, change))
+            if known is None:
+                carried.append((change, Decided()))
+                continue
+            made, verdict, gone = _carried(*known, change, keep_accepted=change.path not in corrected)
+            carried.append((made, verdict))
+            fallen += gone
         for change, one in earlier.values():
-            if (kept := _reduced(change, one.accepted)) is not None:
+            kept = _reduced(change, one.accepted)
+            if kept is not None and change.path in corrected:
+                fallen.append(f"{_name(change)}: {LEFT_OUT}")
+            elif kept is not None:
                 carried.append((kept, Decided(frozenset(range(_count(kept))))))
-        return Revision([change for change, _ in carried], [one for _, one in carried], self.number + 1)
+        now, verdicts = [change for change, _ in carried], [one for _, one in carried]
+        return Revision(now, verdicts, self.number + 1, tuple(fallen))
 
 
 def _read(value: Any) -> _Answer:
@@ -188,6 +233,10 @@ def _read(value: Any) -> _Answer:
         raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
 
 
+def _name(change: FileChange) -> str:
+    return change.path or "the buffer"
+
+
 def _count(change: FileChange) -> int:
     return len(change.hunks) if change.action == "modify" else 1
 
@@ -197,7 +246,7 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
 
     :raises InvalidInput: another file is named, or a hunk that is none of its.
     """
-    name = change.path or "the buffer"
+    name = _name(change)
     if verdict.path is not None and verdict.path != change.path:
         raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
     for words, given in (("accepted", verdict.accepted), ("rejected", verdict.rejected)):
@@ -211,8 +260,9 @@ def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None
     unknown = [index for index in given if not 0 <= index < count]
     if unknown:
         hunks = f"hunk{'' if count == 1 else 's'}"
-        name = change.path or "the buffer"
-        raise InvalidInput(f"{UNUSABLE}: {name} has {count} {hunks}, and number {unknown[0]} was {words}")
+        raise InvalidInput(
+            f"{UNUSABLE}: {_name(change)} has {count} {hunks}, and number {unknown[0]} was {words}"
+        )
 
 
 def _comment(change: FileChange, decided: Decided, said: _Comment) -> Comment:
@@ -243,32 +293,62 @@ def _reduced(change: FileChange, accepted: frozenset[int]) -> FileChange | None:
     return replace(change, after="\n".join(apply_hunks(lines_of(change.before), change.hunks, accepted)))
 
 
-def _carried(earlier: FileChange, decided: Decided, change: FileChange) -> tuple[FileChange, Decided]:
-    """Return a change as the next revision has it, and what is decided of it."""
+def _carried(
+    earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
+) -> tuple[FileChange, Decided, list[str]]:
+    """Return a change as the next revision has it, what is decided of it, and which decisions fell.
+
+    :param keep_accepted: what was accepted stays where it was left out.
+    """
     if change.action != "modify" or earlier.action != "modify":
         shape = [(one.action, one.before, one.after, one.move_to) for one in (earlier, change)]
-        return change, decided if shape[0] == shape[1] else Decided()
-    states = _states(earlier, decided, change.before or "")
+        if shape[0] == shape[1]:
+            return change, decided, []
+        return change, Decided(), [f"{_name(change)}: {REPLACED}"] if decided.accepted else []
+    states, moved_on = _states(earlier, decided, change.before or "")
     there = change.hunks
-    kept = [
-        hunk
-        for hunk, accepted in states.items()
-        if accepted and not any(hunk.start <= one.end and one.start <= hunk.end for one in there)
-    ]
-    if kept:
-        lines = lines_of(change.before)
-        change = replace(change, after="\n".join(apply_hunks(lines, [*there, *kept])))
+    missing = [hunk for hunk, accepted in states.items() if accepted and not _within(hunk, there)]
+    clashing = [hunk for hunk in missing if any(hunk.clashes(one) for one in there)]
+    left_out = [hunk for hunk in missing if hunk not in clashing]
+    fallen = _messages(change, moved_on, MOVED_ON) + _messages(change, clashing, REPLACED)
+    if not keep_accepted:
+        fallen += _messages(change, left_out, LEFT_OUT)
+    elif left_out:
+        after = apply_hunks(lines_of(change.before), [*there, *left_out])
+        change = replace(change, after="\n".join(after))
     numbered = list(enumerate(change.hunks))
-    return change, Decided(
+    verdict = Decided(
         frozenset(at for at, hunk in numbered if states.get(hunk) is True),
         frozenset(at for at, hunk in numbered if states.get(hunk) is False),
     )
+    return change, verdict, fallen
 
 
-def _states(earlier: FileChange, decided: Decided, before: str) -> Mapping[Hunk, bool]:
-    """Return whether hunks were accepted, at their places in a text; not those that are open."""
-    hunks: Sequence[Hunk] | None = earlier.hunks
+def _within(hunk: Hunk, others: Sequence[Hunk]) -> bool:
+    """Tell whether one of the others makes the change, too."""
+    return any(hunk in _parts(one, hunk) for one in others if one.start <= hunk.start and hunk.end <= one.end)
+
+
+def _parts(one: Hunk, inner: Hunk) -> list[Hunk]:
+    """Return what a hunk may make of the lines of another that lies in it: as many lines, at its edge."""
+    size, last = len(inner.new), len(one.new) - len(inner.new)
+    at_edge = [at for at, edge in ((0, one.start == inner.start), (last, one.end == inner.end)) if edge]
+    return [replace(inner, new=one.new[at : at + size]) for at in at_edge or range(last + 1) if at >= 0]
+
+
+def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str]:
+    return [f"{_name(change)}:{hunk.start + 1}: {words}" for hunk in hunks]
+
+
+def _states(earlier: FileChange, decided: Decided, before: str) -> tuple[Mapping[Hunk, bool], Sequence[Hunk]]:
+    """Return whether hunks were accepted, at their places in a text, and those that have none in it any more.
+
+    What is open is in neither.
+    """
+    hunks: Sequence[Hunk] = earlier.hunks
+    places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
-        hunks = rebase(earlier.hunks, earlier.before or "", before)
+        places = rebase_each(hunks, earlier.before or "", before)
     decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
-    return {hunk: decisions[at] for at, hunk in enumerate(hunks or ()) if at in decisions}
+    states = {hunk: decisions[at] for at, hunk in enumerate(places) if hunk and at in decisions}
+    return states, [hunks[at] for at, hunk in enumerate(places) if hunk is None and at in decisions]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         diff_lines as diff_lines,
         lines_of as lines_of,
         rebase as rebase,
+        rebase_each as rebase_each,
         unified_diff as unified_diff,
     )
     from tideate_core.workspace.diff import matching_blocks as matching_blocks
@@ -98,7 +99,8 @@ else:
             "tideate_core.snapshots": "FileDiff Snapshot SnapshotManager",
             "buffers": "BufferEdit BufferText Buffers",
             "changes": (
-                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of rebase unified_diff"
+                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of rebase rebase_each "
+                "unified_diff"
             ),
             "diff": "matching_blocks",
             "documents": "Document",

@@ -25,6 +25,7 @@ __all__ = [
     "merge_bytes",
     "merge_text",
     "rebase",
+    "rebase_each",
     "unified_diff",
 ]
 
@@ -43,6 +44,11 @@ class Hunk:
     def end(self) -> int:
         """The line after the last one replaced; equal to `start` for a pure insertion."""
         return self.start + len(self.old)
+
+    def clashes(self, other: Hunk) -> bool:
+        """Tell whether only one can be made of a text: both replace a line of it, or insert at one place."""
+        both_insert = self.start == self.end == other.start == other.end
+        return both_insert or (self.start < other.end and other.start < self.end)
 
     def as_json(self) -> dict[str, Any]:
         return {"start": self.start, "old": list(self.old), "new": list(self.new)}
@@ -139,27 +145,31 @@ def rebase(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hun
 
     :returns: None if a line that a hunk replaces was changed, or if both insert at the same place.
     """
+    ordered = sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))
+    moved = [hunk for hunk in rebase_each(ordered, base_text, current_text) if hunk is not None]
+    return moved if len(moved) == len(ordered) else None
+
+
+def rebase_each(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hunk | None]:
+    """Return each hunk at its place in `current_text`, None in place of one that `rebase` would refuse for.
+
+    :param hunks: made for `base_text`, in the order of their places.
+    """
     theirs = diff_lines(lines_of(base_text), lines_of(current_text))
-    moved: list[Hunk] = []
+    moved: list[Hunk | None] = []
     passed = shift = 0
-    for hunk in sorted(hunks, key=lambda hunk: (hunk.start, hunk.end)):
+    for hunk in hunks:
         while passed < len(theirs) and _precedes(theirs[passed], hunk):
             shift += len(theirs[passed].new) - len(theirs[passed].old)
             passed += 1
-        if passed < len(theirs) and _clash(theirs[passed], hunk):
-            return None
-        moved.append(replace(hunk, start=hunk.start + shift))
+        clash = passed < len(theirs) and theirs[passed].clashes(hunk)
+        moved.append(None if clash else replace(hunk, start=hunk.start + shift))
     return moved
 
 
 def _precedes(their: Hunk, hunk: Hunk) -> bool:
     both_insert = their.start == their.end == hunk.start == hunk.end
     return their.end <= hunk.start and not both_insert
-
-
-def _clash(their: Hunk, hunk: Hunk) -> bool:
-    both_insert = their.start == their.end == hunk.start == hunk.end
-    return both_insert or (hunk.start < their.end and their.start < hunk.end)
 
 
 def merge_text(base: str, theirs: str, ours: str) -> str | None:

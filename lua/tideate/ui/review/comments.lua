@@ -7,12 +7,14 @@
 ---@class tideate.ReviewComments: tideate.ReviewDecisions
 local Comments = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
 
+local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- and those of other keyboards: a comment of them says nothing
+
 --- The comment that a text is; none where there is no text.
 ---@param text string
 ---@param because boolean?
 ---@return tideate.ReviewComment?
 local function comment(text, because)
-  text = vim.trim(text)
+  text = vim.fn.trim(vim.trim(text), BLANKS)
   return text ~= '' and { text = text, because = because } or nil
 end
 

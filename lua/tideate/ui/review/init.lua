@@ -205,7 +205,8 @@ function Review:focus(unasked)
   require('tideate.ui.output').make_room()
   local index = self.model:next_open(self.current)
   if not index then
-    require('tideate.ui').notify('the revision leaves nothing to decide: g<CR> finishes')
+    local key = self:buffer(1).scratch and '<CR>' or 'g<CR>'
+    require('tideate.ui').notify(('everything is decided: %s finishes'):format(key))
   end
   self:go_to_file(index or 1)
   self:go_to_first()

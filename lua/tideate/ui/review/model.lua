@@ -146,9 +146,12 @@ function Model:next_open(from)
   end
 end
 
---- The comments for the model.
+--- The comments for the model; those that it cannot be asked about are only shown.
 ---@return { path: string?, hunk: integer?, text: string }[]
 function Model:comments()
+  if not self.revisable then
+    return {}
+  end
   local comments = self.comment and { { text = self.comment.text } } or {}
   for _, entry in ipairs(self.entries) do
     for index, one in ipairs(entry.units) do
