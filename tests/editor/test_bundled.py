@@ -60,7 +60,7 @@ def test_an_answer_streams_and_is_the_result(nvim: Editor, name: str, prompt: st
     ("name", "prompt", "place", "replaced"),
     [
         ("refactor", "add type hints", (1, 2), slice(0, 2)),
-        ("generate", "a function that subtracts two numbers", (), slice(2, 3)),
+        ("generate", "a function that subtracts two numbers", (), slice(3, 3)),
     ],
 )
 def test_an_edit_is_what_the_result_says_or_refused(

@@ -58,7 +58,7 @@ def test_without_an_environment_the_classic_host_is_used(start_editor: EditorFac
 def test_the_end_of_a_classic_host_ends_what_waits_for_it(start_editor: EditorFactory) -> None:
     editor = classic_editor(start_editor)
     editor.lua(NO_ENVIRONMENT)
-    editor.lua("require('tideate.host').limits.ping = 40")
+    editor.lua("require('tideate.host').limits.ping = 2000")
     editor.lua(LIST)
     editor.wait("_G.result", 60)
     pid = editor.lua("return require('tideate.host').info().pid")
