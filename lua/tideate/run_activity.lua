@@ -121,6 +121,11 @@ local function stream(field)
     pieces[#pieces + 1] = text
     turn.bytes = turn.bytes + #text
     turn.tail = (turn.tail .. text):sub(-TAIL)
+    if data.again then
+      -- an answer that an earlier process got comes whole, and no other event ends it
+      turn.state = 'completed'
+      step_of(activity, data.step).turn = nil
+    end
   end
 end
 

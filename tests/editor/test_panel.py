@@ -134,6 +134,28 @@ def test_a_running_run_is_shown_with_its_steps_turns_and_calls_as_they_come(scre
     wait_line(screen, r"^ {4} +✗ it broke")
 
 
+def test_answers_that_are_told_again_after_a_resume_are_turns_of_their_own(screen: Editor) -> None:
+    run = Run(screen, "ask", "query")
+    run.start(1)
+    run.event("TOKEN", step="query", text="from before\n\n", again=True)
+    run.event("TOKEN", step="query", text="and this\n\n", again=True)
+    run.token("new words")
+    wait_line(screen, "● turn 3  new words")
+    wait_line(screen, "✓ turn 1  from before")
+    wait_line(screen, "✓ turn 2  and this")
+
+
+def test_a_turn_without_figures_is_none_of_those_that_were_stored(screen: Editor) -> None:
+    run = Run(screen, "ask", "query")
+    run.start(1)
+    run.token("half an ans")
+    screen.lua(
+        "require('tideate.stored_runs').ask = function(_, _, take)"
+        " take({ said = { { role = 'model', model = 'm', text = 'an earlier one' } } }) end"
+    )
+    opens(screen, "● turn 1", "half an ans", "when the step has ended")
+
+
 def test_steps_at_the_same_time_are_held_together(screen: Editor) -> None:
     run = Run(screen, "wide", "first", "left", "middle", "right", "last")
     run.start(1)
@@ -653,8 +675,17 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     assert len(server.requests) == asked + 1  # the step before it was not asked again
     second_id = editor.lua(f"return {newest}.execution_id")
-    go_to(editor, f"✓ pair .*{first[:8]}")
     editor.lua("vim.ui.input = function(opts, give) _G.before = opts.default give('another') end")
+    for key in "rf":  # of a run that completed, nothing says from where on
+        go_to(editor, f"✓ pair .*{first[:8]}")
+        editor.feed(key)
+        editor.wait_screen("put the cursor on the step")
+        editor.lua("vim.cmd.messages('clear')")
+    assert editor.lua(f"return {{ _G.before or 'not asked', {newest}.execution_id }}") == [
+        "not asked",
+        second_id,
+    ]
+    go_to(editor, "✓ one")
     editor.feed("f")
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, second_id)
     assert editor.lua(f"return {{ _G.before, {newest}.prompt }}") == ["go", "another"]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.engine.conftest import LIMIT, Bench, no
 from tests.engine.test_scheduler import graph, passing, step
-from tideate_core.adapters import Conversation, UserMessage
+from tideate_core.adapters import Conversation, Prompt, UserMessage
 from tideate_core.config import Config
-from tideate_core.engine import EventName
+from tideate_core.engine import EventName, said_in_step
 from tideate_core.engine.scheduler import Scheduler
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotFound, StepFailed, StoreError, UnknownAdapter
 from tideate_core.store import writer
@@ -142,6 +142,26 @@ async def test_what_a_model_said_before_is_shown_where_the_run_goes_on(bench: Be
     assert result.ok, result.error
     assert len(bench.server.requests) == 1
     assert [data["text"] for data in bench.front.data(EventName.TOKEN)] == ["good day\n\n"]
+
+
+async def test_replies_are_read_in_the_order_they_came_in_over_processes(bench: Bench) -> None:
+    stop, words = Stop(bench), [f"number {number}" for number in range(10, 22)]
+    for word in words:
+        bench.server.answers(word, f"to {word}")
+
+    async def asks(step: StepContext) -> None:
+        for place, word in enumerate(words):
+            if place == 6:
+                await stop(step)
+            await step.ask(Prompt(word))
+
+    graph(bench, {"a": asks}, step("a"))
+    result = await taken_up(bench, await bench.run("g"))
+    assert result.ok, result.error
+    reader = (await bench.runner.store()).reader()
+    _, replies = await asyncio.to_thread(said_in_step, reader, result.execution_id, "a")
+    assert [reply["text"] for reply in replies] == [f"to {word}" for word in words]
+    assert len(bench.server.requests) == len(words)
 
 
 @pytest.mark.parametrize("again", [True, False])

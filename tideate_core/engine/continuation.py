@@ -122,7 +122,7 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
 def said_in_step(
     reader: Reader, run_id: str, step: str
 ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return what was kept of a step's conversation, and its models' replies by attempts; blocking.
+    """Return what was kept of a step's conversation, and its models' replies as they came; blocking.
 
     A conversation is kept when the step's models have finished; each reply is kept as it comes.
 
@@ -133,7 +133,8 @@ def said_in_step(
     replies: list[dict[str, Any]] = []
     for name in dict.fromkeys((step, step.partition("[")[0])):
         memos = reader.memos_of(run_id, name, "")
-        found = (memos[key] for key in sorted(memos) if REPLY in key)
+        found = [memos[key] for key in sorted(memos) if REPLY in key]
+        found.sort(key=lambda one: one.get("place", 0))
         # turns of an item may stand with its step, and name the item
         replies += (one for one in found if one.get("of", name) == step)
     return conversation, [one.get("turn", one) for one in replies]

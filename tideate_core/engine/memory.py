@@ -91,6 +91,7 @@ class Memory:
         """What its work loops took."""
         self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
         self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
+        self._places = {step: _places(kept) for step, kept in self._known.items()}
         self._asked: dict[str, Counter[str]] = {}
         self._choosing = asyncio.Lock()
 
@@ -152,6 +153,11 @@ class Memory:
         count = asked[key]
         return key if count == 1 else f"{key}#{count}"
 
+    def place(self, step: str) -> int:
+        """Return the place of a new reply among those to a step: their keys have no order."""
+        self._places[step] = self._places.get(step, 0) + 1
+        return self._places[step]
+
     def failed(self, step: str, attempt: int, words: str) -> None:
         """An attempt failed and there will be another.
 
@@ -193,6 +199,10 @@ class Memory:
         """The step has ended: nothing of it is recalled any more in this process."""
         self._known.pop(step, None)
         self._asked.pop(step, None)
+
+
+def _places(memos: Mapping[str, Any]) -> int:
+    return max((reply.get("place", 0) for key, reply in memos.items() if REPLY in key), default=0)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

@@ -131,7 +131,8 @@ class StepModel:
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self._step in self._execution.settled
-        self._memory.note(self._step, key, {**_json_of(reply), "late": late}, keep=False)
+        memo = {**_json_of(reply), "late": late, "place": self._memory.place(self._step)}
+        self._memory.note(self._step, key, memo, keep=False)
         return reply
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
@@ -190,6 +191,7 @@ class StepModel:
             self._memory.ledger.spend(of, turn)
         late = self._step in self._execution.settled
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
+        memo["place"] = self._memory.place(self._step)
         await self._memory.remember(self._step, key, memo, keep=False)
         return turn
 

@@ -59,7 +59,10 @@ end
 ---@param turn tideate.TurnActivity
 ---@return integer?
 local function place_of(said, turn)
-  local usage, found, models = turn.usage or {}, {}, {} ---@type tideate.Usage, integer[], integer[]
+  local usage, found, models = turn.usage, {}, {} ---@type tideate.Usage?, integer[], integer[]
+  if not usage then
+    return nil -- it is being written, or was told again: nothing says which of them it is
+  end
   for index, one in ipairs(said) do
     if one.role == 'model' then
       table.insert(models, index)

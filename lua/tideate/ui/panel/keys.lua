@@ -88,28 +88,39 @@ local function tell(run, controls)
   })
 end
 
---- Run anew what has ended, from the step of the line on; of a run's line from the first that failed on.
+--- Run anew what has ended, from the step of the line on; of a run's line from the first that did not complete on.
 ---@param node tideate.ui.Node
 ---@param controls tideate.ui.PanelControls
 ---@param change? {prompt: string}
 local function run_anew(node, controls, change)
-  local live = node.run.live
-  local first = node.run.state ~= 'failed' and live and live.steps[1] and live.steps[1].name or nil
   local params = {
     execution_id = node.run.id,
-    step = node.step and (node.step:gsub('%[%d+%]$', '')) or first,
+    step = node.step and (node.step:gsub('%[%d+%]$', '')) or nil,
     folder = controls.folder(),
   }
   require('tideate.run').fork_stored(vim.tbl_extend('force', params, change or {}))
 end
 
---- What is done only to a run that has ended.
+--- Whether there is a step to run from: of a run's line, one that did not complete.
+---@param node tideate.ui.Node
+---@return boolean
+local function has_start(node)
+  local run = node.run ---@type tideate.ui.PanelRun
+  local failed = vim.iter(run.live and run.live.steps or {}):any(function(step)
+    return step.state == 'failed'
+  end)
+  return node.step ~= nil or run.state ~= 'completed' or failed or run.stored ~= nil and run.stored.failed_steps > 0
+end
+
+--- What is done only to a run that has ended, from a step of it on.
 ---@param deed fun(node: tideate.ui.Node, controls: tideate.ui.PanelControls)
 ---@return fun(controls: tideate.ui.PanelControls)
 local function of_ended(deed)
   return of_node(function(node, controls)
     if is_here(node.run) then
       return say(('%s has not ended: cancel it first (c)'):format(node.run.name), vim.log.levels.WARN)
+    elseif not has_start(node) then
+      return say(('every step of %s completed: put the cursor on the step to run from'):format(node.run.name), vim.log.levels.WARN)
     end
     deed(node, controls)
   end)
@@ -165,7 +176,7 @@ local TABLE = {
   { { 'c' }, 'cancel the run', of_run(cancel) },
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
-  { { 'r' }, 'retry from this step on, or from the first that failed', of_ended(run_anew) },
+  { { 'r' }, 'retry from this step on, or from the first that did not complete', of_ended(run_anew) },
   { { 'f' }, 'fork: the same with another prompt', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
     act('rollback', run, controls)
