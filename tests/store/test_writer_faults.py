@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import Store
+    from tideate_core.store.transaction import Transaction
 
     Child = Callable[..., subprocess.Popen[str]]
 
@@ -125,9 +126,13 @@ async def test_who_listens_only_later_is_told_of_a_lost_run_at_once(store: Store
 async def test_what_cannot_be_written_at_the_end_is_said_by_the_close(store: Store, private: Path) -> None:
     log = await store.begin(new_run(RUN))
     (pages,) = query(private, "PRAGMA page_count")[0]
-    store._writer._connection.execute(f"PRAGMA max_page_count = {pages}")
-    for number in range(100):
-        log.event("E", DAY, {"words": f"{number} " * 200})
+
+    def fill(transaction: Transaction) -> None:  # in the writer's thread, which so finds all of them or none
+        transaction.execute(f"PRAGMA max_page_count = {pages}")
+        for number in range(100):
+            log.event("E", DAY, {"words": f"{number} " * 200})
+
+    await store.write(fill)
     with pytest.raises(StoreError, match="the disk is full"):
         store.close()
     assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
