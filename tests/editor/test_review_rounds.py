@@ -88,8 +88,7 @@ def test_a_reason_of_several_lines_is_written_in_a_buffer(editor: Editor) -> Non
     editor.feed("ione<CR>two<Esc>")
     editor.feed("<CR>")
     assert value(editor)["comments"] == [{"path": "a.txt", "hunk": 0, "text": "one\ntwo"}]
-    # a float leaves one autocommand behind, for the ruler
-    assert {**left_overs(editor), "autocmds": 0} == NOTHING
+    assert left_overs(editor) == NOTHING
 
 
 def test_something_is_said_of_all_and_nothing_has_to_be_decided(editor: Editor) -> None:
@@ -215,8 +214,7 @@ def test_the_diff_of_a_hunk_leaves_the_keys_in_the_review(editor: Editor) -> Non
     editor.feed("q")
     editor.feed("gR")
     assert value(editor)["files"][0]["accepted"] == [1]
-    # a float leaves one autocommand behind, for the ruler
-    assert {**left_overs(editor), "autocmds": 0} == NOTHING
+    assert left_overs(editor) == NOTHING
 
 
 def test_a_hunk_at_the_bottom_of_the_window_shows_its_replacement(screen_editor: Editor) -> None:

@@ -416,6 +416,28 @@ def test_a_float_draws_no_ruler_over_the_command_line(screen_editor: Editor) -> 
     assert screen_editor.lua("return vim.o.ruler") is True
 
 
+def test_the_ruler_comes_back_where_a_float_is_closed_without_autocommands(screen_editor: Editor) -> None:
+    screen_editor.lua("vim.o.ruler = true; require('tideate.ui.preview').open('x', 'text', 'text')")
+    assert screen_editor.lua("return vim.o.ruler") is False
+    screen_editor.command("noautocmd close")
+    screen_editor.feed("ithere<Esc>")  # the cursor moves
+    screen_editor.wait("vim.o.ruler and #vim.api.nvim_get_autocmds({ group = 'tideate.ruler' }) == 0")
+
+
+def test_a_float_beside_that_cannot_be_opened_leaves_the_persons_eventignore(screen_editor: Editor) -> None:
+    fails = """vim.o.eventignore = 'TextYankPost'
+        local ignored
+        require('tideate.ui.window').over = function()
+          ignored = vim.opt.eventignore:get()
+          error('no room', 0)
+        end
+        local ok, err = pcall(require('tideate.ui.preview').beside, 'x', 'text', 'text', 'gp')
+        return { ok, err, vim.o.eventignore, ignored }"""
+    ok, error, after, ignored = screen_editor.lua(fails)
+    assert (ok, error, after) == (False, "no room", "TextYankPost")
+    assert sorted(ignored) == ["TextYankPost", "WinLeave"]
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_our_windows_have_a_name_in_the_statusline(screen_editor: Editor, own: bool) -> None:
     screen_editor.lua("require('tideate').setup({ ui = { output = 'split' } })")

@@ -71,10 +71,16 @@ end
 function M.beside(title, text, filetype, key)
   local window = require('tideate.ui.window')
   local eventignore = vim.o.eventignore
-  vim.o.eventignore = 'WinLeave' -- which would close it
-  local win, back = show(title, text, filetype, { { key, 'go into it, to scroll' } })
-  vim.api.nvim_set_current_win(back)
+  vim.opt.eventignore:append('WinLeave') -- which would close it
+  local ok, win, back = pcall(function()
+    local win, back = show(title, text, filetype, { { key, 'go into it, to scroll' } })
+    vim.api.nvim_set_current_win(back)
+    return win, back
+  end)
   vim.o.eventignore = eventignore
+  if not ok then
+    error(win, 0)
+  end
   vim.api.nvim_create_autocmd({ 'CursorMoved', 'InsertEnter', 'WinLeave' }, {
     buffer = vim.api.nvim_win_get_buf(back),
     callback = function()

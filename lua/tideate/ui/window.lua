@@ -61,10 +61,17 @@ function M.centered(width, height, extra)
 end
 
 local ruler ---@type boolean? the person's own setting, kept while one of our floats is current
+local RULER = 'tideate.ruler'
+
+---@param win integer
+---@return boolean one of our floats
+local function is_ours(win)
+  return vim.w[win].tideate_float == true
+end
 
 --- A float has no statusline: Neovim draws its ruler over the command line, where it stays.
 local function set_ruler()
-  local inside = vim.w.tideate_float == true
+  local inside = is_ours(vim.api.nvim_get_current_win())
   if inside and ruler == nil then
     ruler, vim.o.ruler = vim.o.ruler, false
   elseif not inside and ruler ~= nil then
@@ -72,14 +79,24 @@ local function set_ruler()
   end
 end
 
+--- Follow the person into floats and out of them, until none is left.
+local function follow_ruler()
+  set_ruler()
+  if ruler == nil and not vim.iter(vim.api.nvim_list_wins()):any(is_ours) then
+    vim.api.nvim_create_augroup(RULER, { clear = true })
+  end
+end
+
 ---@param win integer
 local function keep_ruler_out(win)
   vim.w[win].tideate_float = true
-  vim.api.nvim_create_autocmd('WinEnter', {
-    group = vim.api.nvim_create_augroup('tideate.ruler', { clear = true }),
-    desc = 'No ruler of a tideate float in the command line',
-    callback = set_ruler,
-  })
+  local group = vim.api.nvim_create_augroup(RULER, { clear = true })
+  local desc = 'No ruler of a tideate float in the command line'
+  -- a float that is closed by `:noautocmd` is noticed when the cursor moves
+  local events = { 'WinEnter', 'CursorMoved' }
+  vim.api.nvim_create_autocmd(events, { group = group, desc = desc, callback = follow_ruler })
+  -- it is still there then
+  vim.api.nvim_create_autocmd('WinClosed', { group = group, desc = desc, callback = vim.schedule_wrap(follow_ruler) })
   set_ruler()
 end
 
