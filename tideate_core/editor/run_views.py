@@ -258,4 +258,6 @@ def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) <= LONGEST_RESULT:
         return text
-    return f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `tideate show --json` has them all)"
+    return (
+        f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `tideate show --json` in a shell has them all)"
+    )
