@@ -261,6 +261,7 @@ end
 ---@field inputs? table<string, any> other values of these
 ---@field adapter? string another one than it had
 ---@field folder? string of its project
+---@field definition? 'file' that of the workflow's file, if it was changed since; else the run's own
 
 --- Run an ended run of the store anew from a step on, as a new run. Returns at once.
 ---@param params tideate.ForkParams

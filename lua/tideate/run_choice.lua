@@ -2,6 +2,7 @@
 local M = {}
 
 local SHORT = 8 -- characters of an id that people read and type
+local FROM_FILE = '--definition=file'
 local SHORTEST = 4 -- of them, where a word of a text could be meant instead
 
 ---@param wanted fun(run: tideate.Run): boolean
@@ -15,10 +16,30 @@ function M.ids(wanted)
   end
 end
 
+--- Read what is to be run anew: `[id[.step]] [--definition=file]`.
+---@param rest string
+---@return tideate.ForkParams
+function M.retried(rest)
+  local params = {} ---@type tideate.ForkParams
+  for word in rest:gmatch('%S+') do
+    if word == FROM_FILE then
+      params.definition = 'file'
+    else
+      local prefix, step = word:match('^([^.]*)%.?(.*)$')
+      params.execution_id = prefix ~= '' and prefix or nil
+      params.step = step ~= '' and step or nil
+    end
+  end
+  return params
+end
+
 --- Ids of the runs of this Neovim that ended, or behind a point the steps of the one that is named.
 ---@param lead string
 ---@return string[]
 function M.steps(lead)
+  if vim.startswith(lead, '-') then
+    return { FROM_FILE }
+  end
   local prefix, point = lead:match('^(%x+)(%.)')
   local ended = vim.tbl_filter(M.has_ended, require('tideate.state').runs())
   if not point then

@@ -122,13 +122,11 @@ return {
   },
   {
     name = 'retry',
-    args = '[id[.step]]',
-    help = 'Run an ended run anew from a step on, the first that failed; results before it are reused',
+    args = '[id[.step]] [--definition=file]',
+    help = "Run an ended run anew from a step on, the first that failed; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",
     complete = run_choice.steps,
-    run = function(wanted)
-      local prefix, step = wanted:match('^([^.]*)%.?(.*)$')
-      local run = { execution_id = prefix ~= '' and prefix or nil, step = step ~= '' and step or nil }
-      require('tideate.run').fork_stored(run)
+    run = function(rest)
+      require('tideate.run').fork_stored(run_choice.retried(rest))
     end,
   },
   {

@@ -29,6 +29,11 @@ from tideate_core.engine import Event, EventName
             "`tideate resume 1a2b --definition file` goes on",
             "`tideate resume 1a2b --definition file` goes on",
         ),
+        (
+            "`tideate retry 1a2b.two --definition=file` uses it",
+            "`:Workflow retry 1a2b.two --definition=file` uses it",
+        ),
+        ("`tideate retry 1a2b.two --json` prints it", "`tideate retry 1a2b.two --json` prints it"),
         ("`tideate project list` lists them", "`tideate project list` lists them"),
         ("tideate resume is no quotation", "tideate resume is no quotation"),
     ],

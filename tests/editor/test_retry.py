@@ -80,3 +80,31 @@ def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(nvim: Editor, serv
     shape = nvim.wait("_G.diff")
     assert (shape["ok"], shape["inputs"]) == (True, [{"name": "prompt", "values": ["go", "go on"]}])
     assert [end["reused"] for end in shape["steps"][0]["ends"]] == [False, True]
+
+
+def test_a_retry_says_that_the_workflow_was_changed_and_uses_the_file_where_that_is_wanted(
+    nvim: Editor, server: ModelServer
+) -> None:
+    server.answers("say two", "SECOND")
+    server.answers("say three", "THIRD")
+    done = start(nvim, "pair", "go")
+    assert result(nvim)["ok"]
+    (nvim.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(
+        f"{THREE}  - id: three\n    task: say three\n    dependencies: [two]\n"
+    )
+    nvim.lua(FORK, {"execution_id": done[:8], "step": "two"})
+    own = nvim.wait("_G.fork.result")
+    assert own["results"] == {"one": "FIRST", "two": "SECOND"}
+    command = f"`:Workflow retry {own['execution_id'][:8]}.two --definition=file` uses the current one"
+    assert command in nvim.lua("""
+        return vim.iter(vim.api.nvim_list_bufs()):map(function(buf)
+          return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\\n')
+        end):join('\\n')
+    """)
+    assert nvim.lua(COMPLETE % f"{done[:8]}.two --d") == ["--definition=file"]
+    nvim.command(f"Workflow retry {done[:8]}.two --definition=file")
+    nvim.wait("#require('tideate.state').runs() == 3 and not require('tideate').is_running()")
+    reader = Reader(nvim.state)
+    newest = reader.runs()[0]
+    assert newest.status == "completed"
+    assert [step.step for step in reader.steps(newest.id)] == ["one", "two", "three"]

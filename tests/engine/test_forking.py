@@ -130,6 +130,33 @@ async def test_a_fork_asks_the_model_that_it_is_given(bench: Bench) -> None:
     assert reader.request(result.execution_id)["adapter"] == "fake"
 
 
+async def test_a_fork_says_that_the_workflow_was_changed_and_how_the_current_one_is_used(
+    bench: Bench,
+) -> None:
+    def messages() -> list[str]:
+        return [one["message"] for one in bench.front.data(EventName.NOTICE)]
+
+    steps = Steps("b")
+    graph(bench, steps.for_all("a", "b"), step("a"), step("b", "a"))
+    failed = await bench.run("g", "do it")
+    steps.failing.clear()
+    assert (await forked(bench, failed.execution_id)).ok
+    assert not any("was changed" in message for message in messages())
+    graph(bench, steps.for_all("a", "b", "c"), step("a"), step("b", "a"), step("c", "b"))
+    own = await forked(bench, failed.execution_id, prompt="do that")
+    assert set(own.results) == set("ab")
+    assert messages()[-1] == (
+        f"the workflow 'g' was changed since this run began; the definition that run "
+        f"{failed.execution_id[:8]} began with is used, "
+        f"`tideate retry {own.execution_id[:8]}.b --definition=file` uses the current one"
+    )
+    bench.front.events.clear()
+    edits = RunEdits()
+    now = await bench.runner.fork_run(own.execution_id[:8], "b", edits, changed="file")
+    assert (now.results["b"], now.results["c"]) == ({"said": "b do that"}, {"said": "c do that"})
+    assert not any("was changed" in message for message in messages())
+
+
 async def test_what_cannot_be_forked_is_refused_and_begins_no_run(bench: Bench) -> None:
     graph(bench, Steps().for_all(), *DIAMOND, inputs={"n": {"required": False}})
     done = await bench.run("g")

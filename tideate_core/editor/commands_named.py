@@ -21,10 +21,12 @@ SAME: Final[Mapping[str, str]] = {
     "trust": "trust",
 }
 """Subcommands of `:Workflow` that do what these of the shell do."""
+OPTIONS: Final[Mapping[str, frozenset[str]]] = {"retry": frozenset({"--definition=file"})}
+"""Options that both have."""
 WORDS: Final = ("error", "message", "reason")
 """Keys of events and questions whose texts a person reads."""
 
-_SHELL: Final = r"`tideate (?P<name>{})(?P<arguments>(?: [^`\s-][^`\s]*)*)`".format(
+_SHELL: Final = r"`tideate (?P<name>{})(?P<arguments>(?: [^`\s]+)*)`".format(
     "|".join(sorted(SAME, key=len, reverse=True))
 )
 _EITHER: Final = re.compile(
@@ -38,7 +40,15 @@ def name_editor_commands(text: str) -> str:
     if "`tideate " not in text:
         return text
     text = _EITHER.sub(lambda found: found["editor"] or found["first"], text)
-    return _ONLY.sub(lambda found: f"`:Workflow {SAME[found['name']]}{found['arguments']}`", text)
+    return _ONLY.sub(_named, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    name, arguments = found["name"], found["arguments"]
+    options = {argument for argument in arguments.split() if argument.startswith("-")}
+    if options - OPTIONS.get(name, frozenset()):
+        return found[0]
+    return f"`:Workflow {SAME[name]}{arguments}`"
 
 
 def with_editor_commands(data: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.app import ProjectRuntime, TrustPlan
-    from tideate_core.engine import FrontEnd, PromptPreview, RollbackOutcome, RunEdits, WorkflowResult
+    from tideate_core.engine import (
+        Changed,
+        FrontEnd,
+        PromptPreview,
+        RollbackOutcome,
+        RunEdits,
+        WorkflowResult,
+    )
     from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
@@ -125,12 +132,18 @@ class Projects:
         return await runner.resume_run(execution_id)
 
     async def fork_run(
-        self, execution_id: str, step: str | None, edits: RunEdits, folder: str | None = None
+        self,
+        execution_id: str,
+        step: str | None,
+        edits: RunEdits,
+        folder: str | None = None,
+        *,
+        changed: Changed = "stored",
     ) -> WorkflowResult:
         """Run an ended run of a folder's project anew from a step on; see `WorkflowRunner.fork_run`."""
         runner = self.runner(folder)
         await self._recover(self.root(folder))
-        return await runner.fork_run(execution_id, step, edits)
+        return await runner.fork_run(execution_id, step, edits, changed=changed)
 
     async def recover(self, folder: str | None) -> None:
         """Roll back an interrupted restore of a snapshot in a folder's project, after saying so."""

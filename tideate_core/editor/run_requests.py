@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
+    from tideate_core.engine import Changed
     from tideate_core.store import Reader, Status
 
 __all__ = ["InterruptedRunNotices", "StoredRuns"]
@@ -93,7 +94,8 @@ class StoredRuns:
         """Run an ended run anew from a step on to its end, and return the result of the new run.
 
         :param params: `execution_id` of the ended run, or the beginning of it: the newest that failed if
-            there is none; `step`: the first that failed if there is none; `new_id` of the new run; `folder`.
+            there is none; `step`: the first that failed if there is none; `new_id` of the new run; `folder`;
+            `definition`: `file` uses that of the workflow's file where it was changed since the run began.
         :raises TideateError: it cannot be run anew; says why.
         """
         return await self._fork(params, RunEdits(execution_id=params.get("new_id") or None))
@@ -107,7 +109,8 @@ class StoredRuns:
     async def _fork(self, params: dict[str, Any], edits: RunEdits) -> dict[str, Any]:
         folder, step = params.get("folder"), params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(self._root(params), _newest_failed)
-        return (await self._projects.fork_run(str(wanted), step, edits, folder)).as_json()
+        changed: Changed = "file" if params.get("definition") == "file" else "stored"
+        return (await self._projects.fork_run(str(wanted), step, edits, folder, changed=changed)).as_json()
 
     async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return how the runs `execution_id` and `other` differ; see `compare_runs`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.steps.nested import child_id
-from tideate_core.engine.stored_definition import stored_graph
+from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
 from tideate_core.errors import InvalidInput, RunEnded, RunNotFound, StoreError, did_you_mean
 from tideate_core.store import Fork
 from tideate_core.workspace import FileEntry, Journal, Root, plan_rollback
@@ -24,14 +26,17 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from tideate_core.store import Definition, Reader, RunRow, StepRow
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.live_run import RunDependencies
+    from tideate_core.engine.stored_definition import Changed, Workflows
+    from tideate_core.store import Definition, Reader, RunRow, StepRow, Store
+    from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
     from tideate_core.workspace import JournalManifest
 
 __all__ = [
     "ForkPlan",
     "RunEdits",
-    "check_reused_writes",
-    "fork_notices",
+    "begin_fork",
     "plan_fork",
     "repeated_steps",
     "split_run_step",
@@ -122,6 +127,34 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
     return ForkPlan(source, chosen.step, tuple(reused), files, request, definition, fork)
 
 
+async def begin_fork(
+    store: Store,
+    plan: ForkPlan,
+    catalog: Workflows,
+    front: FrontEnd,
+    dependencies: RunDependencies,
+    changed: Changed,
+) -> list[dict[str, Any]]:
+    """Write the new run, which can then be resumed; returns the notices of what it begins with.
+
+    :param changed: what counts where the workflow's file is another one than the source began with.
+    :raises InvalidInput: an input is missing, unknown or of another type, or what a reused step wrote was
+        rolled back.
+    :raises UnknownAdapter: nobody could answer its prompts.
+    :raises TideateError: it cannot go on as it was; says why.
+    """
+    request, hide = plan.request, plan.request.obfuscate
+    registration = await definition_for(
+        plan.source.id, plan.definition, catalog, changed=changed, front=front, obfuscate=hide
+    )
+    _check_request(request, registration.definition, dependencies)
+    root = dependencies.workspace(request).root
+    await asyncio.to_thread(_check_reused_writes, store.reader(), plan, root, store.private)
+    happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
+    await store.fork_at_step(plan.fork)
+    return _notices(plan, happened)
+
+
 def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str, None]:
     """Return which of a run's ended steps a run that goes on from them does again.
 
@@ -139,7 +172,7 @@ def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str
     return again
 
 
-def check_reused_writes(reader: Reader, plan: ForkPlan, root: Path | None, private: Path) -> None:
+def _check_reused_writes(reader: Reader, plan: ForkPlan, root: Path | None, private: Path) -> None:
     """Refuse a fork whose reused steps wrote what was rolled back since; blocking.
 
     :param root: of the project.
@@ -192,8 +225,22 @@ def writers_of(reader: Reader, run: RunRow, steps: Sequence[StepRow]) -> dict[st
     return found
 
 
-def fork_notices(plan: ForkPlan) -> list[dict[str, Any]]:
-    """Return the notices of what a fork begins with."""
+def _check_request(
+    request: RunRequest, definition: WorkflowDefinition | MachineWorkflow, dependencies: RunDependencies
+) -> None:
+    """Refuse what cannot run before there is a run of it."""
+    config = dependencies.config
+    check_inputs(definition, request, config.limits)
+    refuse_unknown(definition, request.inputs)
+    typed_inputs(definition, request.inputs)
+    dependencies.adapters.get(request.adapter or config.adapter_for(definition.name))
+
+
+def _notices(plan: ForkPlan, happened: str) -> list[dict[str, Any]]:
+    """Return the notices of what a fork begins with.
+
+    :param happened: to the workflow's file, whose definition is not used; empty: nothing.
+    """
     source, count = plan.source.id[:SHORT], len(plan.reused)
     reused = (
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
@@ -203,6 +250,16 @@ def fork_notices(plan: ForkPlan) -> list[dict[str, Any]]:
         files = _listed(plan.repeated_files)
         words.append(
             (f"what run {source} wrote in the steps that are run anew is left as it is: {files}", "warn")
+        )
+    if happened:
+        # of this run, which has what was edited
+        new = f"{plan.request.execution_id[:SHORT]}.{plan.step}"
+        words.append(
+            (
+                f"{happened}; the definition that run {source} began with is used, "
+                f"`tideate retry {new} --definition=file` uses the current one",
+                "warn",
+            )
         )
     return [{"step": "", "message": message, "level": level} for message, level in words]
 

@@ -36,7 +36,7 @@ from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tideate_core.adapters import Adapter, AdapterPool
     from tideate_core.config import Config
@@ -198,9 +198,10 @@ class LiveRun:
         log.on_control_request = self._obey
         log.on_lost = self._lost
 
-    async def drive(self) -> None:
+    async def drive(self, notices: Iterable[dict[str, Any]] = ()) -> None:
         """Run the steps that are left.
 
+        :param notices: of what a run that was taken up goes on with, for after the event of its restore.
         :raises Declined: the person said no.
         :raises Exception: what a step failed with.
         """
@@ -209,6 +210,8 @@ class LiveRun:
             start_execution(execution, recorder, self.adapter, self.parent)
         else:
             restore_execution(execution, recorder, self.adapter, self.parent, recorded)
+            for notice in notices:
+                recorder.event(EventName.NOTICE, notice)
             self.messages.repeat_unread()
             if recorded.pending_end is not None:
                 end_as_recorded(execution, recorded)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.engine.continuation import continued_request
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.events import EventName
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
@@ -49,13 +48,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import CheckpointRow, Store
-    from tideate_core.workflows import (
-        MachineWorkflow,
-        PromptLibrary,
-        Registration,
-        TextFormat,
-        WorkflowDefinition,
-    )
+    from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
@@ -171,32 +164,12 @@ class WorkflowRunner:
         :raises TideateError: it cannot go on as it was; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        from tideate_core.engine.forking import check_reused_writes, fork_notices, plan_fork
+        from tideate_core.engine.forking import begin_fork, plan_fork
 
         store = await self._store.get()
         plan = await asyncio.to_thread(plan_fork, store.reader(), execution_id, step, edits)
-        request, hide = plan.request, plan.request.obfuscate
-        registration = await definition_for(
-            plan.source.id, plan.definition, self.registry, changed=changed, front=self._front, obfuscate=hide
-        )
-        self._check_fork(request, registration.definition)
-        root = self._dependencies.workspace(request).root
-        await asyncio.to_thread(check_reused_writes, store.reader(), plan, root, store.private)
-        await store.fork_at_step(plan.fork)
-        notices = fork_notices(plan)
-        return await self._resume(request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
-
-    def _check_fork(self, request: RunRequest, definition: WorkflowDefinition | MachineWorkflow) -> None:
-        """Refuse what cannot run before there is a run of it.
-
-        :raises InvalidInput: an input is missing, unknown or of another type.
-        :raises UnknownAdapter: nobody could answer its prompts.
-        """
-        config, adapters = self._dependencies.config, self._dependencies.adapters
-        check_inputs(definition, request, config.limits)
-        refuse_unknown(definition, request.inputs)
-        typed_inputs(definition, request.inputs)
-        adapters.get(request.adapter or config.adapter_for(definition.name))
+        notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
+        return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""
@@ -340,9 +313,7 @@ class WorkflowRunner:
             await release_lease(log)
             raise
         live.attach(log, store)
-        for notice in (*notices, *map(leftover_notice, left)):
-            live.recorder.event(EventName.NOTICE, notice)
-        return await self._supervise(live, live.drive())
+        return await self._supervise(live, live.drive((*notices, *map(leftover_notice, left))))
 
     async def _run_nested(self, parent_id: str, step: str, request: RunRequest) -> WorkflowResult:
         """Run a workflow as a step of another: begin it, resume it, or return how it ended before.

@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.workflows import Source, TextFormat
 
-__all__ = ["WORKFLOW_IDS", "Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
+__all__ = [
+    "WORKFLOW_IDS",
+    "Changed",
+    "Workflows",
+    "changed_since",
+    "definition_for",
+    "stored_definition",
+    "stored_graph",
+]
 
 Changed = Literal["ask", "stored", "file"]
 """The definition that counts where a file was changed: as the person says, the run's own, or the file's."""
@@ -137,10 +145,9 @@ async def definition_for(
     """
     if stored.source == "text":
         return _rebuilt(run_id, stored, _Found(None), catalog, obfuscate)
-    name = stored.path if stored.source == "file" and stored.path else stored.name
     if changed == "file":
-        return catalog.get(name, obfuscate=obfuscate)
-    found = _look_up(catalog, name, obfuscate)
+        return catalog.get(_name_now(stored), obfuscate=obfuscate)
+    found = _look_up(catalog, _name_now(stored), obfuscate)
     now = found.registration
     if now is not None and _same(stored, now):
         return now
@@ -149,6 +156,22 @@ async def definition_for(
     if changed == "ask":
         await _ask(run_id, stored, found, front)
     return rebuilt
+
+
+def changed_since(stored: Definition, catalog: Workflows, *, obfuscate: bool = False) -> str:
+    """Return how the catalog's workflow was changed since a run began with its own; empty: it is the same.
+
+    One that cannot be used any more counts as the same: there is nothing to use in place of the run's own.
+    """
+    if stored.source == "text":
+        return ""
+    found = _look_up(catalog, _name_now(stored), obfuscate)
+    same = found.registration is None or _same(stored, found.registration)
+    return "" if same else _happened(stored, found)
+
+
+def _name_now(stored: Definition) -> str:
+    return stored.path if stored.source == "file" and stored.path else stored.name
 
 
 async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) -> None:
