@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOCUSED = "vim.bo.filetype == 'tideate-panel'"
 PANEL = "vim.fn.bufnr('tideate://runs')"
-READ = f"{FOCUSED} and vim.fn.search('the runs are read', 'nw') == 0"
+READ = f"{FOCUSED} and not vim.wo.winbar:find('reading') and vim.fn.search('the runs are read', 'nw') == 0"
 GO_TO = f"""
 local line, win = ..., vim.fn.bufwinid({PANEL})
 vim.api.nvim_set_current_win(win)
