@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from tests.support.work import assert_linear
 from tideate_core.workspace.changes import merge_bytes, merge_text
@@ -125,6 +125,7 @@ def test_no_line_of_a_person_is_ever_lost(
 
 
 @given(LINES, LINES, LINES)
+@example(["b", "a", "a", "b"], ["a", "a", "a", "a", "b", "a", "a"], ["a", "a", "a", "a", "b", "a", "a", "a"])
 def test_it_does_not_matter_whose_change_is_whose(
     base: list[str], theirs: list[str], ours: list[str]
 ) -> None:

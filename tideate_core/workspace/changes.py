@@ -184,16 +184,18 @@ def merge_text(base: str, theirs: str, ours: str) -> str | None:
     if base == theirs:
         return ours
     lines = lines_of(base)
-    their_hunks = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, lines_of(theirs))]
-    own: list[Hunk] = []
-    for hunk in diff_lines(lines, lines_of(ours)):
-        movable = _Movable.of(hunk, lines)
-        if movable in their_hunks:
-            continue
-        if any(movable.touches(other) for other in their_hunks):
-            return None
-        own.append(hunk)
-    return "\n".join(apply_hunks(lines, [*own, *(movable.highest for movable in their_hunks)]))
+    own_hunks = diff_lines(lines, lines_of(ours))
+    own = [_Movable.of(hunk, lines) for hunk in own_hunks]
+    their = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, lines_of(theirs))]
+    if _any_touches(own, their) or _any_touches(their, own):
+        return None
+    added = [hunk for hunk, movable in zip(own_hunks, own, strict=True) if movable not in their]
+    return "\n".join(apply_hunks(lines, [*added, *(movable.highest for movable in their)]))
+
+
+def _any_touches(hunks: Collection[_Movable], others: Collection[_Movable]) -> bool:
+    """Tell whether one of some hunks that is not among others touches one of these."""
+    return any(hunk.touches(other) for hunk in hunks if hunk not in others for other in others)
 
 
 def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
