@@ -195,12 +195,16 @@ function M.report(run)
   said[run.execution_id] = M.active(run) and saying or nil
   -- a second message in the same moment would ask the person to press a key
   vim.cmd.redraw()
+  local text = require('tideate.ui.text')
+  local title = text.fit(run.name, math.floor(vim.o.columns / 3))
+  -- so would one that does not fit in the line, which has the title, the per cent and the ruler, too
+  local room = math.max(8, vim.o.columns - text.width({ { title } }) - 30)
   -- a name of its own, so that every event updates the one message
-  vim.api.nvim_echo({ { words } }, false, {
+  vim.api.nvim_echo({ { text.fit(words, room) } }, false, {
     id = 'tideate.' .. run.execution_id,
     kind = 'progress',
     source = 'tideate',
-    title = run.name,
+    title = title,
     status = STATUS[run.state] or 'running',
     percent = done,
   })
