@@ -158,4 +158,4 @@ def test_a_run_that_writes_it_says_so_at_its_end(screen_editor: Editor) -> None:
         done = result(editor, 40)
     assert done["ok"], done
     assert done["executed"] == EXECUTED
-    editor.wait_screen("! other tools run .envrc")
+    editor.wait_screen("other tools run .envrc")
