@@ -449,8 +449,8 @@ def test_our_windows_have_a_name_in_the_statusline(screen_editor: Editor, own: b
         assert screen_editor.lua("return vim.wo[...].statusline", run.window()) == "my own"
     else:
         assert screen_editor.lua(line, run.window()).split()[0] == f"tideate://refactor/{run.id[:8]}"
-    screen_editor.lua("require('tideate.ui.keys').help('output', require('tideate.ui.output').keys())")
     screen_editor.lua("vim.o.laststatus = 3")
+    screen_editor.lua("require('tideate.ui.keys').help('output', require('tideate.ui.output').keys())")
     last = "my own" if own else " tideate"
     screen_editor.wait_for(lambda: screen_editor.screen()[-2].rstrip() == last, "the statusline")
 

@@ -140,7 +140,10 @@ function M.float(buf, enter, config)
     foldenable = false,
     winfixbuf = true,
   })
-  set_statusline(win)
+  -- from 0.12 on a float with a statusline of its own draws it over its last line
+  if vim.fn.has('nvim-0.12') == 0 or vim.o.laststatus == 3 then
+    set_statusline(win)
+  end
   keep_ruler_out(win)
   return win
 end
