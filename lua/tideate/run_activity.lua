@@ -51,7 +51,7 @@ local TAIL = 200 -- bytes of a text that is being written
 
 ---@class tideate.NoteActivity
 ---@field kind 'note'
----@field state 'note'|'retry'|'passed'|'failed'
+---@field state 'note'|'warning'|'retry'|'passed'|'failed'
 ---@field text string
 
 ---@return tideate.Activity
@@ -155,7 +155,7 @@ end
 
 ---@param activity tideate.Activity
 ---@param data table<string, any>
----@param state 'note'|'retry'|'passed'|'failed'
+---@param state 'note'|'warning'|'retry'|'passed'|'failed'
 ---@param text string
 local function note(activity, data, state, text)
   local step = step_of(activity, data.step)
@@ -237,7 +237,7 @@ M.handlers = {
   SD_EVENT_STEP_COMPLETED = finish('completed'),
   SD_EVENT_STEP_FAILED = finish('failed'),
   SD_EVENT_NOTICE = function(activity, data)
-    note(activity, data, data.level == 'warn' and 'retry' or 'note', data.message or '')
+    note(activity, data, data.level == 'warn' and 'warning' or 'note', data.message or '')
   end,
   SD_EVENT_GATE_PASSED = decision('SD_EVENT_GATE_PASSED'),
   SD_EVENT_GATE_FAILED = decision('SD_EVENT_GATE_FAILED'),

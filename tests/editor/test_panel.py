@@ -124,6 +124,8 @@ def test_a_running_run_is_shown_with_its_steps_turns_and_calls_as_they_come(scre
     run.event("STEP_RETRYING", step="analyze", attempt=1, wait_ms=2000, error="too slow")
     wait_line(screen, r"↻ analyze  attempt 2")
     wait_line(screen, r"↻ attempt 1 failed: too slow")
+    run.event("NOTICE", step="analyze", message="not as you think", level="warn")
+    wait_line(screen, r"! not as you think")
     run.complete(1)
     wait_line(screen, r"▸ ✓ analyze  attempt 2 +1\.2s +1\.5k +\$0\.01$")
     wait_no_line(screen, "turn 1")

@@ -16,7 +16,7 @@ import pytest
 from tests.engine.conftest import LIMIT, Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_scheduler import graph, step
-from tideate_core.engine import EventName, RunEdits, RunRollback, split_run_step
+from tideate_core.engine import EventName, RunEdits, RunRollback, split_run_step, writers_of
 from tideate_core.errors import (
     InvalidInput,
     RunEnded,
@@ -270,6 +270,28 @@ async def test_a_fork_of_a_fork_reuses_what_the_first_run_did(bench: Bench) -> N
     third = await forked(bench, second.execution_id)
     assert (third.ok, steps.ran) == (True, ["d", "e"])
     assert (await run_row(bench, third.execution_id)).forked_from == second.execution_id
+
+
+async def test_runs_that_did_reused_steps_are_each_read_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"s{number}" for number in range(12)]
+    steps = Steps("last")
+    chain = [step(name, *names[at - 1 : at]) for at, name in enumerate(names)]
+    graph(bench, steps.for_all(*names, "last"), *chain, step("last", names[-1]))
+    first = await bench.run("g")
+    second = await forked(bench, first.execution_id)
+    reader = (await bench.runner.store()).reader()
+    rows, run, read = reader.steps(second.execution_id), reader.run(second.execution_id), reader.steps
+    asked: list[str] = []
+
+    def steps_of(wanted: str) -> list[StepRow]:
+        asked.append(wanted)
+        return read(wanted)
+
+    monkeypatch.setattr(reader, "steps", steps_of)
+    assert writers_of(reader, run, rows) == {second.execution_id: None, first.execution_id: frozenset(names)}
+    assert asked == [first.execution_id]
 
 
 def writes(name: str) -> Any:

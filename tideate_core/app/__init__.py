@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.app.history import (
         actions as actions,
         history_page as history_page,
-        rolled_back as rolled_back,
-        runs_to_roll_back as runs_to_roll_back,
+        rollback_states as rollback_states,
         wanted as wanted,
     )
     from tideate_core.app.legacy_state import earlier_state as earlier_state
@@ -143,7 +142,7 @@ else:
                 "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
                 "paused_in run_to_resume say_to_run"
             ),
-            "history": "actions history_page rolled_back runs_to_roll_back wanted",
+            "history": "actions history_page rollback_states wanted",
             "legacy_state": "earlier_state",
             "opening": (
                 "interrupted_restore note_project open_store prepare_state recover_before recovery_names "

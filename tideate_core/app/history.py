@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader, RunRow
 
-__all__ = ["STATES", "Wanted", "actions", "history_page", "rolled_back", "runs_to_roll_back", "wanted"]
+__all__ = ["STATES", "Wanted", "actions", "history_page", "rollback_states", "wanted"]
 
 _ENDED: Final = ("completed", "failed", "cancelled")
 STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
@@ -90,23 +90,17 @@ def _candidates(reader: Reader, which: Wanted, behind: tuple[int, str] | None) -
         before, before_id = runs[-1].started_at, runs[-1].id
 
 
-def rolled_back(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -> set[str]:
-    """Return those of some runs of which all was rolled back; blocking.
+def rollback_states(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -> tuple[set[str], set[str]]:
+    """Return of which of some runs something can be rolled back, and of which all was; blocking.
 
     :param root: of the project, None outside of any.
     :raises StoreError: the store cannot be read.
     """
     private = project_state(root)
     families = family_members(private, reader)
-    return rolled_back_runs(root, private, {run.id: families[run.id] for run in runs if run.id in families})
-
-
-def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:
-    """Return the runs of which something can be rolled back.
-
-    :raises StoreError: the store cannot be read.
-    """
-    return family_members(private, reader)
+    written = {run.id: families[run.id] for run in runs if run.id in families}
+    back = rolled_back_runs(root, private, written)
+    return written.keys() - back, back
 
 
 def actions(run: RunRow, changed: Collection[str]) -> list[str]:

@@ -16,15 +16,13 @@ from tideate_core.app import (
     read_details,
     read_runs,
     read_step_thread,
-    rolled_back,
+    rollback_states,
     run_json,
-    runs_to_roll_back,
     runs_with,
     step_json,
     wanted,
 )
 from tideate_core.errors import InvalidInput
-from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
@@ -208,8 +206,7 @@ def _newest(reader: Reader) -> RunRow:
 def _listed(root: Path | None, reader: Reader, runs: list[RunRow], here: Here) -> list[dict[str, Any]]:
     if not runs:
         return []
-    back = rolled_back(root, reader, runs)
-    changed = set(runs_to_roll_back(project_state(root), reader)) - back
+    changed, back = rollback_states(root, reader, runs)
     now = [replace(run, status=here[run.id]) if run.id in here and not run.ended else run for run in runs]
     return [
         {**run_json(run), "can": actions(run, changed), "rolled_back": run.ended and run.id in back}

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         RunEdits as RunEdits,
         plan_fork as plan_fork,
         split_run_step as split_run_step,
-        writers_of as writers_of,
     )
     from tideate_core.engine.inputs import read_input as read_input
     from tideate_core.engine.mentions import (
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
         roll_back_abandoned_run as roll_back_abandoned_run,
     )
     from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
+    from tideate_core.engine.reused_writes import writers_of as writers_of
     from tideate_core.engine.review import (
         FIX as FIX,
         ask_for_review as ask_for_review,
@@ -120,7 +120,7 @@ else:
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",
             "events": "Event EventName WorkflowHooks",
-            "forking": "RunEdits plan_fork split_run_step writers_of",
+            "forking": "RunEdits plan_fork split_run_step",
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
@@ -128,6 +128,7 @@ else:
             "preview": "PromptPreview",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
+            "reused_writes": "writers_of",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -13,16 +13,14 @@ from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
+from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed
 from tideate_core.engine.run import RunRequest
-from tideate_core.engine.steps.nested import child_id
 from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
-from tideate_core.errors import InvalidInput, RunEnded, RunNotFound, StoreError, did_you_mean
+from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
 from tideate_core.store import Fork
-from tideate_core.workspace import FileEntry, Journal, Root, plan_rollback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from pydantic import JsonValue
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import Definition, Reader, RunRow, StepRow, Store
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
-    from tideate_core.workspace import JournalManifest
 
 __all__ = [
     "ForkPlan",
@@ -40,15 +37,7 @@ __all__ = [
     "plan_fork",
     "repeated_steps",
     "split_run_step",
-    "writers_of",
 ]
-
-SHORT: Final = 8
-"""Digits of an id that a message shows."""
-MOST_NAMED: Final = 5
-"""Files or steps that a message names."""
-NESTED: Final = frozenset({"machine", "workflow"})
-"""Kinds of steps that are runs of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +90,7 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
     _check_source(source, definition)
     rows = reader.steps(source.id)
     goes_on = {known.id for known in stored_graph(definition).steps if known.continue_on_error}
-    chosen = _first_failed(source, rows, goes_on) if step is None else _named(source, rows, step)
+    chosen = _first_failed(source, rows, definition, goes_on) if step is None else _named(source, rows, step)
     if source.kind == "machine":
         again, cursor = _visits_again(chosen, rows, definition)
     else:
@@ -149,7 +138,9 @@ async def begin_fork(
     )
     _check_request(request, registration.definition, dependencies)
     root = dependencies.workspace(request).root
-    await asyncio.to_thread(_check_reused_writes, store.reader(), plan, root, store.private)
+    await asyncio.to_thread(
+        check_reused_writes, store.reader(), plan.source, plan.reused, root, store.private
+    )
     happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
     return _notices(plan, happened)
@@ -170,59 +161,6 @@ def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str
         if failed or (again and step.status == "skipped"):
             again[step.step] = None
     return again
-
-
-def _check_reused_writes(reader: Reader, plan: ForkPlan, root: Path | None, private: Path) -> None:
-    """Refuse a fork whose reused steps wrote what was rolled back since; blocking.
-
-    :param root: of the project.
-    :param private: where its journal is.
-    :raises InvalidInput: names the step to begin with instead.
-    :raises WorkspaceError: the journal is damaged, or a file cannot be read.
-    """
-    runs: set[str] = set()
-    own: list[tuple[StepRow, JournalManifest]] = []
-    journal = Journal(private)
-    for row in plan.reused:
-        if not row.files:
-            continue
-        run, then = _who_did(reader, plan.source, row)
-        for writer in (run, *_runs_within(reader, run, then)):
-            runs.add(writer)
-            found = [record.manifest for record in journal.records(writer)]
-            own += [(row, one) for one in found if writer != run or _step_of(one) == row.step]
-    if not own:
-        return
-    ahead = plan_rollback(Root(root), journal.records(*sorted(runs)), {})
-    there = {*ahead.names, *ahead.left, *ahead.reasons}
-    for row, manifest in own:
-        entries = (entry for entry in manifest.entries if isinstance(entry, FileEntry))
-        changed = [entry.path for entry in entries if not entry.before.holds_same_as(entry.after)]
-        gone = [path for path in changed if path not in there]
-        gone += [path for path in row.files if path in ahead.before and path not in there]
-        if gone:
-            raise InvalidInput(
-                f"what the step {row.step!r} of run {plan.source.id[:SHORT]} wrote was rolled back "
-                f"({_listed(dict.fromkeys(gone))}), so its result cannot be reused; "
-                f"begin with that step: {plan.source.id[:SHORT]}.{row.step}"
-            )
-
-
-def writers_of(reader: Reader, run: RunRow, steps: Sequence[StepRow]) -> dict[str, frozenset[str] | None]:
-    """Return the runs that wrote what a run stands for, each with the steps of it that count; None: all.
-
-    These are the run, the runs that are its steps, and those that did what it reuses.
-
-    :param steps: the run's.
-    :raises StoreError: the store cannot be read.
-    """
-    found: dict[str, frozenset[str] | None] = {run.id: None}
-    for row in steps:
-        did, then = _who_did(reader, run, row)
-        if did != run.id:
-            found[did] = (found.get(did) or frozenset()) | {row.step}
-        found |= dict.fromkeys(_runs_within(reader, did, then))
-    return found
 
 
 def _check_request(
@@ -247,7 +185,7 @@ def _notices(plan: ForkPlan, happened: str) -> list[dict[str, Any]]:
     )
     words = [(f"{reused}; anew from the step {plan.step!r} on", "info")]
     if plan.repeated_files:
-        files = _listed(plan.repeated_files)
+        files = listed(plan.repeated_files)
         words.append(
             (f"what run {source} wrote in the steps that are run anew is left as it is: {files}", "warn")
         )
@@ -275,20 +213,31 @@ def _check_source(source: RunRow, definition: Definition) -> None:
 def _named(source: RunRow, rows: Iterable[StepRow], step: str) -> StepRow:
     known = {row.step: row for row in rows}
     if step not in known:
-        hint = did_you_mean(step, known) or f"; its steps are {_listed(known)}"
+        hint = did_you_mean(step, known) or f"; its steps are {listed(known)}"
         raise InvalidInput(f"run {source.id[:SHORT]} of {source.name} has no step {step!r}{hint}")
     return known[step]
 
 
-def _first_failed(source: RunRow, rows: Sequence[StepRow], goes_on: set[str]) -> StepRow:
-    """Return the first step that a run failed in; one that never ended, where it was stopped before that."""
+def _first_failed(
+    source: RunRow, rows: Sequence[StepRow], definition: Definition, goes_on: set[str]
+) -> StepRow:
+    """Return the first step that a run failed in; one that never ended, where it was stopped before that.
+
+    A machine can fail by a move, with no failed visit: then it is what a run that goes on does again, or the
+    last visit.
+    """
     last = _last(rows) + 1
     failed = sorted((row for row in rows if row.status == "failed"), key=lambda row: row.order or last)
     fatal = [row for row in failed if row.step not in goes_on]
     unstarted = [row for row in rows if row.order is None and source.status != "completed"]
-    found = next(iter([*fatal, *unstarted, *failed]), None)
+    moved: list[StepRow] = []
+    if source.kind == "machine" and source.status != "completed":
+        ended = _ended(rows)
+        again = repeated_steps(ended, definition)
+        moved = [row for row in ended if row.step in again] or ended[-1:]
+    found = next(iter([*fatal, *unstarted, *failed, *moved]), None)
     if found is None:
-        named = _listed([row.step for row in rows])
+        named = listed([row.step for row in rows])
         raise InvalidInput(
             f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
             f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
@@ -349,39 +298,3 @@ def _edited(stored: dict[str, Any], edits: RunEdits) -> RunRequest:
     if edits.adapter is not None:
         change["adapter"] = edits.adapter
     return request.model_copy(update=change)
-
-
-def _who_did(reader: Reader, run: RunRow, row: StepRow) -> tuple[str, StepRow]:
-    """Return the run that did a step, which a fork of a fork has from further back, and its row there."""
-    while run.forked_from is not None and (row.order or 0) <= run.reused:
-        try:
-            run = reader.run(run.forked_from)
-        except RunNotFound:
-            break  # pruned, with what it wrote
-        row = next((one for one in reader.steps(run.id) if one.step == row.step), row)
-    return run.id, row
-
-
-def _runs_within(reader: Reader, run: str, row: StepRow) -> list[str]:
-    """Return the runs that a step was, and those within them."""
-    found: list[str] = []
-    for attempt in range(1, row.attempts + 1) if row.agent in NESTED else ():
-        child = child_id(run, row.step, attempt)
-        try:
-            steps = reader.steps(child)
-        except RunNotFound:
-            continue  # that attempt failed before its run began
-        found.append(child)
-        for step in steps:
-            found += _runs_within(reader, child, step)
-    return found
-
-
-def _step_of(manifest: JournalManifest) -> str:
-    return (manifest.step or "").partition("[")[0]
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = ", …" if len(listed) > MOST_NAMED else ""
-    return f"{', '.join(listed[:MOST_NAMED])}{more}"

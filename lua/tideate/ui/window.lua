@@ -168,6 +168,25 @@ function M.options(win, options)
   end
 end
 
+--- Set the window options of a list or a drawing, of which a line is a line.
+---@param win integer
+---@param more table<string, any> further options
+function M.list_options(win, more)
+  M.options(win, vim.tbl_extend('error', {
+    wrap = false,
+    number = false,
+    relativenumber = false,
+    signcolumn = 'no',
+    foldcolumn = '0',
+    foldenable = false,
+    statuscolumn = '',
+    colorcolumn = '',
+    spell = false,
+    list = false,
+    winfixbuf = true,
+  }, more))
+end
+
 ---@param win integer
 ---@return boolean
 function M.is_float(win)

@@ -14,7 +14,7 @@ from tests.engine.conftest import LIMIT
 from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import edits, plan
 from tideate_core.app.wiring import open_project
-from tideate_core.engine import CheckpointManager, EventName, RunRequest
+from tideate_core.engine import CheckpointManager, EventName, RunEdits, RunRequest
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import WorkspaceError
@@ -284,6 +284,22 @@ async def test_a_run_from_a_checkpoint_writes_its_own(desk: Desk, *, well: bool)
     assert (result.ok, asked(desk)[:3]) == (True, before), result.error
     assert desk.changed() == DONE
     await open_project(str(desk.root)).workspace.rollback(new)
+    assert desk.changed() == {}
+
+
+async def test_a_retry_plans_nothing_anew_and_writes_all_of_it(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "I cannot.")
+    runner = desk.runner()
+    assert not (await asyncio.wait_for(runner.run(REQUEST), LIMIT)).ok
+    assert desk.changed() == {}
+    planned = asked(desk)[:2]
+    assert planned[0] == 1
+    desk.model.says("corrector", edits({"src/tally/lines.py": LINES}))
+    result = await asyncio.wait_for(runner.fork_run(RUN, None, RunEdits()), LIMIT)
+    assert (result.ok, asked(desk)[:2]) == (True, planned), result.error
+    assert desk.changed() == DONE
+    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
     assert desk.changed() == {}
 
 

@@ -18,7 +18,7 @@ from tideate_core.app import (
     metrics_json,
     read_costs,
     reader_of,
-    rolled_back,
+    rollback_states,
     run_json,
     runs_with,
     short_id,
@@ -202,7 +202,7 @@ def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bo
     if runs:
         columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "title")
         rows = table(*columns, right=("took", "tokens", "cached", "cost"))
-        back = rolled_back(root, Reader(project_state(root)), [run for run, _ in runs])
+        _, back = rollback_states(root, Reader(project_state(root)), [run for run, _ in runs])
         for run, match in runs:
             rows.add_row(*_row(run, match, back))
         page().print(rows)

@@ -17,7 +17,7 @@ from tideate_core.app import (
     read_details,
     read_thread,
     reader_of,
-    rolled_back,
+    rollback_states,
     short_id,
     step_json,
     step_named,
@@ -97,7 +97,8 @@ def show(
     elif json:
         print_json({"ok": True, **details_json(details, events=events)})
     else:
-        _show(details, rolled_back(locate_project(root), reader, [details.run]), all_calls=calls)
+        _, back = rollback_states(locate_project(root), reader, [details.run])
+        _show(details, back, all_calls=calls)
         if events:
             _show_events(details.events)
     return DONE

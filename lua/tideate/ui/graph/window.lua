@@ -50,20 +50,7 @@ function M.open(buf)
     local height = math.max(6, math.floor(rows * 0.55))
     win = vim.api.nvim_open_win(buf, false, { split = 'above', win = -1, height = height })
   end
-  window.options(win, {
-    wrap = false,
-    number = false,
-    relativenumber = false,
-    signcolumn = 'no',
-    foldcolumn = '0',
-    foldenable = false,
-    statuscolumn = '',
-    spell = false,
-    list = false,
-    cursorline = false,
-    colorcolumn = '',
-    winfixbuf = true,
-  })
+  window.list_options(win, { cursorline = false })
   return win
 end
 

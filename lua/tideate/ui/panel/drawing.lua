@@ -25,6 +25,7 @@ M.LOOKS = {
   retrying = { '↻', 'TideateWarning' },
   retry = { '↻', 'TideateWarning' },
   skipped = { '–', 'TideateWaiting' },
+  warning = { '!', 'TideateWarning' },
   note = { '·', 'TideateHint' },
   file = { '·', 'TideateHint' },
 }

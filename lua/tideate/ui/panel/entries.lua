@@ -109,7 +109,8 @@ end
 ---@param step tideate.StepActivity?
 ---@param parent tideate.ui.Node
 ---@param nodes tideate.ui.Node[]
-function M.add(step, parent, nodes)
+---@param err? string why it failed
+function M.add(step, parent, nodes, err)
   for index, entry in ipairs(step and step.entries or {}) do
     if entry.kind == 'turn' then
       table.insert(nodes, turn_node(entry, parent))
@@ -118,6 +119,9 @@ function M.add(step, parent, nodes)
     else
       table.insert(nodes, M.text_node(parent, 'note', entry.state, entry.text, index))
     end
+  end
+  if err then
+    table.insert(nodes, M.text_node(parent, 'error', 'failed', err, ''))
   end
 end
 
@@ -145,10 +149,7 @@ function M.item(item, parent)
   if #step.entries > 0 or step.error then
     node.children = function()
       local nodes = {}
-      M.add(step, node, nodes)
-      if step.error then
-        table.insert(nodes, M.text_node(node, 'error', 'failed', step.error, ''))
-      end
+      M.add(step, node, nodes, step.error)
       return nodes
     end
   end

@@ -8,26 +8,18 @@ local SECOND = 1000
 ---@field buf integer
 ---@field win integer
 ---@field back integer the window the person came from
----@field folder string of the project
----@field list tideate.ui.RunsList
----@field details table<string, tideate.ui.RunDetails>
----@field wanted table<string, true> runs whose details are on their way
----@field unread table<string, string> why the details of a run could not be read, until the list is read again
+---@field runs tideate.ui.PanelRuns
 ---@field folds table<string, boolean>
 ---@field rows tideate.ui.Row[]
 ---@field drawn tideate.ui.Drawn
 ---@field at? string the key that the cursor goes to once it is there
----@field asked integer counts the requests for the list
----@field loading boolean
----@field known boolean whether the store's runs were read at all
----@field stale? boolean something happened while the list was on its way
 ---@field due? boolean it is going to be drawn
 ---@field stop? fun() ends the clock
 
 ---@type tideate.ui.Panel?
 local shown
 
-local draw, load
+local draw
 
 ---@return boolean
 function M.is_visible()
@@ -55,8 +47,11 @@ local function draw_soon()
 end
 
 local function forget()
-  if shown and shown.stop then
-    shown.stop()
+  if shown then
+    shown.runs:close()
+    if shown.stop then
+      shown.stop()
+    end
   end
   shown = nil
   require('tideate.ui.output').arrange()
@@ -87,10 +82,10 @@ local function framed(nodes)
   end
   vim.list_extend(all, nodes)
   if #nodes == 0 then
-    local filtered = shown.list.filter ~= '' and 'no runs match; F changes the filter'
-    local words = shown.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet'
+    local filtered = shown.runs.list.filter ~= '' and 'no runs match; F changes the filter'
+    local words = shown.runs.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet'
     table.insert(all, { key = 'none', kind = 'empty', label = words, state = 'empty' })
-  elseif shown.list.more then
+  elseif shown.runs.list.more then
     table.insert(all, { key = 'more', kind = 'more', label = 'more …', state = 'more' })
   end
   return all
@@ -99,32 +94,7 @@ end
 ---@return tideate.ui.TreeSources
 local function sources()
   local state = require('tideate.state')
-  return { activity = state.activity, within = state.within, details = shown.details, unread = shown.unread }
-end
-
---- Ask for the details of a run that is opened, once.
----@param id string
-local function want(id)
-  local it = shown
-  if not it or it.wanted[id] or it.details[id] or it.unread[id] then
-    return
-  end
-  it.wanted[id] = true
-  require('tideate.stored_runs').ask('show', { execution_id = id, folder = it.folder }, function(result)
-    it.details[id] = {
-      run = result.run,
-      steps = result.steps or {},
-      runs = result.runs or {},
-      activity = require('tideate.run_activity').of(result.events or {}),
-    }
-    draw_soon()
-  end, function(result)
-    it.wanted[id] = nil
-    if not result.ok then
-      it.unread[id] = result.error or 'the host was stopped'
-      draw_soon()
-    end
-  end)
+  return { activity = state.activity, within = state.within, details = shown.runs.details, unread = shown.runs.unread }
 end
 
 ---@param runs tideate.ui.PanelRun[]
@@ -133,10 +103,10 @@ local function draw_bar(runs)
   local running = #vim.tbl_filter(function(run)
     return run.state == 'running'
   end, runs)
-  local filter = shown.list.filter
+  local filter = shown.runs.list.filter
   local chunks = {
     { filter ~= '' and (' runs: %s '):format(filter) or ' runs ', 'TideateTitle' },
-    { shown.known and '' or 'reading … ', 'TideateHint' },
+    { shown.runs.known and '' or 'reading … ', 'TideateHint' },
     { running > 0 and ('%d running '):format(running) or '', 'TideateRunning' },
   }
   vim.list_extend(chunks, text.keys({ { '?', 'keys' } }))
@@ -198,7 +168,7 @@ function draw()
   local state, tree = require('tideate.state'), require('tideate.ui.panel.tree')
   local before = vim.api.nvim_win_get_cursor(shown.win)[1]
   local key = shown.rows[before] and shown.rows[before].node.key
-  local runs = tree.merge(shown.list.runs, state.runs(), shown.list.filter == '')
+  local runs = tree.merge(shown.runs.list.runs, state.runs(), shown.runs.list.filter == '')
   local rows = tree.rows(framed(tree.nodes(runs, sources())), shown.folds)
   shown.rows = rows
   require('tideate.ui.panel.drawing').draw(shown.drawn, rows, shown.win)
@@ -210,94 +180,23 @@ function draw()
       shown.folds[row.node.key] = true -- also when it has ended: what somebody reads stays
     end
     if row.open and row.node.wants then
-      want(row.node.wants)
+      shown.runs:want(row.node.wants)
     end
   end
-end
-
---- Details that were read when a run stood elsewhere are read again.
----@param before tideate.StoredRun[]
----@param after tideate.StoredRun[]
-local function drop_old_details(before, after)
-  local stood = {} ---@type table<string, string>
-  local function where(run)
-    return ('%s %d'):format(run.state, run.completed_steps)
-  end
-  for _, run in ipairs(before) do
-    stood[run.execution_id] = where(run)
-  end
-  for _, run in ipairs(after) do
-    if stood[run.execution_id] and stood[run.execution_id] ~= where(run) then
-      shown.details[run.execution_id] = nil
-    end
-  end
-end
-
---- Ask the host for runs; only the last answer counts, and none after the panel was closed.
----@param params table<string, any>
----@param take fun(result: tideate.Result)
-function load(params, take)
-  local it = shown
-  if not it then
-    return
-  end
-  it.asked, it.loading = it.asked + 1, true
-  local ticket = it.asked
-  params.folder = it.folder
-  require('tideate.stored_runs').ask('history', params, function(result)
-    if shown == it and it.asked == ticket then
-      take(result)
-    end
-  end, function()
-    if it.asked == ticket then
-      it.loading, it.known = false, true
-      if shown == it then
-        draw_soon()
-      end
-    end
-    if shown == it and it.stale and not it.loading then
-      it.stale = false
-      M.refresh()
-    end
-  end)
-end
-
---- Read runs, and show them once they are there.
----@param wanted tideate.ui.RunsList
-local function read(wanted)
-  local list = require('tideate.ui.panel.list')
-  shown.unread = {}
-  load(list.again(wanted), function(result)
-    local before = shown.list.runs
-    list.renew(wanted, result)
-    shown.list = wanted
-    drop_old_details(before, wanted.runs)
-  end)
 end
 
 --- Read the runs again: something happened to one.
 function M.refresh()
-  if shown and shown.loading then
-    shown.stale = true
-  elseif shown then
-    read(shown.list)
+  if shown then
+    shown.runs:refresh()
   end
 end
 
 --- Something was done to a run of the list, perhaps an old one.
 function M.changed()
   if shown then
-    shown.list.whole = true
-    M.refresh()
+    shown.runs:changed()
   end
-end
-
---- Read on where the list ends.
-local function read_on()
-  local list = require('tideate.ui.panel.list')
-  load(list.onward(shown.list), function(result)
-    list.extend(shown.list, result)
-  end)
 end
 
 --- The row under the cursor.
@@ -308,8 +207,8 @@ end
 
 local function on_moved()
   local row = current()
-  if row and row.node.kind == 'more' and not shown.loading then
-    read_on()
+  if row and row.node.kind == 'more' and not shown.runs.loading then
+    shown.runs:read_on()
   end
 end
 
@@ -342,7 +241,7 @@ local function fold_all(open)
     count = #shown.rows
     for _, row in ipairs(shown.rows) do
       -- runs of the store whose details nobody wanted stay closed
-      if row.open ~= nil and (not open or not row.node.wants or shown.details[row.node.wants]) then
+      if row.open ~= nil and (not open or not row.node.wants or shown.runs.details[row.node.wants]) then
         shown.folds[row.node.key] = open
       end
     end
@@ -357,17 +256,17 @@ local controls = {
     return row and row.node
   end,
   folder = function()
-    return shown.folder
+    return shown.runs.folder
   end,
   stored = function(id)
-    local runs = shown.list.runs
+    local runs = shown.runs.list.runs
     return runs[require('tideate.ui.panel.list').place_of(runs, id)]
   end,
   fold = fold,
   fold_all = fold_all,
   changed = M.changed,
   filter = function()
-    require('tideate.ui.panel.list').ask_filter(shown.list, function(filter)
+    require('tideate.ui.panel.list').ask_filter(shown.runs.list, function(filter)
       M.open({ filter = filter })
     end)
   end,
@@ -422,17 +321,10 @@ local function open(list)
   local it = {
     buf = buf,
     back = back,
-    folder = require('tideate.context').folder(),
-    list = list,
-    details = {},
-    wanted = {},
-    unread = {},
+    runs = require('tideate.ui.panel.runs').new(list, require('tideate.context').folder(), draw_soon),
     folds = {},
     rows = {},
     drawn = require('tideate.ui.panel.drawing').new(buf),
-    asked = 0,
-    loading = false,
-    known = false,
   }
   it.win = require('tideate.ui.panel.window').open(buf)
   shown = it
@@ -456,7 +348,7 @@ function M.open(what)
     end
   end
   shown.at = what.at
-  read(list)
+  shown.runs:read(list)
   draw()
 end
 

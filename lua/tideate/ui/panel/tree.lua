@@ -260,10 +260,7 @@ local function step_node(step, parent, items, within, sources)
       for _, inner in ipairs(within) do
         table.insert(nodes, M.run_node(inner, sources))
       end
-      entries.add(step.activity, node, nodes)
-      if step.error then
-        table.insert(nodes, entries.text_node(node, 'error', 'failed', step.error, ''))
-      end
+      entries.add(step.activity, node, nodes, step.error)
       return nodes
     end
   end
@@ -283,11 +280,8 @@ local function run_children(node, sources)
     told = told or step.error ~= nil
     table.insert(nodes, child)
   end
-  entries.add(activity.steps[''], node, nodes)
   local err = run.live and run.live.error or run.stored and run.stored.error
-  if err and not told then
-    table.insert(nodes, entries.text_node(node, 'error', 'failed', vim.trim(err), ''))
-  end
+  entries.add(activity.steps[''], node, nodes, err and not told and vim.trim(err) or nil)
   for _, path in ipairs(run.live and run.live.files or run.stored and run.stored.files or {}) do
     local name = require('tideate.ui.text').name(path)
     table.insert(nodes, { key = node.key .. '/f' .. path, kind = 'file', label = name, state = 'file', run = run, about = path })

@@ -21,20 +21,9 @@ function M.open(buf)
   end
   require('tideate.ui.highlights').define()
   local win = vim.api.nvim_open_win(buf, require('tideate.ui.typing').plain_normal(), config)
-  window.options(win, {
-    wrap = false,
-    number = false,
-    relativenumber = false,
-    signcolumn = 'no',
-    foldcolumn = '0',
-    foldenable = false,
-    statuscolumn = '',
-    colorcolumn = '',
-    spell = false,
-    list = false,
+  window.list_options(win, {
     fillchars = 'eob: ',
     cursorline = true,
-    winfixbuf = true,
     winfixwidth = M.at_side(),
     winfixheight = not M.at_side(),
   })

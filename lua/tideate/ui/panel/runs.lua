@@ -1,0 +1,146 @@
+--- The stored runs that the panel shows, and their details: what is read of the host, and when.
+
+---@class tideate.ui.PanelRuns
+---@field list tideate.ui.RunsList
+---@field folder string of the project
+---@field details table<string, tideate.ui.RunDetails>
+---@field unread table<string, string> why the details of a run could not be read, until the list is read again
+---@field loading boolean the list is on its way
+---@field known boolean the list was read at all
+---@field private wanted table<string, true> runs whose details are on their way
+---@field private asked integer counts the requests for the list
+---@field private stale? boolean something happened while the list was on its way
+---@field private closed? boolean nobody looks any more
+---@field private on_change fun()
+local Runs = {}
+Runs.__index = Runs
+
+local M = {}
+
+---@param list tideate.ui.RunsList
+---@param folder string of the project
+---@param on_change fun() there is something new to draw
+---@return tideate.ui.PanelRuns
+function M.new(list, folder, on_change)
+  return setmetatable({
+    list = list,
+    folder = folder,
+    details = {},
+    unread = {},
+    wanted = {},
+    asked = 0,
+    loading = false,
+    known = false,
+    on_change = on_change,
+  }, Runs)
+end
+
+--- Take no more answers.
+function Runs:close()
+  self.closed = true
+end
+
+--- Ask for the details of a run, once.
+---@param id string
+function Runs:want(id)
+  if self.wanted[id] or self.details[id] or self.unread[id] then
+    return
+  end
+  self.wanted[id] = true
+  require('tideate.stored_runs').ask('show', { execution_id = id, folder = self.folder }, function(result)
+    self.details[id] = {
+      run = result.run,
+      steps = result.steps or {},
+      runs = result.runs or {},
+      activity = require('tideate.run_activity').of(result.events or {}),
+    }
+    self.on_change()
+  end, function(result)
+    self.wanted[id] = nil
+    if not result.ok then
+      self.unread[id] = result.error or 'the host was stopped'
+      self.on_change()
+    end
+  end)
+end
+
+--- Ask the host for runs; only the last answer counts, and none after the panel was closed.
+---@private
+---@param params table<string, any>
+---@param take fun(result: tideate.Result)
+function Runs:ask(params, take)
+  self.asked, self.loading = self.asked + 1, true
+  local ticket = self.asked
+  params.folder = self.folder
+  require('tideate.stored_runs').ask('history', params, function(result)
+    if not self.closed and self.asked == ticket then
+      take(result)
+    end
+  end, function()
+    if self.closed or self.asked ~= ticket then
+      return
+    end
+    self.loading, self.known = false, true
+    self.on_change()
+    if self.stale then
+      self:refresh()
+    end
+  end)
+end
+
+--- Read runs, and show them once they are there.
+---@param wanted tideate.ui.RunsList
+function Runs:read(wanted)
+  local list = require('tideate.ui.panel.list')
+  self.unread, self.stale = {}, nil
+  self:ask(list.again(wanted), function(result)
+    local before = self.list.runs
+    list.renew(wanted, result)
+    self.list = wanted
+    self:drop_old_details(before, wanted.runs)
+  end)
+end
+
+--- Read the runs again: something happened to one.
+function Runs:refresh()
+  if self.loading then
+    self.stale = true
+  else
+    self:read(self.list)
+  end
+end
+
+--- Something was done to a run of the list, perhaps an old one.
+function Runs:changed()
+  self.list.whole = true
+  self:refresh()
+end
+
+--- Read on where the list ends.
+function Runs:read_on()
+  local list = require('tideate.ui.panel.list')
+  self:ask(list.onward(self.list), function(result)
+    list.extend(self.list, result)
+  end)
+end
+
+--- Details that were read when a run stood elsewhere are read again.
+---@private
+---@param before tideate.StoredRun[]
+---@param after tideate.StoredRun[]
+function Runs:drop_old_details(before, after)
+  local stood = {} ---@type table<string, string>
+  local function where(run)
+    return ('%s %d'):format(run.state, run.completed_steps)
+  end
+  for _, run in ipairs(before) do
+    stood[run.execution_id] = where(run)
+  end
+  for _, run in ipairs(after) do
+    if stood[run.execution_id] and stood[run.execution_id] ~= where(run) then
+      self.details[run.execution_id] = nil
+    end
+  end
+end
+
+return M
