@@ -112,7 +112,7 @@ function parts.output_keys()
 end
 
 function parts.runs_keys()
-  return key_lines(require('tideate.ui.runs').keys())
+  return key_lines(require('tideate.ui.run_page').keys())
 end
 
 function parts.panel_keys()

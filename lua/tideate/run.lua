@@ -82,7 +82,7 @@ local function finish(id, result)
     require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
   end
   -- only now the store knows the end
-  require('tideate.ui.runs').refresh()
+  require('tideate.ui.run_page').refresh()
   require('tideate.ui.panel').refresh()
   run.on_done(result)
   if result.next then

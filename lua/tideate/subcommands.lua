@@ -54,8 +54,8 @@ local function checkpoint(prefix)
     return say('nothing is running; `C` in `:Workflow show` lists the checkpoints of a run', vim.log.levels.WARN)
   end
   require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
-    say(require('tideate.ui.runs.actions').made(result))
-    require('tideate.ui.runs').refresh()
+    say(require('tideate.ui.run_actions').made(result))
+    require('tideate.ui.run_page').refresh()
     require('tideate.ui.panel').refresh()
   end)
 end
@@ -156,7 +156,7 @@ return {
     help = 'Show a run with its steps, their results and its events',
     complete = run_choice.ids(run_choice.any),
     run = function(prefix)
-      require('tideate.ui.runs').show(prefix ~= '' and prefix or nil)
+      require('tideate.ui.run_page').show(prefix ~= '' and prefix or nil)
     end,
   },
   {

@@ -192,7 +192,7 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
           _G.details = question.details
           on_yes()
         end
-        require('tideate.ui.runs.actions').act('rollback', run, '', function() end)
+        require('tideate.ui.run_actions').act('rollback', run, '', function() end)
         stored.ask, confirm.yes = ask, yes""",
         run,
         NAMES[name],

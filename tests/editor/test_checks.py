@@ -279,7 +279,7 @@ def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
     end(run, "build", **{**off, "required": True})
     assert "> · **lint** off\n" in run.text()
     assert '> ✗ **build** not configured: verify.lint is "off"' in run.text()
-    marks = """return require('tideate.ui.runs.task').facts({ gist = {}, events = {
+    marks = """return require('tideate.ui.run_page.task').facts({ gist = {}, events = {
       { name = 'SD_EVENT_CHECK_ENDED', data = { check = 'tests', status = 'passed' } },
       { name = 'SD_EVENT_CHECK_ENDED',
         data = { check = 'lint', status = 'not_configured', required = ... } } } })[3]"""

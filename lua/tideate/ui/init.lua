@@ -275,7 +275,7 @@ function M.on_event(event)
     return
   end
   require('tideate.ui.graph').on_event(event)
-  require('tideate.ui.runs').on_event(event)
+  require('tideate.ui.run_page').on_event(event)
   watch_keys()
   local run = require('tideate.state').get_status(event.execution_id)
   if run and not run.parent then
@@ -301,7 +301,7 @@ function M.close()
   end
   require('tideate.ui.output').close()
   require('tideate.ui.graph').close()
-  require('tideate.ui.runs').close()
+  require('tideate.ui.run_page').close()
   require('tideate.ui.panel').close()
   require('tideate.ui.workflows').close()
   require('tideate.ui.snapshots').close()

@@ -1,7 +1,7 @@
 --- The window of the known workflows.
 local M = {}
 
----@type tideate.ui.RunsWindow?
+---@type tideate.ui.PageWindow?
 local shown
 ---@type table<integer, string> workflow by line
 local names = {}
@@ -14,7 +14,7 @@ end
 
 ---@param workflows tideate.WorkflowInfo[]
 ---@param notices string[]
----@return tideate.ui.RunsPage
+---@return tideate.ui.Page
 local function page_of(workflows, notices)
   local text, lines, widest = require('tideate.ui.text'), {}, 4 ---@type table, tideate.Chunk[][], integer
   names = {}
@@ -22,7 +22,7 @@ local function page_of(workflows, notices)
     widest = math.max(widest, vim.fn.strdisplaywidth(text.plain(workflow.name)))
   end
   widest = math.min(widest, 24)
-  local columns = require('tideate.ui.runs.window').columns()
+  local columns = require('tideate.ui.page_window').columns()
   for _, workflow in ipairs(workflows) do
     local words = text.wrap(workflow.description or '', math.max(20, columns - widest - 25))
     for index, part in ipairs(words) do
@@ -47,7 +47,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs.window').close(it)
+    require('tideate.ui.page_window').close(it)
   end
 end
 
@@ -85,7 +85,7 @@ end
 ---@param workflows tideate.WorkflowInfo[]
 ---@param notices string[]
 function M.show(workflows, notices)
-  local window, page = require('tideate.ui.runs.window'), page_of(workflows, notices)
+  local window, page = require('tideate.ui.page_window'), page_of(workflows, notices)
   if not (shown and require('tideate.ui.window').visible(shown.win)) then
     M.close()
     local it

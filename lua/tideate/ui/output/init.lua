@@ -64,7 +64,7 @@ end
 local function say()
   local run = shown.id and status(shown.id)
   local ended = not run or not require('tideate.ui.progress').active(run)
-  require('tideate.ui.runs.actions').ask_what_to_say({ id = shown.id, ended = ended })
+  require('tideate.ui.run_actions').ask_what_to_say({ id = shown.id, ended = ended })
 end
 
 --- Show what the line of the cursor stands for.

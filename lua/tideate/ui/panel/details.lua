@@ -226,7 +226,7 @@ end
 ---@type table<string, fun(node: tideate.ui.Node, folder: string)>
 local OPEN = {
   run = function(node, folder)
-    require('tideate.ui.runs').show(node.run.id, folder)
+    require('tideate.ui.run_page').show(node.run.id, folder)
   end,
   step = open_step,
   item = open_step,

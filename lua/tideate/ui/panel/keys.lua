@@ -32,7 +32,7 @@ local function act(action, run, controls)
   if not stored then
     return say(('%s is not stored yet'):format(run.name), vim.log.levels.WARN)
   end
-  require('tideate.ui.runs.actions').act(action, stored, controls.folder(), controls.changed)
+  require('tideate.ui.run_actions').act(action, stored, controls.folder(), controls.changed)
 end
 
 --- Something that is done to the run that the line belongs to.
@@ -75,13 +75,13 @@ local function pause_or_resume(run, controls)
       require('tideate').pause(run.id)
     end
   else
-    local can = require('tideate.ui.runs.actions').can(controls.stored(run.id), 'resume')
+    local can = require('tideate.ui.run_actions').can(controls.stored(run.id), 'resume')
     act(can and 'resume' or 'pause', run, controls)
   end
 end
 
 local function tell(run, controls)
-  require('tideate.ui.runs.actions').ask_what_to_say({
+  require('tideate.ui.run_actions').ask_what_to_say({
     id = run.id,
     ended = not is_here(run) and (run.live ~= nil or run.stored.state ~= 'running'),
     folder = not run.live and controls.folder() or nil,

@@ -2,7 +2,7 @@
 local M = {}
 
 ---@class tideate.ui.Snapshots
----@field window tideate.ui.RunsWindow
+---@field window tideate.ui.PageWindow
 ---@field folder string of the project
 ---@field page tideate.ui.SnapshotsPage
 ---@field one? tideate.Snapshot whose differences are shown
@@ -23,7 +23,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs.window').close(it.window)
+    require('tideate.ui.page_window').close(it.window)
   end
 end
 
@@ -39,7 +39,7 @@ end
 ---@param folder string
 ---@param page tideate.ui.SnapshotsPage
 local function open(folder, page)
-  local window = require('tideate.ui.runs.window')
+  local window = require('tideate.ui.page_window')
   local it = { folder = folder, page = page, row = 1, asked = 0 }
   shown = it
   it.window = window.open(page, M.keys, {
@@ -55,7 +55,7 @@ end
 ---@param row? integer
 local function draw(page, row)
   shown.page = page
-  require('tideate.ui.runs.window').draw(shown.window, page, row)
+  require('tideate.ui.page_window').draw(shown.window, page, row)
 end
 
 --- Ask the host; a window that was closed meanwhile stays closed, and only the last answer is shown.

@@ -15,7 +15,7 @@ local M = {}
 ---@field status 'added'|'modified'|'deleted'
 ---@field changes string a unified diff, or what else differs
 
----@class tideate.ui.SnapshotsPage: tideate.ui.RunsPage
+---@class tideate.ui.SnapshotsPage: tideate.ui.Page
 ---@field snapshots? tideate.Snapshot[] by line
 
 ---@type table<tideate.SnapshotDiff.status, { [1]: string, [2]: string }> sign and group

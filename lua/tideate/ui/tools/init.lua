@@ -2,7 +2,7 @@
 local M = {}
 
 ---@class tideate.ui.Tools
----@field window tideate.ui.RunsWindow
+---@field window tideate.ui.PageWindow
 ---@field folder string of the project
 ---@field page tideate.ui.ToolsPage
 ---@field servers tideate.Server[]
@@ -20,7 +20,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs.window').close(it.window)
+    require('tideate.ui.page_window').close(it.window)
   end
 end
 
@@ -29,7 +29,7 @@ local function draw()
   if it and M.is_visible() then
     local row = vim.api.nvim_win_get_cursor(it.window.win)[1]
     it.page = require('tideate.ui.tools.text').page(it.servers, it.starting)
-    require('tideate.ui.runs.window').draw(it.window, it.page, row)
+    require('tideate.ui.page_window').draw(it.window, it.page, row)
   end
 end
 
@@ -114,7 +114,7 @@ local function open(folder, servers)
   local page = require('tideate.ui.tools.text').page(servers, {})
   local it = { folder = folder, servers = servers, starting = {}, page = page }
   shown = it
-  it.window = require('tideate.ui.runs.window').open(page, M.keys, {
+  it.window = require('tideate.ui.page_window').open(page, M.keys, {
     moved = function() end,
     closed = function()
       shown = shown ~= it and shown or nil

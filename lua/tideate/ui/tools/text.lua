@@ -17,7 +17,7 @@ local M = {}
 ---@field error string
 ---@field tools tideate.Tool[]
 
----@class tideate.ui.ToolsPage: tideate.ui.RunsPage
+---@class tideate.ui.ToolsPage: tideate.ui.Page
 ---@field servers table<integer, string> line → the server that it is of
 
 ---@type table<string, { [1]: string, [2]: string }> state → word and group

@@ -31,7 +31,7 @@ end
 local function doing(action, word)
   return function(spot, controls)
     if spot.run then
-      return require('tideate.ui.runs.actions').can(spot.run, action) and word or nil, function()
+      return require('tideate.ui.run_actions').can(spot.run, action) and word or nil, function()
         controls.act(action, spot.run)
       end
     end
@@ -63,7 +63,7 @@ local resume, pause = doing('resume', 'resume'), doing('pause', 'pause')
 
 ---@type tideate.ui.RunsDeed
 local function pause_or_resume(spot, controls)
-  local stands = require('tideate.ui.runs.actions').can(spot.run, 'resume')
+  local stands = require('tideate.ui.run_actions').can(spot.run, 'resume')
   return (stands and resume or pause)(spot, controls)
 end
 

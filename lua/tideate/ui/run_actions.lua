@@ -72,7 +72,7 @@ end
 M.doings = {
   resume = {
     run = function(run, folder)
-      require('tideate.ui.runs').close()
+      require('tideate.ui.run_page').close()
       require('tideate').resume(run.execution_id, { folder = folder })
     end,
     why_not = function(run)

@@ -2,7 +2,7 @@
 local M = {}
 
 ---@class tideate.ui.Runs
----@field window tideate.ui.RunsWindow
+---@field window tideate.ui.PageWindow
 ---@field place tideate.ui.RunsPlace
 ---@field before tideate.ui.RunsPlace[] the pages that led to it
 ---@field going? tideate.ui.RunsPlace[] the same of the page that is on its way
@@ -18,7 +18,7 @@ local shown
 ---@param place tideate.ui.RunsPlace
 ---@return tideate.ui.RunsSource
 local function source_of(place)
-  return require('tideate.ui.runs.pages').sources[place.view]
+  return require('tideate.ui.run_page.pages').sources[place.view]
 end
 
 ---@return boolean
@@ -31,7 +31,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs.window').close(it.window)
+    require('tideate.ui.page_window').close(it.window)
   end
 end
 
@@ -54,10 +54,10 @@ end
 local on_moved
 
 ---@param place tideate.ui.RunsPlace
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param folder string
 local function put(place, page, folder)
-  local window = require('tideate.ui.runs.window')
+  local window = require('tideate.ui.page_window')
   if not M.is_visible() then
     M.close()
     local it = { before = {}, folder = folder, asked = 0 }
@@ -159,7 +159,7 @@ function on_moved()
   local words = vim.inspect(require('tideate.ui.keys').words(M.keys()))
   if shown.words ~= words then
     shown.words = words
-    require('tideate.ui.runs.window').fit(shown.window)
+    require('tideate.ui.page_window').fit(shown.window)
   end
 end
 
@@ -176,13 +176,13 @@ local controls = {
     pcall(vim.cmd, 'normal! za')
   end,
   act = function(action, run)
-    require('tideate.ui.runs.actions').act(action, run, shown.folder, function()
+    require('tideate.ui.run_actions').act(action, run, shown.folder, function()
       M.refresh()
       require('tideate.ui.panel').changed()
     end)
   end,
   restore = function(point)
-    require('tideate.ui.runs.actions').restore(point, shown.folder, function(id)
+    require('tideate.ui.run_actions').restore(point, shown.folder, function(id)
       M.close()
       require('tideate.ui.panel').open({ at = id })
     end)
@@ -202,7 +202,7 @@ local controls = {
 
 ---@return tideate.Key[]
 function M.keys()
-  return require('tideate.ui.runs.keys').keys(controls)
+  return require('tideate.ui.run_page.keys').keys(controls)
 end
 
 ---@type table<string, true> events after which the runs stand elsewhere

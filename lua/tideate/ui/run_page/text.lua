@@ -1,13 +1,6 @@
 --- Text of the pages of a run: its steps, its events, its checkpoints.
 local M = {}
 
----@class tideate.ui.RunsPage
----@field title string
----@field lines tideate.Chunk[][]
----@field points? table<integer, tideate.StoredCheckpoint> by line
----@field folds? [integer, integer][] first and last line
----@field opens? integer line of the cursor at first
-
 local STATE = 11 -- columns
 local CALL = 'SD_EVENT_TOOL_COMPLETED'
 local FEW_CALLS = 5 -- of a step, that are shown unfolded
@@ -83,7 +76,7 @@ local function spent(usage)
   return ('%s tokens in%s, %s out%s'):format(M.count(read), share, M.count(written), cost)
 end
 
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param head string
 ---@param text string
 ---@param group? string
@@ -101,13 +94,13 @@ local function block(page, head, text, group)
   table.insert(page.folds, { first, #page.lines })
 end
 
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param name string
 ---@param said string|string[] a text, or plain words that stay together
 ---@param group? string
 local function fact(page, name, said, group)
   if #said > 0 then
-    local texts, width = require('tideate.ui.text'), require('tideate.ui.runs.window').columns() - 12
+    local texts, width = require('tideate.ui.text'), require('tideate.ui.page_window').columns() - 12
     local lines = type(said) == 'table' and texts.fill(said, width) or texts.wrap(said --[[@as string]], width)
     for index, line in ipairs(lines) do
       table.insert(page.lines, { { (' %-10s'):format(index == 1 and name or ''), 'TideateHint' }, { line, group } })
@@ -116,14 +109,14 @@ local function fact(page, name, said, group)
 end
 
 --- Add the lines of gates, checks, tool calls and a rollback.
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param events tideate.Event[]
 local function add_event_lines(page, events)
   for _, event in ipairs(events) do
     for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
       local failed = line:find('^✗') or line:find('^%- ')
       local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
-      for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs.window').columns() - 6)) do
+      for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.page_window').columns() - 6)) do
         table.insert(page.lines, { { '     ' .. part, group } })
       end
     end
@@ -140,7 +133,7 @@ local function is_of(event, step)
 end
 
 --- Add a step's tool calls: how many of which, and each of them in a fold.
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param events tideate.Event[]
 ---@param step string
 local function add_calls(page, events, step)
@@ -167,7 +160,7 @@ local function decisions(events, step)
   end, events)
 end
 
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param step tideate.StoredStep
 ---@param events tideate.Event[]
 local function describe(page, step, events)
@@ -197,7 +190,7 @@ local function describe(page, step, events)
 end
 
 ---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, events: tideate.Event[], next?: tideate.NextRun, gist: {plan?: string, audit?: string}}
----@return tideate.ui.RunsPage
+---@return tideate.ui.Page
 function M.show(result)
   local run = result.run
   local page = { title = run.workflow .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
@@ -207,7 +200,7 @@ function M.show(result)
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
   fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
   fact(page, 'proposes', result.next and ('%s: %s'):format(result.next.workflow, result.next.message) or '')
-  local gated = require('tideate.ui.runs.task').facts(result)
+  local gated = require('tideate.ui.run_page.task').facts(result)
   for _, one in ipairs(gated) do
     fact(page, unpack(one))
   end
@@ -233,7 +226,7 @@ end
 
 ---@param run tideate.StoredRun
 ---@param result {events: tideate.StoredEvent[], more: boolean}
----@return tideate.ui.RunsPage
+---@return tideate.ui.Page
 function M.events(run, result)
   local page = { title = ('events of %s %s'):format(run.workflow, run.execution_id:sub(1, 8)), lines = {} }
   for _, event in ipairs(result.events) do
@@ -252,7 +245,7 @@ end
 
 ---@param run tideate.StoredRun
 ---@param result {checkpoints: tideate.StoredCheckpoint[], more: boolean}
----@return tideate.ui.RunsPage
+---@return tideate.ui.Page
 function M.checkpoints(run, result)
   local short, widest = require('tideate.stored_runs').short, 0
   local page = { title = ('checkpoints of %s %s'):format(run.workflow, short(run.execution_id)), lines = {} }
@@ -280,7 +273,7 @@ end
 ---@param run tideate.StoredRun
 ---@param point tideate.StoredCheckpoint
 ---@param result {state: tideate.CheckpointState}
----@return tideate.ui.RunsPage
+---@return tideate.ui.Page
 function M.checkpoint(run, point, result)
   local state = result.state
   local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), run.workflow), lines = {} }

@@ -1,19 +1,26 @@
---- The float that shows the pages of the runs.
+--- The float that shows pages: of a run, of snapshots, tools, workflows, comparisons.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.runs')
+local ns = vim.api.nvim_create_namespace('tideate.page')
 local WIDEST = 120 -- columns
 local LOWEST = 18 -- rows, where the screen has them
 
----@class tideate.ui.RunsWindow
+---@class tideate.ui.Page
+---@field title string
+---@field lines tideate.Chunk[][]
+---@field points? table<integer, tideate.StoredCheckpoint> by line
+---@field folds? [integer, integer][] first and last line
+---@field opens? integer line of the cursor at first
+
+---@class tideate.ui.PageWindow
 ---@field buf integer
 ---@field win integer
 ---@field back integer the window the person came from
----@field page tideate.ui.RunsPage that is drawn
+---@field page tideate.ui.Page that is drawn
 ---@field drawn? tideate.Chunk[][] the lines that stand there
 ---@field keys fun(): tideate.Key[]
 
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 ---@param columns integer
 ---@return tideate.Chunk[]
 local function footer(it, columns)
@@ -25,7 +32,7 @@ function M.columns()
   return math.min(WIDEST, (require('tideate.ui.window').room()) - 4)
 end
 
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 ---@return table<string, any> config of the float
 local function place(it)
   local window = require('tideate.ui.window')
@@ -38,7 +45,7 @@ local function place(it)
   })
 end
 
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 local function fold(it)
   vim.api.nvim_win_call(it.win, function()
     vim.cmd('normal! zE')
@@ -56,7 +63,7 @@ function M.foldtext()
 end
 
 --- Fit the window to the screen, its title and keys to what it shows.
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 function M.fit(it)
   local config = place(it)
   config.relative = 'editor'
@@ -64,7 +71,7 @@ function M.fit(it)
 end
 
 --- Write a page; lines that stand there already, which are the very same tables, are left.
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 ---@param lines tideate.Chunk[][]
 local function write(it, lines)
   local before, first, behind = it.drawn or {}, 0, 0
@@ -81,8 +88,8 @@ local function write(it, lines)
 end
 
 --- Show a page.
----@param it tideate.ui.RunsWindow
----@param page tideate.ui.RunsPage
+---@param it tideate.ui.PageWindow
+---@param page tideate.ui.Page
 ---@param row? integer of the cursor
 function M.draw(it, page, row)
   it.page = page
@@ -92,7 +99,7 @@ function M.draw(it, page, row)
   M.fit(it)
 end
 
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 ---@param on {moved: fun(), closed: fun()}
 local function follow(it, on)
   local function on_autocmd(events, callback, options)
@@ -109,10 +116,10 @@ local function follow(it, on)
 end
 
 --- Open it; the page is drawn later.
----@param page tideate.ui.RunsPage
+---@param page tideate.ui.Page
 ---@param keys fun(): tideate.Key[]
 ---@param on {moved: fun(), closed: fun()}
----@return tideate.ui.RunsWindow
+---@return tideate.ui.PageWindow
 function M.open(page, keys, on)
   local window = require('tideate.ui.window')
   local buf = window.scratch()
@@ -130,14 +137,14 @@ function M.open(page, keys, on)
     foldenable = true,
     foldmethod = 'manual',
     fillchars = 'fold: ,eob: ',
-    foldtext = "v:lua.require'tideate.ui.runs.window'.foldtext()",
+    foldtext = "v:lua.require'tideate.ui.page_window'.foldtext()",
   })
   follow(it, on)
   return it
 end
 
 --- Close it and give the focus back.
----@param it tideate.ui.RunsWindow
+---@param it tideate.ui.PageWindow
 function M.close(it)
   local focused = it.win == vim.api.nvim_get_current_win()
   require('tideate.ui.window').close(it.win)

@@ -14,7 +14,7 @@ local M = {}
 ---@class tideate.ui.RunsSource
 ---@field method string of the host
 ---@field params fun(place: tideate.ui.RunsPlace): table<string, any>
----@field page fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.RunsPage
+---@field page fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.Page
 
 ---@param place tideate.ui.RunsPlace
 ---@return table<string, any>
@@ -23,11 +23,11 @@ local function of_run(place)
 end
 
 --- A page that is made of a run and the host's answer.
----@param name 'events'|'checkpoints' of `tideate.ui.runs.text`
----@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.RunsPage
+---@param name 'events'|'checkpoints' of `tideate.ui.run_page.text`
+---@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.Page
 local function about_run(name)
   return function(place, result)
-    return require('tideate.ui.runs.text')[name](place.run, result)
+    return require('tideate.ui.run_page.text')[name](place.run, result)
   end
 end
 
@@ -38,7 +38,7 @@ M.sources = {
     params = of_run,
     page = function(place, result)
       place.run = result.run
-      return require('tideate.ui.runs.text').show(result)
+      return require('tideate.ui.run_page.text').show(result)
     end,
   },
   events = {
@@ -57,7 +57,7 @@ M.sources = {
       return { checkpoint_id = place.point.checkpoint_id }
     end,
     page = function(place, result)
-      return require('tideate.ui.runs.text').checkpoint(place.run, place.point, result)
+      return require('tideate.ui.run_page.text').checkpoint(place.run, place.point, result)
     end,
   },
 }
