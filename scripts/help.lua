@@ -119,6 +119,10 @@ function parts.panel_keys()
   return key_lines(require('tideate.ui.panel').keys())
 end
 
+function parts.comparison_keys()
+  return key_lines(require('tideate.ui.comparison').keys())
+end
+
 function parts.graph_keys()
   return key_lines(require('tideate.ui.graph').keys())
 end

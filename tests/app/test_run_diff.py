@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_scheduler import graph, step
-from tideate_core.app import compare_runs
+from tideate_core.app import compare_runs, compared_texts
 from tideate_core.engine import RunEdits
-from tideate_core.errors import RunNotFound
+from tideate_core.errors import InvalidInput, RunNotFound
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
@@ -77,6 +78,22 @@ async def test_a_fork_differs_from_its_source_in_what_it_did_itself(bench: Bench
     assert edits["b.txt"]["written"] == [True, True]
     assert edits["b.txt"]["diff"].endswith("@@ -1,2 +1,2 @@\n same\n-old\n+new\n")
     assert [run["forked_from"] is not None for run in shape["runs"]] == [False, True]
+
+
+async def test_two_texts_are_whole_of_a_file_a_result_or_the_answers(bench: Bench) -> None:
+    runs = await pair(bench)
+    reader = (await bench.runner.store()).reader()
+
+    async def texts(**part: str) -> tuple[str | None, str | None]:
+        return await asyncio.to_thread(compared_texts, reader, bench.private, *runs, **part)
+
+    assert await texts(path="b.txt") == ("same\nold", "same\nnew")
+    assert await texts(path="a.txt") == ("same\nold", "same\nold")
+    assert await texts(step="b") == ('{\n  "said": "old"\n}', '{\n  "said": "new"\n}')
+    assert [json.loads(text or "") for text in await texts()] == [{"said": "old"}, {"said": "new"}]
+    for part in ({"path": "c.txt"}, {"step": "c"}):
+        with pytest.raises(InvalidInput, match="c"):
+            await texts(**part)
 
 
 async def test_a_file_that_one_run_did_not_write_is_as_the_other_found_it(bench: Bench) -> None:

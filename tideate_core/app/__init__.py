@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         step_json as step_json,
         step_named as step_named,
     )
-    from tideate_core.app.run_diff import compare_runs as compare_runs
+    from tideate_core.app.run_diff import compare_runs as compare_runs, compared_texts as compared_texts
     from tideate_core.app.runs import (
         GATES as GATES,
         average_ms as average_ms,
@@ -158,7 +158,7 @@ else:
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "
                 "details_json read_details step_json step_named"
             ),
-            "run_diff": "compare_runs",
+            "run_diff": "compare_runs compared_texts",
             "runs": (
                 "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
                 "next_command read_costs read_runs reader_of run_json short_id tokens_json"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.app.run_details import CHECK_ENDED, read_details
+from tideate_core.app.run_details import CHECK_ENDED, read_details, step_named
 from tideate_core.app.runs import run_json, tokens_json
-from tideate_core.errors import NotText
+from tideate_core.errors import InvalidInput, NotText
 from tideate_core.workspace import Document, FileChange, Journal, unified_diff
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.app.run_details import RunDetails
     from tideate_core.store import Reader, StepRow
 
-__all__ = ["compare_runs"]
+__all__ = ["compare_runs", "compared_texts"]
 
 _Texts = tuple[str | None, str | None]
 """What a file held before and after a run; None where there was no file, or no text is kept."""
@@ -51,6 +51,33 @@ def compare_runs(reader: Reader, private: Path, one: str, other: str) -> dict[st
         "edits": _edits(*written),
         "checks": _checks(left, right),
     }
+
+
+def compared_texts(
+    reader: Reader, private: Path, one: str, other: str, *, path: str | None = None, step: str | None = None
+) -> _Texts:
+    """Return what two runs left of a file, else the result of a step, else what they answered; blocking.
+
+    None of a run in which it was not there, or is no text.
+
+    :param private: where the project's journal is.
+    :raises InvalidInput: neither wrote this file, or has this step.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    :raises WorkspaceError: the journal is damaged.
+    """
+    left, right = (read_details(reader, wanted) for wanted in (one, other))
+    if path is not None:
+        texts = _left_texts(_written(reader, private, left), _written(reader, private, right))
+        if path not in texts:
+            raise InvalidInput(f"neither run wrote a file {path!r}")
+        return texts[path]
+    if step is not None:
+        step_named([*left.steps, *right.steps], step)
+        found = [next((row for row in run.steps if row.step == step), None) for run in (left, right)]
+        results = [None if row is None or row.result is None else _text_of(row.result) for row in found]
+        return results[0], results[1]
+    return _text_of(left.response), _text_of(right.response)
 
 
 def _inputs(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -130,13 +157,19 @@ def _decoded(data: bytes | None) -> str | None:
 
 def _edits(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> list[dict[str, Any]]:
     """Return the files that either run wrote, with the difference between what they left."""
-    found = []
+    return [
+        {"path": path, "written": [path in one, path in other], "diff": _patch(path, before, after)}
+        for path, (before, after) in _left_texts(one, other).items()
+    ]
+
+
+def _left_texts(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> dict[str, _Texts]:
+    """Return what either run left of the files that any of them wrote."""
+    found = {}
     for path in dict.fromkeys([*one, *other]):
         left, right = one.get(path), other.get(path)
         # who did not write it left what the other one found
-        before, after = left or (None, (right or _NOTHING)[0]), right or (None, (left or _NOTHING)[0])
-        written = [left is not None, right is not None]
-        found.append({"path": path, "written": written, "diff": _patch(path, before[1], after[1])})
+        found[path] = (left or (None, (right or _NOTHING)[0]))[1], (right or (None, (left or _NOTHING)[0]))[1]
     return found
 
 

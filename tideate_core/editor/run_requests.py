@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.app import (
     Cancellation,
     cancel_stored_run,
-    compare_runs,
     paused_in,
     read_runs,
     run_json,
@@ -20,7 +19,6 @@ from tideate_core.app import (
 from tideate_core.editor import run_views
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
-from tideate_core.project import project_state
 from tideate_core.store import Message
 
 if TYPE_CHECKING:
@@ -117,9 +115,16 @@ class StoredRuns:
 
         :raises RunNotFound: no run has this id.
         """
-        root, one, other = self._root(params), str(params["execution_id"]), str(params["other"])
-        private = project_state(root)
-        return {"ok": True, **await read_runs(root, lambda reader: compare_runs(reader, private, one, other))}
+        return await run_views.diff(self._root(params), str(params["execution_id"]), str(params["other"]))
+
+    async def diff_texts(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return as `texts` what two runs left of the file `path`, else their result of `step`, or answers.
+
+        :raises InvalidInput: neither has it, or it is too long.
+        """
+        one, other = str(params["execution_id"]), str(params["other"])
+        path, step = params.get("path"), params.get("step")
+        return await run_views.diff_texts(self._root(params), one, other, path=path, step=step)
 
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         """End a run of another process, or one that no process has: its unfinished writes are rolled back.

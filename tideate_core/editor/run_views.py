@@ -12,6 +12,8 @@ from tideate_core.app import (
     ROLLED_BACK,
     TOOL_COMPLETED,
     actions,
+    compare_runs,
+    compared_texts,
     history_page,
     read_details,
     read_runs,
@@ -23,6 +25,7 @@ from tideate_core.app import (
     wanted,
 )
 from tideate_core.errors import InvalidInput
+from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
     Here = Mapping[str, Status]
 
-__all__ = ["call", "events", "history", "interrupted", "said", "search", "show"]
+__all__ = ["call", "diff", "diff_texts", "events", "history", "interrupted", "said", "search", "show"]
 
 PAGE: Final = 100
 """Runs of one page."""
@@ -43,6 +46,8 @@ MOST_RUNS: Final = 1000
 MOST_EVENTS: Final = 2000
 LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
+LONGEST_TEXTS: Final = 2 * 1024 * 1024
+"""Characters of two texts that windows show side by side."""
 TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
 """Events that say more of a machine's step than its result does."""
 TOOL_CALLED: Final = "SD_EVENT_TOOL_CALLED"
@@ -180,6 +185,43 @@ async def call(root: Path | None, prefix: str, sequence: int) -> dict[str, Any]:
             and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
         )
         return {"data": data, "arguments": next(began, None)}
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
+async def diff(root: Path | None, one: str, other: str) -> dict[str, Any]:
+    """Return how two runs differ, as `compare_runs` does, with long differences cut.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        shape = compare_runs(reader, project_state(root), one, other)
+        for part in (*shape["steps"], *shape["edits"]):
+            part["diff"] = _text(part["diff"])
+        for given in shape["inputs"]:
+            given["values"] = [None if value is None else _text(value) for value in given["values"]]
+        return {**shape, "response": _text(shape["response"])}
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
+async def diff_texts(
+    root: Path | None, one: str, other: str, *, path: str | None, step: str | None
+) -> dict[str, Any]:
+    """Return as `texts` two texts of two runs whole, as `compared_texts` does.
+
+    :raises InvalidInput: neither run has it, or it is longer than a window shows.
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        texts = compared_texts(reader, project_state(root), one, other, path=path, step=step)
+        if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
+            raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
+        return {"texts": [{"text": text} for text in texts]}
 
     return {"ok": True, **await read_runs(root, read)}
 

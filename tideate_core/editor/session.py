@@ -88,6 +88,7 @@ class Session:
             "retry": runs.retry,
             "fork": runs.fork,
             "diff": runs.diff,
+            "diff_texts": runs.diff_texts,
             "cancel_stored": runs.cancel,
             "pause_stored": runs.pause,
             "say": runs.say,

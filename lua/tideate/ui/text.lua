@@ -3,6 +3,15 @@ local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group
 
+---@type { [1]: string, [2]: string }[] pattern of a line of a diff and its group
+local PATCH = {
+  { '^@@', 'TideateHint' },
+  { '^[+-][+-][+-] ', 'TideateHint' },
+  { '^%+', 'TideateAddSign' },
+  { '^%-', 'TideateDeleteSign' },
+  { '^\\', 'TideateHint' },
+}
+
 --- A text on one line: what a screen would obey, hide or reorder is escaped; tabs stay.
 ---@param text string
 ---@return string
@@ -188,6 +197,18 @@ local function plain_chunks(chunks)
   return vim.tbl_map(function(chunk)
     return { M.plain(chunk[1]), chunk[2] }
   end, chunks)
+end
+
+--- A line of a patch.
+---@param line string
+---@return tideate.Chunk[]
+function M.patch_line(line)
+  for _, look in ipairs(PATCH) do
+    if line:find(look[1]) then
+      return { { '   ' .. line, look[2] } }
+    end
+  end
+  return { { '   ' .. line } }
 end
 
 --- Put lines of chunks into a buffer in place of others.

@@ -108,6 +108,7 @@ local function left(row, room)
     { INDENT:rep(row.depth) .. fold .. ' ', 'TideateHint' },
     { node.guide and node.guide .. ' ' or '', 'TideateHint' },
     { look[1] .. ' ', look[2] },
+    { row.marked and '» ' or '', 'TideateKey' },
     { node.label .. '  ', label_group(node) },
     { (node.attempts or 0) > 1 and ('attempt %d  '):format(node.attempts) or '', 'TideateWarning' },
   }
@@ -135,6 +136,7 @@ local function signature(row, time, tokens, cost)
     stored and (stored.continues or '-') or '',
     row.depth,
     row.open == nil and '' or row.open and '1' or '0',
+    row.marked and '1' or '',
     node.guide or '',
     node.state,
     node.label,

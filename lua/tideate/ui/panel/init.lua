@@ -10,7 +10,9 @@ local SECOND = 1000
 ---@field back integer the window the person came from
 ---@field runs tideate.ui.PanelRuns
 ---@field folds table<string, boolean>
+---@field marks table<string, tideate.ui.Node> by key
 ---@field rows tideate.ui.Row[]
+---@field merged tideate.ui.PanelRun[] the runs that are shown
 ---@field drawn tideate.ui.Drawn
 ---@field at? string the key that the cursor goes to once it is there
 ---@field due? boolean it is going to be drawn
@@ -170,7 +172,10 @@ function draw()
   local key = shown.rows[before] and shown.rows[before].node.key
   local runs = tree.merge(shown.runs.list.runs, state.runs(), shown.runs.list.filter == '')
   local rows = tree.rows(framed(tree.nodes(runs, sources())), shown.folds)
-  shown.rows = rows
+  shown.rows, shown.merged = rows, runs
+  for _, row in ipairs(rows) do
+    row.marked = shown.marks[row.node.key] ~= nil
+  end
   require('tideate.ui.panel.drawing').draw(shown.drawn, rows, shown.win)
   put_cursor(rows, key, before)
   draw_bar(runs)
@@ -262,6 +267,15 @@ local controls = {
     local runs = shown.runs.list.runs
     return runs[require('tideate.ui.panel.list').place_of(runs, id)]
   end,
+  marks = function()
+    return shown and shown.marks or {}
+  end,
+  runs = function()
+    return shown and shown.merged or {}
+  end,
+  redraw = function()
+    draw()
+  end,
   fold = fold,
   fold_all = fold_all,
   changed = M.changed,
@@ -323,6 +337,8 @@ local function open(list)
     back = back,
     runs = require('tideate.ui.panel.runs').new(list, require('tideate.context').folder(), draw_soon),
     folds = {},
+    marks = {},
+    merged = {},
     rows = {},
     drawn = require('tideate.ui.panel.drawing').new(buf),
   }

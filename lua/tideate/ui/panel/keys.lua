@@ -7,6 +7,9 @@ local M = {}
 ---@field stored fun(id: string): tideate.StoredRun? as the store had it last
 ---@field fold fun(open?: boolean)
 ---@field fold_all fun(open: boolean)
+---@field marks fun(): table<string, tideate.ui.Node> lines that were marked, by key
+---@field runs fun(): tideate.ui.PanelRun[] that are shown
+---@field redraw fun()
 ---@field changed fun() something was done to a run
 ---@field filter fun()
 ---@field close fun()
@@ -134,6 +137,19 @@ local function fork(node, controls)
   end)
 end
 
+--- Mark a run or a step, or take its mark away.
+local function mark(node, controls)
+  if node.kind == 'run' or node.kind == 'step' then
+    local marks = controls.marks()
+    marks[node.key] = not marks[node.key] and node or nil
+    controls.redraw()
+  end
+end
+
+local function compare(node, controls)
+  require('tideate.ui.panel.compare').with_another(node, controls)
+end
+
 local function output(run)
   if run.live then
     require('tideate.ui').toggle_output(run.id)
@@ -178,6 +194,8 @@ local TABLE = {
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from the first that did not complete', of_ended(run_anew) },
   { { 'f' }, 'fork: the same with another prompt', of_ended(fork) },
+  { { '=' }, 'compare the run, or the step, with the marked one, or with one that you choose', of_node(compare) },
+  { { 'm' }, 'mark the run or the step, or take its mark away', of_node(mark) },
   { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },

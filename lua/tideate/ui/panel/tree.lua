@@ -370,6 +370,7 @@ end
 ---@field node tideate.ui.Node
 ---@field depth integer
 ---@field open? boolean nil of what has no children
+---@field marked? boolean
 
 --- The nodes that are seen, one below the other.
 ---@param nodes tideate.ui.Node[]

@@ -25,15 +25,6 @@ M.SIGNS = {
   deleted = { '-', 'TideateDeleteSign' },
 }
 
----@type { [1]: string, [2]: string }[] pattern of a line of a diff and its group
-local DIFF = {
-  { '^@@', 'TideateHint' },
-  { '^[+-][+-][+-] ', 'TideateHint' },
-  { '^%+', 'TideateAddSign' },
-  { '^%-', 'TideateDeleteSign' },
-  { '^\\', 'TideateHint' },
-}
-
 ---@param count integer
 ---@param word string
 ---@return string
@@ -78,17 +69,6 @@ function M.list(result)
   return page
 end
 
----@param line string
----@return tideate.Chunk[]
-local function diff_line(line)
-  for _, look in ipairs(DIFF) do
-    if line:find(look[1]) then
-      return { { '   ' .. line, look[2] } }
-    end
-  end
-  return { { '   ' .. line } }
-end
-
 ---@param file tideate.SnapshotDiff
 ---@return tideate.Chunk[]
 function M.file_line(file)
@@ -107,7 +87,7 @@ function M.diff(one, result)
     local first = #page.lines + 1
     local changes = file.changes ~= '' and vim.split((file.changes:gsub('\n$', '')), '\n', { plain = true }) or {}
     for _, line in ipairs(changes) do
-      table.insert(page.lines, diff_line(line))
+      table.insert(page.lines, require('tideate.ui.text').patch_line(line))
     end
     if #changes > 1 then
       table.insert(page.folds, { first, #page.lines })

@@ -1,0 +1,64 @@
+--- Two texts side by side in a tab page of their own, with Neovim's own diff.
+local M = {}
+
+local MOST = 200000 -- bytes that are coloured
+
+---@class tideate.ui.Side
+---@field title string
+---@field text? string nil: there is none
+
+---@param side tideate.ui.Side
+---@param filetype string
+---@return integer buf
+local function buffer(side, filetype)
+  local buf = require('tideate.ui.window').scratch()
+  local plain = require('tideate.ui.text').plain
+  local lines = vim.tbl_map(plain, vim.split(side.text or '', '\n', { plain = true }))
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].modifiable = false
+  -- syntax without the filetype's plugins: nobody edits here
+  vim.bo[buf].syntax = #(side.text or '') <= MOST and filetype or ''
+  return buf
+end
+
+---@param win integer
+---@param side tideate.ui.Side
+local function dress(win, side)
+  local text = require('tideate.ui.text')
+  require('tideate.ui.window').options(win, {
+    winbar = text.bar({
+      { ' ' .. side.title .. ' ', 'TideateTitle' },
+      { side.text and '' or 'there is none ', 'TideateHint' },
+      { ' q', 'TideateKey' },
+      { ' close ', 'TideateHint' },
+    }),
+  })
+  vim.api.nvim_win_call(win, vim.cmd.diffthis)
+end
+
+--- Show two texts; `q` closes both.
+---@param left tideate.ui.Side
+---@param right tideate.ui.Side
+---@param path? string by which they are coloured
+function M.open(left, right, path)
+  local filetype = path and vim.filetype.match({ filename = path }) or ''
+  local bufs = { buffer(left, filetype), buffer(right, filetype) }
+  require('tideate.ui.highlights').define()
+  vim.cmd.tabnew()
+  local empty, wins = vim.api.nvim_get_current_buf(), { vim.api.nvim_get_current_win() }
+  vim.bo[empty].bufhidden = 'wipe'
+  vim.api.nvim_win_set_buf(wins[1], bufs[1])
+  wins[2] = vim.api.nvim_open_win(bufs[2], true, { split = 'right', win = wins[1] })
+  local function close()
+    vim.tbl_map(require('tideate.ui.window').close, wins)
+  end
+  for index, side in ipairs({ left, right }) do
+    dress(wins[index], side)
+    require('tideate.ui.keys').set(bufs[index], { { lhs = { 'q' }, run = close, desc = 'close both' } })
+    -- half of a comparison is none
+    vim.api.nvim_create_autocmd('BufWinLeave', { buffer = bufs[index], once = true, callback = vim.schedule_wrap(close) })
+  end
+end
+
+return M
