@@ -45,3 +45,17 @@ for name, arguments in pairs(plugs) do
     })
   end
 end
+
+for _, workflow in ipairs({ 'ask', 'summarize', 'refactor' }) do
+  for suffix, motion in pairs({ operator = '', line = ", '_'" }) do
+    local keys = ("v:lua.require'tideate.operator'.begin('%s'%s)"):format(workflow, motion)
+    for _, mode in ipairs(suffix == 'operator' and { 'n', 'x' } or { 'n' }) do
+      api.nvim_set_keymap(mode, ('<Plug>(tideate-%s-%s)'):format(workflow, suffix), keys, {
+        noremap = true,
+        expr = true,
+        silent = true,
+        desc = ('tideate: %s %s'):format(workflow, suffix == 'operator' and 'the lines of a motion' or 'as many lines as the count'),
+      })
+    end
+  end
+end

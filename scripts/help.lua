@@ -88,7 +88,8 @@ function parts.mappings()
   for _, mapping in ipairs(vim.api.nvim_get_keymap('n')) do
     if vim.startswith(mapping.lhs, '<Plug>(tideate-') then
       local command = (mapping.rhs or ''):gsub('<CR>$', ''):gsub('%s+$', '')
-      names[#names + 1] = ('    %-28s %s'):format(mapping.lhs, command)
+      local does = vim.startswith(command, ':') and command or mapping.desc:gsub('^tideate: ', '')
+      names[#names + 1] = ('    %-34s %s'):format(mapping.lhs, does)
     end
   end
   table.sort(names)

@@ -14,6 +14,7 @@ local M = {}
 ---@field turn? integer the turn of that conversation after which it goes on; by default the last
 ---@field on_token? fun(text: string, step: string)
 ---@field on_event? fun(event: tideate.Event)
+---@field on_sent? fun(name: string, opts: tideate.RunOpts) when nothing more is asked: what is run, and with what
 
 ---@class tideate.RunResult
 ---@field ok boolean
@@ -137,6 +138,9 @@ local function send(id, name, opts)
     end
     finish(id, result --[[@as tideate.RunResult]])
   end)
+  if opts.on_sent then
+    opts.on_sent(name, opts)
+  end
 end
 
 local gather

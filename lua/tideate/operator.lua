@@ -1,0 +1,113 @@
+--- Operators: a workflow on the lines of a motion; `.` repeats it with the same prompt.
+---
+--- The prompt is typed in insert mode, and so becomes what `.` repeats. The keys of the motion are noted
+--- while it is typed, and given to Neovim once more, without effect, when the prompt was sent.
+local M = {}
+
+local APPLY = "v:lua.require'tideate.operator'.apply"
+local NOTHING = "v:lua.require'tideate.operator'.nothing"
+local OWN_KEYS = 2 -- `g@`, which the mapping stands for
+local namespace = vim.api.nvim_create_namespace('tideate.operator')
+
+---@class tideate.Operation
+---@field workflow string
+---@field before string the count before the operator, or `gv` in visual mode
+---@field motion string its keys, as they were typed
+---@field win integer
+---@field cursor integer[] where it began
+---@field sent? {name: string, prompt: string, inputs: table<string, any>?} what was run on the first motion
+
+---@type tideate.Operation? that waits for its motion
+local pending
+---@type tideate.Operation? that `.` repeats
+local current
+
+---@return string mode
+local function mode()
+  return vim.api.nvim_get_mode().mode
+end
+
+--- Note the keys of the motion, until the operator is applied or given up.
+---@param operation tideate.Operation
+local function note_motion(operation)
+  local seen = 0
+  vim.on_key(function(_, typed)
+    seen = seen + 1
+    if seen <= OWN_KEYS or typed == nil or typed == '' then
+      return -- a mapped motion may run commands of normal mode
+    elseif mode() == 'n' then
+      pending = nil
+      vim.on_key(nil, namespace)
+    else
+      operation.motion = operation.motion .. typed
+    end
+  end, namespace)
+end
+
+--- The keys that a mapping stands for.
+---@param workflow string
+---@param motion? string that follows, in place of one that is typed
+---@return string
+function M.begin(workflow, motion)
+  vim.api.nvim_set_option_value('operatorfunc', APPLY, {})
+  local visual = mode():find('^[vV\22]') ~= nil
+  local count = vim.v.count > 0 and tostring(vim.v.count) or ''
+  pending = {
+    workflow = workflow,
+    before = visual and 'gv' or count,
+    motion = motion or '',
+    win = vim.api.nvim_get_current_win(),
+    cursor = vim.api.nvim_win_get_cursor(0),
+  }
+  if not visual and not motion then
+    note_motion(pending)
+  end
+  return 'g@' .. (motion or '')
+end
+
+--- Let `.` repeat the operator although something was typed since.
+---@param operation tideate.Operation
+local function restore_redo(operation)
+  local here = vim.api.nvim_get_current_win() == operation.win and mode() == 'n'
+  if not here or operation ~= current then
+    return
+  end
+  local view = vim.fn.winsaveview()
+  vim.api.nvim_set_option_value('operatorfunc', NOTHING, {})
+  pcall(vim.api.nvim_win_set_cursor, 0, operation.cursor)
+  vim.cmd({
+    cmd = 'normal',
+    args = { operation.before .. 'g@' .. operation.motion },
+    mods = { keepjumps = true, keeppatterns = true, silent = true, emsg_silent = true },
+  })
+  vim.api.nvim_set_option_value('operatorfunc', APPLY, {})
+  vim.fn.winrestview(view)
+end
+
+--- What `g@` calls with the lines of the motion between the marks `[` and `]`.
+function M.apply()
+  vim.on_key(nil, namespace)
+  current, pending = pending or current, nil
+  local operation = current
+  if not operation then
+    return
+  end
+  local from, to = vim.api.nvim_buf_get_mark(0, '[')[1], vim.api.nvim_buf_get_mark(0, ']')[1]
+  local sent = operation.sent
+  require('tideate').run(sent and sent.name or operation.workflow, {
+    context = require('tideate.context').capture({ from, to }),
+    prompt = sent and sent.prompt,
+    inputs = sent and sent.inputs,
+    on_sent = function(name, opts)
+      if not operation.sent then
+        operation.sent = { name = name, prompt = opts.prompt, inputs = opts.inputs }
+        restore_redo(operation)
+      end
+    end,
+  })
+end
+
+--- What the motion calls when it is only to be remembered.
+function M.nothing() end
+
+return M
