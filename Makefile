@@ -33,8 +33,8 @@ test-slow: install ## the tests with the marker `slow` (ARGS="tests/engine"); so
 test-hostile: install ## hostile .tideate/ trees before every command of the shell and of Neovim; needs strace (ARGS="--trees config")
 	@$(python) -m tests.hostile $(ARGS)
 
-test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own
-	@$(python) -m scripts.neovims
+test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own (ARGS="--only 0.12")
+	@$(python) -m scripts.neovims $(ARGS)
 
 test-mcp: install ## MCP against the official conformance suite, the MCP inspector and a server of others
 	@$(python) -m scripts.conformance

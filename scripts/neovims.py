@@ -6,6 +6,7 @@ installed, into ``.cache/neovim/SUITE`` and started with the C library of that s
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -139,12 +140,21 @@ def _test(editor: Editor, arguments: list[str]) -> bool:
     return passed
 
 
-def main(arguments: list[str]) -> int:
-    """Test on each Neovim; further arguments go to pytest. Exits 0 only if all passed."""
-    own = Path(sys.executable).with_name("nvim")
-    try:
-        editors = [provide(suite, wanted) for suite, wanted in SUITES.items()]
+def _chosen(only: str | None) -> list[Editor]:
+    editors = [provide(suite, wanted) for suite, wanted in SUITES.items() if only in (None, wanted)]
+    if only is None:
+        own = Path(sys.executable).with_name("nvim")
         editors.insert(1, Editor(_version(own), own))
+    return editors
+
+
+def main(arguments: list[str]) -> int:
+    """Test on each Neovim, or on `--only 0.10`; other arguments go to pytest. Exits 0 only if all passed."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.neovims", description=__doc__)
+    parser.add_argument("--only", choices=SUITES.values(), help="the one Neovim to test on")
+    options, arguments = parser.parse_known_args(arguments)
+    try:
+        editors = _chosen(options.only)
     except UnavailableError as error:
         print(f"make test-editors: {error}", file=sys.stderr)
         return 1

@@ -182,6 +182,7 @@ def test_an_expression_that_makes_too_much_ends(name: str) -> None:
         assert len(str(error)) < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_template_that_takes_too_long_is_refused(name: str) -> None:
     refused(LOOPS[name])

@@ -98,6 +98,7 @@ def test_the_editor_shows_each_character_as_the_terminal_does(start_editor: Edit
     assert not differ[:5], len(differ)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a", "\x1b", "\u200b", "\u0430a ", " ", "\u0e49", '"\\'])
 def test_a_long_text_takes_work_that_grows_with_it(piece: str) -> None:
     def show(text: str) -> None:

@@ -134,6 +134,7 @@ async def test_a_report_that_is_too_long_is_refused(bench: Bench) -> None:
     assert "at most 20 items" in json.dumps(bench.server.requests[1]["messages"])
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_the_rewrite_may_report_anew(bench: Bench) -> None:
     project(bench)
@@ -163,6 +164,7 @@ async def test_an_edit_that_changes_nothing_withdraws_the_proposal(bench: Bench)
     assert result.next_run is None
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_the_next_run_plans_from_the_conversation_the_diff_and_the_list(bench: Bench) -> None:
     project(bench)
@@ -207,6 +209,7 @@ async def test_only_what_was_accepted_is_in_the_diff(bench: Bench) -> None:
     assert "+third" not in question
 
 
+@pytest.mark.slow
 @WITHOUT
 async def test_one_prompt_a_file_has_the_request_and_the_diff(bench: Bench) -> None:
     project(bench)
@@ -222,6 +225,7 @@ async def test_one_prompt_a_file_has_the_request_and_the_diff(bench: Bench) -> N
     assert bench.fingerprint()["app.py"].decode() == APP.replace("area", "size")
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_plan_that_was_declined_can_be_gone_on_with(bench: Bench) -> None:
     project(bench)
@@ -237,6 +241,7 @@ async def test_a_plan_that_was_declined_can_be_gone_on_with(bench: Bench) -> Non
     assert "The task: Change what else must change" in last(bench)
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_both_runs_are_rolled_back_each_as_a_whole(bench: Bench) -> None:
     project(bench)
@@ -254,6 +259,7 @@ async def test_both_runs_are_rolled_back_each_as_a_whole(bench: Bench) -> None:
         assert bench.fingerprint() == expected
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_follow_up_proposes_only_what_it_reports_itself(bench: Bench) -> None:
     project(bench)
@@ -292,6 +298,7 @@ async def test_a_rewrite_that_reports_no_file_withdraws_the_proposal(bench: Benc
     assert result.next_run is None
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_of_many_files_the_first_are_named_and_the_others_counted(bench: Bench) -> None:
     project(bench)
@@ -307,6 +314,7 @@ async def test_of_many_files_the_first_are_named_and_the_others_counted(bench: B
     )
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_of_a_very_long_diff_the_next_run_is_shown_the_beginning(bench: Bench) -> None:
     project(bench)

@@ -105,6 +105,7 @@ async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nthree\nfour\nFIVE\n"
 
 
+@pytest.mark.slow
 async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench) -> None:
     bench.write("a.py", LOOP)
     analyzed(bench, "```python\ndef area(r:\n    return 1\n```")
@@ -256,6 +257,7 @@ def planned(bench: Bench, plan: Any = None) -> None:
     bench.server.answers("Write the new file lib/b.py", "```python\ndef f():\n    return 1\n```")
 
 
+@pytest.mark.slow
 async def test_multi_file_plans_confirms_and_writes_everything(bench: Bench) -> None:
     planned(bench)
     result = await bench.run("multi_file", "move f into a library")
@@ -307,6 +309,7 @@ async def test_an_edited_plan_that_cannot_be_carried_out_is_asked_about_again(be
     assert again.payload["files"] == wrong["files"]
 
 
+@pytest.mark.slow
 async def test_one_unusable_file_and_a_declined_review_and_nothing_is_written(bench: Bench) -> None:
     planned(bench)
     before = bench.fingerprint()
@@ -341,6 +344,7 @@ async def test_a_plan_that_leaves_the_project_is_never_carried_out(bench: Bench,
     assert bench.fingerprint() == {}
 
 
+@pytest.mark.slow
 def test_registering_the_built_in_workflows_loads_nothing_that_edits() -> None:
     program = (
         "import sys\n"

@@ -166,6 +166,7 @@ async def refactored(bench: Bench) -> WorkflowResult:
     return await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
 
 
+@pytest.mark.slow
 @EITHER
 async def test_a_follow_up_rewrites_the_lines_that_were_just_written(bench: Bench) -> None:
     first = await refactored(bench)
@@ -183,6 +184,7 @@ async def test_a_follow_up_rewrites_the_lines_that_were_just_written(bench: Benc
     assert [request.kind for request in bench.front.requests] == ["gate", "review", "review"]
 
 
+@pytest.mark.slow
 @EITHER
 async def test_a_follow_up_of_a_declined_change_rewrites_the_old_lines(bench: Bench) -> None:
     bench.front.answer = only_review_declined
@@ -197,6 +199,7 @@ async def test_a_follow_up_of_a_declined_change_rewrites_the_old_lines(bench: Be
     assert "def size(r)" in told(bench), "the declined answer is in the conversation"
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_follow_up_edits_the_file_where_its_lines_are_lost(bench: Bench) -> None:
     first = await refactored(bench)
@@ -269,6 +272,7 @@ async def worked(bench: Bench) -> WorkflowResult:
     return await bench.run("multi_file", "rename it")
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench: Bench) -> None:
     first = await worked(bench)
@@ -284,6 +288,7 @@ async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench:
     assert [request.kind for request in bench.front.requests[asked:]] == ["review"], "no second plan"
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -> None:
     bench.front.answer = only_review_declined
@@ -300,6 +305,7 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     assert b"cost(i) for" in bench.fingerprint()["shop/cart.py"], "what was staged then is written now"
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(bench: Bench) -> None:
     bench.front.answer = only_review_declined
@@ -314,6 +320,7 @@ async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(
     assert bench.fingerprint()["shop/cart.py"].decode() == mine
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 @pytest.mark.parametrize("taken", [True, False])
 async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench: Bench, taken: bool) -> None:
@@ -336,6 +343,7 @@ async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench:
     assert bench.fingerprint() == expected
 
 
+@pytest.mark.slow
 async def test_a_model_without_tools_plans_again_with_what_was_asked_for_before(bench: Bench) -> None:
     bench.write("a.py", "x = 1\n")
     plan = {"files": [{"action": "modify", "path": "a.py", "why": "the name"}]}
@@ -356,6 +364,7 @@ async def test_a_model_without_tools_plans_again_with_what_was_asked_for_before(
     assert json.loads(before) == plan, "it was told the plan that it made before"
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_question_about_a_refactoring_becomes_several_files(bench: Bench) -> None:
     first = await refactored(bench)

@@ -37,6 +37,7 @@ def told(editor: Editor) -> list[str]:
     return list(editor.lua("return _G.told"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["Workflow ask! and then", "Workflow! ask and then"])
 def test_a_bang_goes_on_with_the_newest_conversation(nvim: Editor, server: ModelServer, command: str) -> None:
     server.answers("first", "ONE", times=1)
@@ -52,6 +53,7 @@ def test_a_bang_goes_on_with_the_newest_conversation(nvim: Editor, server: Model
     nvim.wait_screen(f"↳ {first[:8]} and then")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["r", "i"])
 def test_a_reply_in_the_output_window_rewrites_what_was_just_written(
     nvim: Editor, server: ModelServer, key: str
@@ -74,6 +76,7 @@ def test_a_reply_in_the_output_window_rewrites_what_was_just_written(
     assert "MY ANALYSIS" in str(server.requests[-1])
 
 
+@pytest.mark.slow
 def test_a_reply_to_a_run_that_has_not_ended_starts_nothing(nvim: Editor, server: ModelServer) -> None:
     gate = server.holds("first")
     start(nvim, "ask", "first")

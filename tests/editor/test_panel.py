@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import Gate, ModelServer
 
+pytestmark = pytest.mark.slow
+
 FOCUSED = "vim.bo.filetype == 'tideate-panel'"
 PANEL = "vim.fn.bufnr('tideate://runs')"
 READ = f"{FOCUSED} and not vim.wo.winbar:find('reading') and vim.fn.search('the runs are read', 'nw') == 0"

@@ -223,6 +223,7 @@ def test_places_are_shown_with_their_lines_each_once(editor: Editor, serving: Se
     assert server.call("lsp_references", **AT_ONE) == "a.lua:1: local one = 1\nb.lua:1: local two = 2"
 
 
+@pytest.mark.slow
 def test_many_places_are_cut_and_counted(editor: Editor, serving: Serving) -> None:
     places = [{"uri": uri_of(editor, "b.lua"), "range": span(line, 0, 1)} for line in range(5000)]
     server = serving(answers={"textDocument/references": places})

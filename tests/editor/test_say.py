@@ -33,6 +33,7 @@ def held_turn(nvim: Editor, server: ModelServer) -> Gate:
     return gate
 
 
+@pytest.mark.slow
 def test_a_looking_model_shows_its_call_and_then_its_answer(nvim: Editor, server: ModelServer) -> None:
     held_turn(nvim, server).release()
     done = result(nvim)
@@ -41,6 +42,7 @@ def test_a_looking_model_shows_its_call_and_then_its_answer(nvim: Editor, server
     assert [line for line in nvim.lines() if line.startswith(("> ✓", "It is"))][1:] == ["It is 41."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["command", "command with the id", "key", "lua"])
 def test_what_is_said_is_told_at_once(nvim: Editor, server: ModelServer, way: str) -> None:
     gate = held_turn(nvim, server)
@@ -61,6 +63,7 @@ def test_what_is_said_is_told_at_once(nvim: Editor, server: ModelServer, way: st
     nvim.wait_screen("no model read what you said: be short")
 
 
+@pytest.mark.slow
 def test_a_message_is_read_by_the_next_turn(nvim: Editor, server: ModelServer) -> None:
     gate = server.holds("what is in b", text="Let me look.", before_first=True, times=1)
     server.answers("be short", "41")
@@ -75,6 +78,7 @@ def test_a_message_is_read_by_the_next_turn(nvim: Editor, server: ModelServer) -
     nvim.lua("return require('tideate').cancel()")
 
 
+@pytest.mark.slow
 def test_after_the_end_nobody_reads_it(nvim: Editor, server: ModelServer) -> None:
     server.answers("what", "41")
     start(nvim, "ask", "what")

@@ -57,6 +57,7 @@ async def test_a_request_that_is_called_off_at_once_is_answered(session: Session
     assert reply == {"type": "reply", "id": "q1", "result": {"ok": False, "cancelled": True}}
 
 
+@pytest.mark.slow
 async def test_the_health_says_what_scratch_copies_are_here(session: Session, posted: Posted) -> None:
     session.take({"id": "q1", "method": "health", "params": {}})
     (reply,) = await posted.of("reply", 1)

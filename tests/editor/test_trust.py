@@ -7,6 +7,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.dialogs import wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
@@ -32,6 +34,7 @@ def trust(editor: Editor, name: str = "") -> None:
     editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
 
 
+@pytest.mark.slow
 def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> None:
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
@@ -52,6 +55,7 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> No
         assert "project's why" in str(server.requests[-1])
 
 
+@pytest.mark.slow
 def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) -> None:
     other = editor.home / "cloned"
     (other / ".tideate").mkdir(parents=True)
@@ -99,6 +103,7 @@ def test_what_is_exchanged_while_it_is_read_is_not_trusted(editor: Editor) -> No
     assert trusted == ["shown"]
 
 
+@pytest.mark.slow
 def test_what_could_run_and_what_changed_is_shown(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 40))
     config = editor.cwd / ".tideate" / "config.toml"
@@ -113,6 +118,7 @@ def test_what_could_run_and_what_changed_is_shown(start_editor: EditorFactory) -
     editor.wait_for(lambda: "everything here is trusted" in editor.messages(), "nothing is asked any more")
 
 
+@pytest.mark.slow
 def test_what_has_mistakes_is_named_and_not_asked_about(editor: Editor) -> None:
     config = editor.cwd / ".tideate" / "workflows" / "w.yaml"
     config.parent.mkdir(parents=True)

@@ -163,6 +163,7 @@ NONSENSE: st.SearchStrategy[str] = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(NONSENSE)
 def test_any_text_is_a_machine_or_refused_by_our_error(text: str) -> None:
     try:

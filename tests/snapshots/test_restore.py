@@ -188,6 +188,7 @@ async def main(root):
 """
 
 
+@pytest.mark.slow
 def test_a_directory_that_was_closed_since_is_opened_to_be_restored() -> None:
     with nobodys({"in/file": "text"}) as root:
         by_nobody(CLOSED, root)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.snapshots.trees import looked_at
 from tideate_core.project import project_state
 from tideate_core.snapshots import SnapshotLimits, retention
@@ -12,8 +14,6 @@ from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def packs(root: Path) -> list[Path]:
@@ -28,6 +28,7 @@ async def test_packs_of_snapshots_that_went_go_too(root: Path) -> None:
     assert len(packs(root)) == 3  # the first one has what never changed
 
 
+@pytest.mark.slow
 async def test_many_packs_become_few_and_every_snapshot_is_whole(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ async def main(root):
 """
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_left_out_and_said() -> None:
     with nobodys({"closed/in": "i", "secret": "s", "open": "o"}) as root:
         (root / "closed").chmod(0)

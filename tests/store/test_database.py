@@ -77,6 +77,7 @@ def test_a_file_in_the_place_of_the_directory_is_told(private: Path) -> None:
         Store.open(private)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [False, True], ids=["new", "made"])
 def test_a_directory_that_may_not_be_written_is_told(
     private: Path, child: Callable[..., subprocess.Popen[str]], made: bool
@@ -97,6 +98,7 @@ def test_a_directory_that_may_not_be_written_is_told(
     assert "writ" in said
 
 
+@pytest.mark.slow
 @pytest.mark.concurrency
 def test_processes_that_open_a_new_store_at_once_all_can(
     private: Path, child: Callable[..., subprocess.Popen[str]]

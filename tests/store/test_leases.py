@@ -96,6 +96,7 @@ def test_who_lives(pid: str, started: str, host: str, age: int, alive: bool) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_and_was_not_asked_for_is_dead(child: Child) -> None:
     process = child("open")
     assert line(process) == "opened"

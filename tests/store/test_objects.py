@@ -16,6 +16,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(JSON)
 def test_a_value_comes_back_as_it_went(value: Any) -> None:

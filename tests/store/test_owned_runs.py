@@ -35,6 +35,7 @@ pytestmark = pytest.mark.concurrency
 RUN = "a" * 32
 
 
+@pytest.mark.slow
 async def test_a_living_process_shows_that_it_lives(private: Path, child: Child) -> None:
     process = child("hold", RUN)
     assert line(process) == "begun"
@@ -43,6 +44,7 @@ async def test_a_living_process_shows_that_it_lives(private: Path, child: Child)
     assert query(private, "SELECT heartbeat_at FROM workflow_leases")[0][0] - first < 4000
 
 
+@pytest.mark.slow
 async def test_another_process_is_asked_and_hears(private: Path, child: Child, store: Store) -> None:
     process = child("hold", RUN)
     assert line(process) == "begun"

@@ -205,6 +205,7 @@ def test_a_reader_cannot_write(private: Path, store: Store, reader: Reader) -> N
         reader._fetch("DELETE FROM workflow_executions", ())
 
 
+@pytest.mark.slow
 @pytest.mark.concurrency
 def test_what_was_durable_is_read_while_it_is_written_and_after_a_kill(
     child: Callable[..., subprocess.Popen[str]], reader: Reader

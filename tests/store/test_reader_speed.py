@@ -73,6 +73,7 @@ def rows_of_steps(store: Store, private: Path, number: int, count: int) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 async def test_the_work_of_reading_a_step_does_not_grow_with_their_number(
     private: Path, store: Store, reader: Reader
 ) -> None:

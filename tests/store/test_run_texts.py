@@ -111,6 +111,24 @@ async def test_texts_in_files_are_found_and_very_long_ones_in_part(store: Store)
     check(store)
 
 
+@pytest.mark.parametrize(
+    ("words", "prompt", "answer", "excerpt"),
+    [
+        ("caching", "explain the caching", "x", "explain the caching"),
+        ("sum", "go", "it calls (sum of 1)", "it calls (sum of 1)"),
+        ("word", "a b\nc d  e word f g", "x", "…b c d e word f g"),
+        ("word", "go", f"word {'again ' * 9}", f"word{' again' * 7}…"),
+        ("word", "go", f"{'w' * 500}, word {'v' * 500}", f"…{'w' * 398}, word {'v' * 395}…"),
+        ("word", "go", "word " * 5000, f"{'word ' * 8}…".replace(" …", "…")),
+    ],
+)
+async def test_an_excerpt_is_some_words_around_the_first_that_was_found(
+    store: Store, words: str, prompt: str, answer: str, excerpt: str
+) -> None:
+    await ran(store, 1, prompt, answer)
+    assert [one.excerpt for one in store.reader().search(words, limit=1)] == [excerpt]
+
+
 async def test_a_run_within_another_is_found_as_that_one(store: Store) -> None:
     await ran(store, 1, "outer", "x")
     await ran(store, 2, "inner", "the word", parent=run_id(1))

@@ -238,6 +238,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([*PIECES, "x" * 300, "_" * 300, " " * 300]), max_size=60).map("".join),
     st.sampled_from([*sorted(_PARSERS), ""]),

@@ -75,6 +75,7 @@ def test_an_expression_gives_a_json_value(expression: str, value: Any) -> None:
     assert type(found) is type(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
@@ -132,6 +133,7 @@ def test_filling_in_does_not_look_at_results_that_are_not_named() -> None:
     assert render_task("{{ steps.a.result }}", {"steps": Untouched(a=1, b=2)}) == "ok"
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=30) | st.lists(st.sampled_from(["inputs", ".", "items", "[", "]", "(", ")", "0", "|", "length", "+", "~", "'", "not ", "{{", "if ", "else "]), max_size=12).map("".join))  # fmt: skip
 def test_any_expression_has_a_value_or_says_why_not(expression: str) -> None:

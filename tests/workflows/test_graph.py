@@ -33,6 +33,7 @@ def test_steps_that_only_wait_for_a_circle_are_not_part_of_it() -> None:
     assert [format_cycle(one) for one in found] == ["b → behind2 → b"]
 
 
+@pytest.mark.slow
 def test_a_long_circle_is_found_with_work_that_grows_with_it() -> None:
     def circle(count: int) -> dict[str, list[str]]:
         return {str(i): [str((i + 1) % count)] for i in range(count)}
@@ -59,6 +60,7 @@ def test_a_cycle_is_named_whole() -> None:
         dependency_graph([step("first"), step("a", "c"), step("b", "a"), step("c", "b", "first")])
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
 def test_every_step_comes_after_its_dependencies_and_as_early_as_it_can(wanted: list[set[int]]) -> None:
     steps = [step(f"s{i}", *(f"s{d}" for d in sorted(deps) if d < i)) for i, deps in enumerate(wanted)]

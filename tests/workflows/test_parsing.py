@@ -212,6 +212,7 @@ def test_bytes_that_are_no_utf8_are_told_with_their_place() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_file_has_a_largest_size() -> None:
     assert "larger than 1 MiB" in one(b"#" * (LARGEST_FILE + 1))
     assert parse(b"#" * (LARGEST_FILE - len(GOOD)) + b"\n" + GOOD.encode()[:-1]).mistakes == []
@@ -231,6 +232,7 @@ def test_a_warning_takes_no_definition_away() -> None:
     assert parsed.require().step_names == ("a", "b")
 
 
+@pytest.mark.slow
 def test_very_many_mistakes_are_counted() -> None:
     text = "steps: [{id: a, task: x}]\n" + "".join(f"k{i}: 1\n" for i in range(1000))
     mistakes = parse(text).mistakes
@@ -261,6 +263,7 @@ def yaml_of(count: int) -> str:
     ).replace("    dependencies: [s0]\n", "").replace("{{ steps.s0.result }}", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "make"), [("json", json_of), ("yaml", yaml_of)])
 def test_the_work_of_reading_and_checking_grows_with_the_steps(
     kind: FileFormat, make: Callable[[int], str]
@@ -269,6 +272,7 @@ def test_the_work_of_reading_and_checking_grows_with_the_steps(
     assert len(parse(make(1000), kind).require().steps) == 1000
 
 
+@pytest.mark.slow
 def test_hints_for_thousands_of_wrong_names_compare_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = 0
 

@@ -27,6 +27,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(VALUES, st.sampled_from([None, 2, "\t"]), st.booleans())
 def test_json_is_read_as_the_standard_library_reads_it(
     given_value: Any, indent: Any, ascii_only: bool
@@ -84,6 +85,7 @@ def test_any_bytes_give_a_definition_or_mistakes(data: bytes) -> None:
     assert parsed.definition is not None or parsed.mistakes
 
 
+@pytest.mark.slow
 @RELAXED
 @given(VALUES, st.sampled_from([None, 2]))
 def test_yaml_is_read_as_ruamel_reads_it(given_value: Any, indent: int | None) -> None:
@@ -99,6 +101,7 @@ def test_yaml_is_read_as_ruamel_reads_it(given_value: Any, indent: int | None) -
         assert root.value == expected
 
 
+@pytest.mark.slow
 @RELAXED
 @given(TEXTS)
 def test_a_text_is_yaml_where_ruamel_reads_it(text: str) -> None:

@@ -168,6 +168,7 @@ async def test_a_file_saved_in_the_last_moment_is_not_overwritten(
     assert tree(root) == before | {"src/one.py": ("file", 0o644, b"saved")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["fsync", "fchmod", "unlink", "replace", "mkdir", "open"])
 async def test_any_failing_system_call_leaves_all_or_nothing(
     root: Path, private: Path, monkeypatch: pytest.MonkeyPatch, call: str

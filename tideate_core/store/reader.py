@@ -12,7 +12,7 @@ from tideate_core.store.database import FILE, ReadConnections
 from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
 from tideate_core.store.records import TERMINAL, FoundRun, GateCount
-from tideate_core.store.run_texts import SEARCH, query_of
+from tideate_core.store.run_texts import SEARCH, excerpt_of, query_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -123,7 +123,8 @@ class Reader:
         :raises InvalidInput: there is no word.
         """
         values = (query_of(words), _NO_NUMBER if before is None else before, _limit(limit))
-        return [FoundRun(*row) for row in self._fetch(SEARCH, values)]
+        found = self._fetch(SEARCH, values)
+        return [FoundRun(number, run, excerpt_of(*texts)) for number, run, *texts in found]
 
     def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
         """Return the runs with these ids, as far as they are there, the newest first."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
 
 
+@pytest.mark.slow
 async def test_every_role_has_the_rules_once(desk: Desk) -> None:
     (desk.root / "AGENTS.md").write_text("RULE-ROOT\n")
     (desk.root / "src/tally/AGENTS.md").write_text("RULE-TALLY\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,6 +48,7 @@ def test_a_key_that_is_typed_is_not_shown(shell: Shell) -> None:
     assert KEY in logins(shell).read_text()
 
 
+@pytest.mark.slow
 def test_a_login_in_the_browser_shows_its_address_and_ends_with_ctrl_c(shell: Shell) -> None:
     terminal = shell.open("login", "openai-chatgpt")
     terminal.wait_for("https://auth.openai.com/api/accounts/authorize?response_type=code")
@@ -66,6 +69,7 @@ def test_what_is_not_offered_is_wrong_usage_and_says_why(shell: Shell) -> None:
     assert not logins(shell).exists()
 
 
+@pytest.mark.slow
 def test_logins_move_to_the_keyring_and_are_listed_there(shell: Shell) -> None:
     shell.env |= {
         "PYTHON_KEYRING_BACKEND": "keyrings.alt.file.PlaintextKeyring",

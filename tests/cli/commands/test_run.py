@@ -287,6 +287,7 @@ def test_an_untrusted_projects_adapter_is_left_out_and_said(shell: Shell, answer
     assert "not trusted" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(401, "AuthenticationFailed"), (500, "AdapterUnavailable")])
 def test_a_failing_provider_is_status_1(shell: Shell, answering: ModelServer, status: int, code: str) -> None:
     answering.fails("hello", status)
@@ -296,6 +297,7 @@ def test_a_failing_provider_is_status_1(shell: Shell, answering: ModelServer, st
     assert "error: " in done.stderr
 
 
+@pytest.mark.slow
 def test_an_unreachable_server_is_status_1(shell: Shell, server: ModelServer) -> None:
     shell.use(server)
     server.close()

@@ -329,6 +329,7 @@ def test_a_machine_without_states_hides_nothing() -> None:
     assert Obfuscator(KEY, MachineDefinition("W", {})).hide("some text") == "some text"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "text"),
     [

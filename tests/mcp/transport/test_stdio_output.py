@@ -85,6 +85,7 @@ async def test_a_client_that_has_gone_is_told() -> None:
                 await waiting
 
 
+@pytest.mark.slow
 def test_what_others_write_to_standard_output_does_not_get_among_the_answers() -> None:
     program = """
 import asyncio, os, subprocess

@@ -160,6 +160,7 @@ async def test_no_link_is_followed_when_files_are_laid_over(
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_when_it_is_closed(
     opening: Opening, private: Path, environment: dict[str, str], brood: Brood
 ) -> None:
@@ -213,6 +214,7 @@ async def test_cancelled_while_it_opens_nothing_is_left(opening: Opening, privat
         assert places(private) == 0
 
 
+@pytest.mark.slow
 async def test_what_an_agent_left_in_an_overlay_ends_with_it(opening: Opening, brood: Brood) -> None:
     away = f'setsid {sys.executable} -c "import signal; print(1, flush=True); signal.pause()" &'
     async with opening() as scratch:

@@ -46,6 +46,7 @@ def test_error(broken, x):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["short", "line", "no", "auto"])
 def test_parameters_with_blanks_stay_with_their_test_and_each_is_counted_once(
     tmp_path: Path, style: str

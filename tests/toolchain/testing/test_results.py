@@ -62,6 +62,7 @@ def _printed_of_length() -> None:
         failures_printed(text, SMALL, "", Tally())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work", [_junit_of_many, _junit_of_length, _go_of_many, _printed_of_many, _printed_of_length]
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import CODE, edits
 from tideate_core.engine import EventName
@@ -31,6 +33,7 @@ WRONG = edits({**CODE, "src/tally/lines.py": WRONG_LINES})
 """What the tests and the type checker find, and a syntax check does not."""
 
 
+@pytest.mark.slow
 async def test_a_function_is_added_with_its_test_its_entry_and_its_item(real_desk: Desk) -> None:
     result = await real_desk.run()
     assert (result.ok, result.error, result.rollback_performed) == (True, None, False)
@@ -46,6 +49,7 @@ async def test_a_function_is_added_with_its_test_its_entry_and_its_item(real_des
     assert all(TASK in words for role in ("planner", "auditor") for words in real_desk.model.prompts(role))
 
 
+@pytest.mark.slow
 async def test_what_the_real_tools_find_is_corrected(real_desk: Desk) -> None:
     real_desk.model.says("executor", WRONG)
     real_desk.model.says("corrector", edits({"src/tally/lines.py": LINES}))
@@ -62,6 +66,7 @@ async def test_what_the_real_tools_find_is_corrected(real_desk: Desk) -> None:
     assert failed[0]["failures"][0]["filename"].endswith("src/tally/lines.py")
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_corrected_leaves_the_project_as_it_was_to_the_byte(real_desk: Desk) -> None:
     real_desk.model.says("executor", WRONG)
     real_desk.model.says("corrector", edits({"src/tally/lines.py": UNTESTED}))

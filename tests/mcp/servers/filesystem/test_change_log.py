@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[4]
 
 
+@pytest.mark.slow
 async def test_many_writes_at_once_are_all_made(field: Field) -> None:
     field.write("a.txt", "".join(f"<{number}>\n" for number in range(8)))
     async with field.client() as one, field.client() as other:
@@ -173,6 +174,7 @@ with change_log.change_in_progress(root, run):
 """
 
 
+@pytest.mark.slow
 async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change(field: Field) -> None:
     for number in range(10):
         field.write(f"many/{number}.txt", f"{number}\n")

@@ -115,6 +115,7 @@ async def test_an_edit_replaces_the_one_place_and_shows_the_difference(field: Fi
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "text", "wanted"),
     [

@@ -36,6 +36,7 @@ async def test_a_directory_is_listed_by_name_without_what_is_private(field: Fiel
     assert text == "[FILE] inner.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [0, server.LARGE], ids=["in a thread", "at once"])
 async def test_a_large_directory_comes_in_pages(
     field: Field, monkeypatch: pytest.MonkeyPatch, large: int

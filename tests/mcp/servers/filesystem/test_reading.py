@@ -116,6 +116,7 @@ async def test_several_files_come_at_once_and_one_that_fails_keeps_no_other(fiel
         assert "does not exist" in await call.refused("read_multiple_files", paths=["none.txt", "b.txt"])
 
 
+@pytest.mark.slow
 async def test_several_files_are_never_more_than_an_answer(field: Field) -> None:
     deep = "/".join(["d" * 200] * 18)
     (field.root / deep).mkdir(parents=True)
