@@ -1,20 +1,54 @@
-"""The help text is what the Lua tables say, and Neovim can use it."""
+"""The help text is what the Lua tables say; what the documents show is there and can be used."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
-from scripts import help as help_text
+import pytest
+from cyclopts import CycloptsError
+
+from scripts import help as help_text, reference
+from scripts.help import generated
+from tests.support.documents import DOCUMENTS, Block, blocks
 from tests.support.editor import REPOSITORY, find_nvim
 from tideate_core.adapters.known_providers import known_providers
+from tideate_core.agents.role_files import read_role
+from tideate_core.app import STDIN
+from tideate_core.cli.main import COMMANDS, app
+from tideate_core.config import load_config
 from tideate_core.machines.language import format_text, parse
 from tideate_core.workflows.prompts import BUILTIN_PROMPTS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+DOCS = REPOSITORY / "docs"
+PICTURE = re.compile(r"(?:\]\(|src(?:set)?=\")([^)\"]+\.svg)")
+READ_LUA = """
+vim.opt.runtimepath:prepend(vim.fn.getcwd())
+local folder = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':h')
+vim.cmd.runtime('plugin/tideate.lua')
+for number = 0, tonumber(arg[1]) - 1 do
+  local path = ('%s/%d.lua'):format(folder, number)
+  local chunk = assert(loadfile(path))
+  local text = table.concat(vim.fn.readfile(path), '\\n')
+  for name in text:gmatch('<Plug>%b()') do
+    assert(vim.fn.maparg(name, 'n') ~= '', name .. ' is no mapping')
+  end
+  local opts = text:find('^return') and chunk().opts
+  if not opts and text:find('^require%(.tideate.%)%.setup') then
+    chunk()
+  elseif opts then
+    require('tideate').setup(opts)
+  end
+end
+"""
 
 
 def test_the_help_is_current() -> None:
@@ -37,32 +71,175 @@ def test_every_prompt_is_named_in_the_help() -> None:
     assert missing == []
 
 
-def test_links_between_the_documents_lead_to_files() -> None:
-    for document in REPOSITORY.glob("*.md"):
-        targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8"))
-        missing = [target for target in targets if not (REPOSITORY / target).exists()]
-        assert missing == [], document.name
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub and MkDocs make them."""
+    lines = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", lines, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_readme_names_the_providers_that_there_are() -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_of_a_document_lead_to_files_and_headings(document: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", document.read_text(encoding="utf-8"))
+    for name, anchor in targets:
+        target = document.parent / name if name else document
+        assert target.exists(), name
+        assert not anchor or anchor in anchors(target), (name, anchor)
+
+
+def test_the_site_has_every_page_once_and_the_readme_names_them() -> None:
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    nav = re.findall(r"^ +- .*: (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(nav) == len(set(nav))
+    assert {page for page in nav if not page.startswith("reference/")} == pages
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert [page for page in pages - {"glossary.md"} if f"](docs/{page}" not in readme] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= 490
+
+
+def test_every_block_is_of_a_kind_that_a_test_reads() -> None:
+    kinds = {"", "json", "lua", "markdown", "sh", "toml", "yaml"}
+    assert [block.where for block in blocks() if block.language not in kinds] == []
+
+
+def test_the_documents_name_the_providers_that_there_are() -> None:
+    text = (DOCS / "models.md").read_text(encoding="utf-8")
     (listed,) = re.findall(r"^Providers: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
     names = re.findall(r"`([\w-]+)`", listed)
     assert len(names) > 20
     assert set(names) <= known_providers().keys()
 
 
-def test_the_readmes_machine_has_no_mistake() -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    (machine,) = [block for language, block in blocks if not language and "\n* to " in block]
-    parsed = parse(machine)
-    assert [d.message for d in parsed.diagnostics] == []
-    assert format_text(machine) == machine
+@pytest.mark.parametrize("block", blocks("toml"), ids=lambda block: block.where)
+def test_a_configuration_of_the_documents_is_one(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "tideate").mkdir()
+    (tmp_path / "tideate" / "config.toml").write_text(block.text, encoding="utf-8")
+    loaded = load_config(None)
+    assert loaded.notices == []
+    for adapter in re.findall(r'^adapter = "(.*)"', block.text, re.MULTILINE):
+        provider = adapter.partition(":")[0]
+        assert provider in known_providers() if ":" in adapter else f"[adapters.{adapter}]" in block.text
+
+
+@pytest.mark.parametrize("block", blocks("markdown"), ids=lambda block: block.where)
+def test_an_agent_of_the_documents_is_one(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "editor.md"
+    path.write_text(block.text, encoding="utf-8")
+    assert read_role(path).instructions
+
+
+def test_json_of_the_documents_is_json() -> None:
+    found = blocks("json")
+    assert len(found) >= 2
+    for block in found:
+        json.loads(block.text)
+
+
+def test_lua_of_the_documents_is_lua_and_its_options_are_known(tmp_path: Path) -> None:
+    found = blocks("lua")
+    assert len(found) >= 6
+    for number, block in enumerate(found):
+        table = block.text.startswith("{")
+        (tmp_path / f"{number}.lua").write_text(f"return {block.text}" if table else block.text)
+    (tmp_path / "read.lua").write_text(READ_LUA)
+    command = [find_nvim(), "--clean", "--headless", "-l", str(tmp_path / "read.lua"), str(len(found))]
+    done = subprocess.run(command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert done.returncode == 0, (done.stderr.decode(), [block.where for block in found])
+
+
+def test_machines_of_the_documents_have_no_mistake() -> None:
+    machines = [block.text for block in blocks("") if "\n* to " in block.text]
+    assert machines
+    for machine in machines:
+        assert [d.message for d in parse(machine).diagnostics] == []
+        assert format_text(machine) == machine
+
+
+def test_the_drawing_of_a_task_is_current() -> None:
+    drawn = subprocess.run(
+        [sys.executable, "-m", "tideate_core.cli.main", "graph", "task", "--format", "svg"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert (DOCS / "pictures" / "task.svg").read_bytes() == drawn.stdout, "run `make screenshots`"
+
+
+def test_every_picture_is_there_and_is_used() -> None:
+    used = {
+        (document.parent / target).resolve()
+        for document in DOCUMENTS
+        for target in PICTURE.findall(document.read_text(encoding="utf-8"))
+    }
+    assert used == set((DOCS / "pictures").glob("*.svg"))
+
+
+def test_commands_of_neovim_that_the_documents_name_are_there() -> None:
+    listed = [line.split()[1] for line in generated()["subcommands"] if line.startswith(":Workflow ")]
+    builtin = [line.split()[1] for line in generated()["workflows"] if line.startswith(":Workflow ")]
+    own = {"guide", "careful", "walk", "shout"}
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        named = re.findall(r"`:(?:'<,'>|%|\[range\])?Workflow!? ([a-z_]+)", text)
+        assert set(named) <= {*listed, *builtin, *own}, document.name
+
+
+def shell_lines() -> list[tuple[str, str]]:
+    """Return each `tideate` command of the documents' shell blocks, and its place."""
+    return [
+        (f"{block.where}+{number}", line)
+        for block in blocks("sh")
+        for number, line in enumerate(block.text.splitlines())
+        if re.match(r"(.*\| )?tideate ", line)
+    ]
+
+
+def arguments_of(line: str) -> list[str]:
+    """Return the words of the `tideate` command of a line, without what the shell takes for itself."""
+    words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
+    command = words[words.index("tideate") + 1 :]
+    end = next((at for at, word in enumerate(command) if word in {"<", ">", "|"}), len(command))
+    return [STDIN if word == "-" else word for word in command[:end]]
+
+
+def test_every_command_of_the_shell_is_one() -> None:
+    lines = shell_lines()
+    assert len(lines) > 60
+    for where, line in lines:
+        try:
+            app.parse_args(arguments_of(line), exit_on_error=False, print_error=False)
+        except CycloptsError as error:
+            raise AssertionError(f"{where}: {line}: {error}") from error
+
+
+def test_the_shell_reads_every_block_and_make_has_the_targets() -> None:
+    targets = re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    for block in blocks("sh"):
+        done = subprocess.run(["sh", "-n"], input=block.text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, (block.where, done.stderr)
+        assert set(re.findall(r"^make ([\w-]+)", block.text, re.MULTILINE)) <= set(targets), block.where
+
+
+def test_the_reference_has_every_key_and_command() -> None:
+    pages = reference.pages()
+    parts = generated()
+    keys = [line.split()[0] for line in parts["config"] if "*tideate-config-" in line]
+    assert [key for key in keys if f"| `{key}` |" not in pages["reference/configuration.md"]] == []
+    assert [name for name in COMMANDS if f"tideate {name}" not in pages["reference/shell.md"]] == []
+    assert len(keys) > 40
+    assert "| `for_each` | " in pages["reference/workflow.md"]
+    assert ":Workflow rollback" in pages["reference/neovim.md"]
 
 
 def test_nothing_asks_a_package_index_for_tideate() -> None:
     sources = [path for name in ("tideate_core", "lua", "doc") for path in (REPOSITORY / name).rglob("*.*")]
-    texts = [path for path in sources if path.suffix in {".py", ".lua", ".txt"}] + [REPOSITORY / "README.md"]
+    texts = [path for path in sources if path.suffix in {".py", ".lua", ".txt"}] + DOCUMENTS
     named = [path.name for path in texts if re.search(r"tideate\[|pip install tideate", path.read_text())]
     assert named == []

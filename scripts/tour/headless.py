@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTE = (
     "The bundled model (135M parameters, on this machine) is only a demonstration; for a real one put "
-    '`adapter = "anthropic:claude-sonnet-5-5"` into ~/.config/tideate/config.toml (README.md: a real model).'
+    '`adapter = "anthropic:claude-sonnet-5-5"` into ~/.config/tideate/config.toml (README.md).'
 )
 LINES = (ROOT / "README.md", "tideate runs", "whole run, another resumes")
 REFUSED = {"UnusableAnswer", "StepFailed", "InvalidReply"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.interrupted import asked, object_of, only_run
-from tests.support.editor import REPOSITORY
+from tests.support.documents import the_block
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -247,15 +246,8 @@ def test_a_run_whose_definition_is_trusted_no_longer_does_not_go_on(
     assert (done.returncode, object_of(done)["ok"]) == (0, True), done.stdout
 
 
-def from_readme(number: int) -> str:
-    """Return a YAML block of the README."""
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    found: list[str] = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    return found[number]
-
-
-def test_the_readmes_step_that_calls_a_tool_runs(shell: Shell, answering: ModelServer) -> None:
-    shell.write(".tideate/workflows/judge.yaml", from_readme(2))
+def test_the_documented_step_that_calls_a_tool_runs(shell: Shell, answering: ModelServer) -> None:
+    shell.write(".tideate/workflows/judge.yaml", the_block("docs/workflows/tools.md", "yaml", "git_diff"))
     shell.write("a.txt", "before\n")
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.invalid")
     for words in (("init", "-q", "-b", "main"), ("add", "a.txt"), (*author, "commit", "-qm", "start")):
@@ -269,16 +261,20 @@ def test_the_readmes_step_that_calls_a_tool_runs(shell: Shell, answering: ModelS
     assert asked(answering, "-before") == 1
 
 
-def test_the_readmes_definition_runs(shell: Shell, answering: ModelServer) -> None:
-    block = from_readme(0)
-    assert block.startswith("# yaml-language-server: $schema=")
+@pytest.mark.parametrize(
+    ("document", "reader"), [("docs/workflows/steps.md", ["-i", "reader=a painter"]), ("README.md", [])]
+)
+def test_the_documented_definition_runs(
+    shell: Shell, answering: ModelServer, document: str, reader: list[str]
+) -> None:
+    block = the_block(document, "yaml", "id: topics")
     shell.write(".tideate/workflows/guide.yaml", block)
     answering.answers("has to know about version control", {"result": ["commits", "branches", "merges"]})
     for topic in ("commits", "branches", "merges"):
         answering.answers(f"Explain {topic}", f"All of {topic}.")
     answering.answers("Make one text of these", "The guide.")
-    done = shell.run("run", "guide", "version control", "-i", "reader=a painter", "--yes", "--json")
+    done = shell.run("run", "guide", "version control", *reader, "--yes", "--json")
     result = object_of(done)
     assert (done.returncode, result["response"]) == (0, "The guide."), done.stderr
     assert result["results"]["section"] == ["All of commits.", "All of branches.", "All of merges."]
-    assert asked(answering, "a painter") == 1
+    assert asked(answering, "a painter") == bool(reader)

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.builtin.handoff.test_files import PLAN
-from tests.support.editor import REPOSITORY
+from tests.support.documents import the_block
 from tests.support.tasks import Model, edits
 from tideate_core.builtin.handoff.files import FILES
 
@@ -121,12 +121,12 @@ def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> No
     assert file(handed, "test-results")["files"] == []
 
 
-def test_the_readmes_plan_is_carried_out_where_none_of_its_files_exists(handed: Shell, model: Model) -> None:
+def test_the_documented_plan_is_carried_out_where_none_of_its_files_exists(
+    handed: Shell, model: Model
+) -> None:
     git(handed, "rm", "-q", "-r", "src", "tests")
     git(handed, "commit", "-q", "-m", "empty")
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    plan = readme.split("`.tideate/planner/output/plan_v1.json`:\n\n```json\n")[1].partition("```")[0]
-    handed.write("mine.json", plan)
+    handed.write("mine.json", the_block("docs/tutorials/handoff.md", "json", "planId"))
     model.says("executor", edits({"src/greet.py": GREET}), edits({"tests/test_greet.py": TEST}))
     ended = handed.run("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr

@@ -1,12 +1,14 @@
-"""The Lua that README and help show is run as it stands there."""
+"""The Lua that the documents and help show is run as it stands there."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.documents import blocks
 from tests.support.editor import REPOSITORY
 from tests.support.runs import configure, result, start
 
@@ -16,23 +18,24 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-README = REPOSITORY / "README.md"
-HELP = REPOSITORY / "doc" / "tideate.txt"
+HELP = REPOSITORY / "doc"
 
 
 def example() -> dict[str, str]:
     """The blocks that register a workflow, by where they stand."""
-    readme = re.findall(r"^```lua\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
-    help_text = re.findall(r">lua\n(.*?)^<", HELP.read_text(), re.DOTALL | re.MULTILINE)
+    documents = [block.text for block in blocks("lua")]
+    help_text = re.findall(
+        r">lua\n(.*?)^<", "".join(map(Path.read_text, HELP.glob("*.txt"))), re.DOTALL | re.MULTILINE
+    )
     return {
         where: block
-        for where, blocks in (("README", readme), ("help", help_text))
+        for where, blocks in (("documents", documents), ("help", help_text))
         for block in blocks
         if "register(" in block
     }
 
 
-@pytest.mark.parametrize("where", ["README", "help"])
+@pytest.mark.parametrize("where", ["documents", "help"])
 def test_the_documented_workflow_runs(editor: Editor, server: ModelServer, where: str) -> None:
     configure(editor, server)
     server.answers("say it", "as documented")

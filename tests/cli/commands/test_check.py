@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.documents import blocks
 from tests.support.editor import REPOSITORY
 
 if TYPE_CHECKING:
@@ -148,13 +149,13 @@ def test_a_files_words_do_not_steer_the_terminal(shell: Shell) -> None:
 
 
 def test_the_documented_definitions_have_no_mistakes(shell: Shell) -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    help_text = (REPOSITORY / "doc" / "tideate.txt").read_text(encoding="utf-8")
-    blocks += map(dedent, re.findall(r">yaml\n\n(.*?)^<$", help_text, re.MULTILINE | re.DOTALL))
-    names = [f"documented{number}.yaml" for number in range(len(blocks))]
-    for name, block in zip(names, blocks, strict=True):
+    texts = [block.text for block in blocks("yaml")]
+    for path in sorted((REPOSITORY / "doc").glob("*.txt")):
+        help_text = path.read_text(encoding="utf-8")
+        texts += map(dedent, re.findall(r">yaml\n\n(.*?)^<$", help_text, re.MULTILINE | re.DOTALL))
+    names = [f"documented{number}.yaml" for number in range(len(texts))]
+    for name, block in zip(names, texts, strict=True):
         shell.write(name, block)
-    assert len(names) >= 4
+    assert len(names) >= 5
     done = shell.run("check", *names)
     assert (done.returncode, done.stdout) == (0, "no mistakes\n")
