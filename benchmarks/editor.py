@@ -1,4 +1,4 @@
-"""Costs of the plugin in the editor: start-up, host, streaming, status and events, each with its target.
+"""Costs in the editor: start-up, host, streaming, status, events and reviews, beside their targets.
 
 It measures tideate alone. The benchmarks install their peers from PyPI, npm and Debian; plugins such as
 codecompanion.nvim, avante.nvim and gp.nvim were not found there, so that nothing is compared with them.
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
+from benchmarks.editor_review import review_figures
 from benchmarks.editor_tools import tool_figures
 from benchmarks.figures import Figure, console, targets_table
 from tests.support.editor import REPOSITORY, Editor, find_nvim
@@ -47,11 +48,12 @@ class Size:
     events: int
     rounds: int
     frames: int
+    decisions: int
 
 
 STEPS = 50
 """Steps that stream at the same time."""
-SIZES = {False: Size(30, 10, 20_000, 20_000, 10, 300), True: Size(8, 3, 5_000, 5_000, 3, 100)}
+SIZES = {False: Size(30, 10, 20_000, 20_000, 10, 300, 1_000), True: Size(8, 3, 5_000, 5_000, 3, 100, 100)}
 
 
 @contextlib.contextmanager
@@ -251,6 +253,7 @@ def main(arguments: list[str]) -> int:
         lambda: events(size.events),
         lambda: panel(size.frames),
         lambda: tools(size.rounds),
+        lambda: review_figures(started, size.decisions),
     ]
     figures: list[Figure | None] = []
     with out.status("measuring"):

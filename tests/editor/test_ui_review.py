@@ -529,8 +529,8 @@ def test_the_summary_counts(editor: Editor) -> None:
         path = 'a', action = 'modify', hunks = {
         {start = 0, old = {}, new = {'x'}}, {start = 1, old = {}, new = {'x'}},
         {start = 2, old = {}, new = {'x'}}}}}}})
-      model.entries[1].units[1].state = 'accepted'
-      model.entries[1].units[3].state = 'accepted'
+      model:set(model.entries[1].units[1], 'accepted')
+      model:set(model.entries[1].units[3], 'accepted')
       return model:summary()
     """)
     assert summary == "3 hunks: 2 accepted, 1 open"

@@ -14,13 +14,14 @@ end
 ---@field state 'open'|'accepted'|'rejected'
 ---@field comment? tideate.ReviewComment
 
+---@param model tideate.ReviewModel
 ---@param decisions tideate.ReviewDecision[]
 ---@return tideate.ReviewDecision[] before
-local function carry_out(decisions)
+local function carry_out(model, decisions)
   local before = {}
   for _, one in ipairs(decisions) do
     table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment })
-    one.unit.state, one.unit.comment = one.state, one.comment
+    model:set(one.unit, one.state, one.comment)
   end
   return before
 end
@@ -28,7 +29,7 @@ end
 --- Change decisions in one step, which `gu` reverts.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:change(decisions)
-  table.insert(self.past, carry_out(decisions))
+  table.insert(self.past, carry_out(self.model, decisions))
   self.future = {}
 end
 
@@ -39,7 +40,7 @@ function Decisions:travel(from)
   if not decisions then
     return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
   end
-  table.insert(from == 'past' and self.future or self.past, carry_out(decisions))
+  table.insert(from == 'past' and self.future or self.past, carry_out(self.model, decisions))
   self:go_to(decisions[1].unit)
 end
 
@@ -61,28 +62,81 @@ function Decisions:decide(state)
   self:advance()
 end
 
---- Decide about everything that is open, in all files.
----@param state 'accepted'|'rejected'
-function Decisions:decide_all(state)
-  for index in ipairs(self.model.entries) do
-    self:buffer(index).overlay:check()
-  end
-  local stale, decisions = 0, {} ---@type integer, tideate.ReviewDecision[]
-  self.model:each(function(unit)
-    if unit.state == 'open' and unit.stale and state == 'accepted' then
+--- What changes if units are decided about at once.
+---@param units tideate.ReviewUnit[]
+---@param state 'open'|'accepted'|'rejected'
+---@return tideate.ReviewDecision[] decisions
+---@return integer stale units that cannot be accepted
+local function decisions_for(units, state)
+  local decisions, stale = {}, 0 ---@type tideate.ReviewDecision[], integer
+  for _, unit in ipairs(units) do
+    local because = unit.comment and unit.comment.because
+    if state == 'open' and unit.state ~= 'open' then
+      table.insert(decisions, { unit = unit, state = state, comment = not because and unit.comment or nil })
+    elseif state ~= 'open' and unit.state == 'open' and unit.stale and state == 'accepted' then
       stale = stale + 1
-    elseif unit.state == 'open' then
+    elseif state ~= 'open' and unit.state == 'open' then
       table.insert(decisions, { unit = unit, state = state, comment = unit.comment })
     end
-  end)
-  if #decisions > 0 then
-    self:change(decisions)
   end
+  return decisions, stale
+end
+
+--- See which hunks the person has changed, in files that no window shows, too.
+function Decisions:check()
+  for _, made in pairs(self.buffers) do
+    made.overlay:check()
+  end
+end
+
+--- Decide about several units as one decision: accept or reject those that are open, or open those that are not.
+---@param units tideate.ReviewUnit[]
+---@param state 'open'|'accepted'|'rejected'
+---@param what string they are
+function Decisions:decide_units(units, state, what)
+  self:check()
+  local decisions, stale = decisions_for(units, state)
   if stale > 0 then
     local words = stale == 1 and '1 hunk is left: you changed its lines' or '%d hunks are left: you changed their lines'
     say(words:format(stale), vim.log.levels.WARN)
   end
+  if #decisions > 0 then
+    self:change(decisions)
+  elseif stale == 0 and state == 'open' then
+    return say(('nothing of %s is decided'):format(what))
+  elseif stale == 0 and self.model:count().open > 0 then
+    return say(('nothing of %s is open: go, gfo and gO open what is decided again'):format(what))
+  end
+  if state == 'open' then
+    return self:draw()
+  end
   self:advance()
+end
+
+--- Decide about everything, in all files.
+---@param state 'open'|'accepted'|'rejected'
+function Decisions:decide_all(state)
+  local units = {}
+  self.model:each(function(unit)
+    table.insert(units, unit)
+  end)
+  self:decide_units(units, state, 'the change')
+end
+
+--- Decide about a file.
+---@param state 'open'|'accepted'|'rejected'
+---@param index integer
+function Decisions:decide_file(state, index)
+  self:decide_units(self.model.entries[index].units, state, 'this file')
+end
+
+--- Open the hunk under the cursor again.
+function Decisions:reopen_hunk()
+  local unit = self:unit_at_cursor()
+  if not unit then
+    return self:step(1)
+  end
+  self:decide_units({ unit }, 'open', 'this hunk')
 end
 
 --- Say that the review has ended, which the last decision does by itself.
@@ -93,7 +147,7 @@ function Decisions:report(count, changed)
   if count.open > 0 then
     words = ('%s, %s left out'):format(words, count.open == 1 and '1 hunk' or count.open .. ' hunks')
   end
-  local said = #self.model:comments()
+  local said = self.model:said()
   if said > 0 then
     words = ('%s, %s to the model'):format(words, said == 1 and '1 comment' or said .. ' comments')
   end
@@ -106,8 +160,9 @@ end
 --- Answer with what was decided; open hunks are left out.
 function Decisions:finish()
   self:draw()
+  self:check()
   local count = self.model:count()
-  if count.open == count.total and count.total > 0 and #self.model:comments() == 0 then
+  if count.open == count.total and count.total > 0 and self.model:said() == 0 then
     return say('nothing is decided yet: gA accepts all, gR rejects all')
   end
   local changed = 0
@@ -129,7 +184,7 @@ end
 --- `q` in a buffer of the review: the second one, if something was decided.
 function Decisions:ask_to_decline()
   local count = self.model:count()
-  if self.sure or (count.open == count.total and #self.model:comments() == 0) then
+  if self.sure or (count.open == count.total and self.model:said() == 0) then
     return self:decline()
   end
   self.sure = true

@@ -15,6 +15,8 @@ local M = {}
 ---@field model tideate.ReviewModel
 ---@field windows tideate.ReviewWindows
 ---@field buffers table<integer, tideate.ReviewBuffer> by file
+---@field index_by_buffer table<integer, integer>
+---@field pending boolean
 ---@field current integer file
 ---@field active boolean the person was brought here, and the keys are set
 ---@field closed boolean
@@ -44,18 +46,15 @@ function Review:buffer(index)
   made.overlay = require('tideate.ui.review.overlay').attach(buf, entry, function()
     self:draw_bars()
   end)
-  self.buffers[index] = made
-  self:watch_buffer(made, file)
-  if self.active then
-    self:set_keys(made)
-  end
+  self.buffers[index], self.index_by_buffer[buf] = made, index
   return made
 end
 
 --- Load a buffer again that the person closed.
 ---@param file tideate.ReviewFile with a buffer
+---@param base string? the text that its hunks were made for
 ---@return string? reason why its changes cannot be reviewed
-local function load_again(file)
+local function load_again(file, base)
   if vim.api.nvim_buf_is_loaded(file.buffer) then
     return
   end
@@ -65,8 +64,9 @@ local function load_again(file)
     return ('%s was closed, and %s'):format(name, reason)
   end
   local position = require('tideate.ui.review.hunk_position')
+  local place = position.finder(file.buffer, file, base)
   for _, hunk in ipairs(file.hunks) do
-    if not position.stands_at(file.buffer, hunk, position.locate(file.buffer, hunk, 0)) then
+    if not position.stands_at(file.buffer, hunk, place(hunk)) then
       return ('%s was closed, and its file has other lines where the change goes'):format(name)
     end
   end
@@ -76,7 +76,7 @@ end
 ---@param made tideate.ReviewBuffer
 ---@param file tideate.ReviewFile
 function Review:reopen(made, file)
-  local reason = made.scratch and ('%s was closed'):format(file.path) or load_again(file)
+  local reason = made.scratch and ('%s was closed'):format(file.path) or load_again(file, made.overlay.base)
   if reason then
     return self:decline(reason)
   end
@@ -84,54 +84,41 @@ function Review:reopen(made, file)
   made.overlay:anchor()
   made.overlay:watch()
   made.overlay:draw_soon()
+  if #vim.fn.win_findbuf(made.buf) > 0 then
+    self:set_keys(made.buf)
+  end
   if self.active then
-    self:set_keys(made)
     require('tideate.ui').notify(('%s was closed, its review is still open: :Workflow'):format(file.path))
   end
 end
 
----@param made tideate.ReviewBuffer
----@param file tideate.ReviewFile
-function Review:watch_buffer(made, file)
-  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
-    group = self.group,
-    buffer = made.buf,
-    callback = vim.schedule_wrap(function()
-      -- :edit reads a buffer again through an unload
-      if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
-        self:reopen(made, file)
-      elseif not self.closed then
-        made.overlay:anchor()
-        made.overlay:draw_soon()
-      end
-    end),
-  })
-  vim.api.nvim_create_autocmd('CursorMoved', {
-    group = self.group,
-    buffer = made.buf,
-    callback = function()
-      self:draw_bars()
-    end,
-  })
+--- A buffer of the review was unloaded.
+---@param index integer
+function Review:unloaded(index)
+  local made = self.buffers[index]
+  -- :edit reads a buffer again through an unload
+  if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
+    self:reopen(made, self.model.entries[index].file)
+  elseif not self.closed then
+    made.overlay:anchor()
+    made.overlay:draw_soon()
+  end
 end
 
----@param made tideate.ReviewBuffer
-function Review:set_keys(made)
-  made.restore_keys = made.restore_keys
-    or require('tideate.ui.keys').set(
-      made.buf,
-      self.guard:wrap(require('tideate.ui.review.keys').keys(self, made.scratch))
-    )
+--- Set the keys in a buffer that a window shows: most of many are never shown.
+---@param buf integer
+function Review:set_keys(buf)
+  local made = self.buffers[self:index_of(buf)]
+  if self.active and made and not made.restore_keys then
+    local keys = require('tideate.ui.review.keys').keys(self, made.scratch)
+    made.restore_keys = require('tideate.ui.keys').set(buf, self.guard:wrap(keys))
+  end
 end
 
 ---@param buf integer
 ---@return integer? index
 function Review:index_of(buf)
-  for index, made in pairs(self.buffers) do
-    if made.buf == buf then
-      return index
-    end
-  end
+  return self.index_by_buffer[buf]
 end
 
 ---@param buf integer
@@ -155,19 +142,35 @@ function Review:draw_bars()
   end)
 end
 
+--- Draw what can be seen: the buffers that no window shows are drawn when one does.
 function Review:draw()
-  for _, made in pairs(self.buffers) do
-    made.overlay:draw()
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local index = self:index_of(vim.api.nvim_win_get_buf(win))
+    if index then
+      self.buffers[index].overlay:draw()
+    end
   end
   self:draw_bars()
+end
+
+--- Draw at the end of what the editor is doing, once.
+function Review:draw_soon()
+  if not self.pending then
+    self.pending = true
+    vim.schedule(function()
+      self.pending = false
+      if not self.closed then
+        self:draw()
+      end
+    end)
+  end
 end
 
 function Review:toggle()
   for _, made in pairs(self.buffers) do
     made.overlay.hidden = not made.overlay.hidden
-    made.overlay:draw()
   end
-  self:draw_bars()
+  self:draw()
 end
 
 function Review:diff()
@@ -199,8 +202,8 @@ function Review:focus(unasked)
   else
     self.guard:release()
   end
-  for _, made in pairs(self.buffers) do
-    self:set_keys(made)
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    self:set_keys(vim.api.nvim_win_get_buf(win))
   end
   require('tideate.ui.output').make_room()
   local index = self.model:next_open(self.current)
@@ -272,11 +275,36 @@ function Review:watch()
       self:hold_back()
     end,
   })
-  vim.api.nvim_create_autocmd({ 'BufWinEnter', 'WinEnter', 'WinNew', 'VimResized' }, {
+  vim.api.nvim_create_autocmd('BufWinEnter', {
     group = self.group,
-    callback = vim.schedule_wrap(function()
-      self:draw_bars()
-    end),
+    callback = function(event)
+      self:set_keys(event.buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = self.group,
+    callback = function(event)
+      local index = self:index_of(event.buf)
+      if index then
+        vim.schedule(function()
+          self:unloaded(index)
+        end)
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd('CursorMoved', {
+    group = self.group,
+    callback = function(event)
+      if self:index_of(event.buf) then
+        self:draw_bars()
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'BufWinEnter', 'WinEnter', 'WinNew', 'WinScrolled', 'WinResized', 'VimResized' }, {
+    group = self.group,
+    callback = function()
+      self:draw_soon()
+    end,
   })
   vim.api.nvim_create_autocmd('WinClosed', {
     group = self.group,
@@ -318,6 +346,8 @@ function M.open(question, respond)
     model = require('tideate.ui.review.model').new(question),
     windows = require('tideate.ui.review.windows').new(),
     buffers = {},
+    index_by_buffer = {},
+    pending = false,
     current = 1,
     active = false,
     closed = false,

@@ -29,11 +29,26 @@ function M.keys(review, scratch)
     { 'gS', 'S', nil, 'say something about all of the change', function()
       review:comment_on_all()
     end },
+    { 'go', 'o', nil, 'open the hunk again: it is undecided', function()
+      review:reopen_hunk()
+    end },
+    { 'gfa', nil, nil, 'accept what is open in this file', function()
+      review:decide_file('accepted', review.current)
+    end },
+    { 'gfr', nil, nil, 'reject what is open in this file', function()
+      review:decide_file('rejected', review.current)
+    end },
+    { 'gfo', nil, nil, 'open all of this file again', function()
+      review:decide_file('open', review.current)
+    end },
     { 'gA', 'A', 'all', 'accept everything that is open', function()
       review:decide_all('accepted')
     end },
     { 'gR', 'R', 'none', 'reject everything that is open', function()
       review:decide_all('rejected')
+    end },
+    { 'gO', 'O', nil, 'open everything again', function()
+      review:decide_all('open')
     end },
     { ']c', 'J', 'next', 'next hunk', function()
       review:step(1)
@@ -98,6 +113,16 @@ local function short(path, width)
   return path
 end
 
+--- What becomes of a file whose lines are not all of it.
+---@param file tideate.ReviewFile
+---@return string
+function M.kind(file)
+  local words = { file.action ~= 'modify' and file.action or nil }
+  table.insert(words, file.binary and 'binary' or nil)
+  table.insert(words, file.mode and ('mode %s → %s'):format(file.mode[1], file.mode[2]) or nil)
+  return table.concat(words, ' · ')
+end
+
 --- A file's name, and its new one if it is moved.
 ---@param file tideate.ReviewFile
 ---@return string
@@ -119,11 +144,12 @@ local function numbers(review, index, win, wide, brief)
   if #review.model.entries > 1 then
     table.insert(parts, ('file %d/%d'):format(index, #review.model.entries))
   end
-  if entry.file.action ~= 'modify' then
-    table.insert(parts, entry.file.action)
-  elseif not brief and win == vim.api.nvim_get_current_win() and index == review.current then
-    local _, number = review:unit_at_cursor()
-    table.insert(parts, number and ('hunk %d/%d'):format(number, #entry.units) or nil)
+  if entry.whole or entry.file.mode then
+    table.insert(parts, M.kind(entry.file))
+  end
+  if not entry.whole and not brief and win == vim.api.nvim_get_current_win() and index == review.current then
+    local unit = review:unit_at_cursor()
+    table.insert(parts, unit and ('hunk %d/%d'):format(unit.number, #entry.units) or nil)
   end
   if review.model.revision > 1 then
     table.insert(parts, ('revision %d'):format(review.model.revision))

@@ -8,7 +8,11 @@ local watched = {}
 
 ---@param overlay tideate.Overlay
 function M.watch(overlay)
+  local first = next(watched) == nil
   watched[overlay.buf] = overlay
+  if not first then
+    return
+  end
   vim.api.nvim_set_decoration_provider(ns, {
     on_win = function(_, win, buf)
       local drawn = watched[buf]

@@ -5,6 +5,8 @@ local M = {}
 ---@field path string
 ---@field action 'create'|'modify'|'delete'|'move'
 ---@field move_to? string
+---@field binary? boolean its content cannot be shown as lines; decided about as a whole
+---@field mode? { [1]: string, [2]: string } before and after, as git writes it: `100644`
 ---@field buffer? integer
 ---@field tick? integer
 ---@field filetype? string
@@ -18,20 +20,39 @@ local M = {}
 ---@field state 'open'|'accepted'|'rejected'
 ---@field stale boolean the person changed its lines
 ---@field comment? tideate.ReviewComment
+---@field entry tideate.ReviewEntry
+---@field number integer in its file
+
+--- Kept up to date with each decision: nothing walks through all hunks to know it.
+---@class tideate.ReviewCount
+---@field open integer
+---@field accepted integer
+---@field rejected integer
+---@field total integer
+---@field comments integer
 
 ---@class tideate.ReviewEntry
 ---@field file tideate.ReviewFile
+---@field index integer
 ---@field danger string? why other tools run the file by themselves
 ---@field units tideate.ReviewUnit[]
+---@field whole boolean the file is decided about as a whole
+---@field count tideate.ReviewCount
 ---@field sign { [1]: string, [2]: string }
 
 ---@class tideate.ReviewModel
 ---@field entries tideate.ReviewEntry[]
+---@field counts tideate.ReviewCount of all files; of comments those on hunks
 ---@field comment? tideate.ReviewComment on all of it
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
 local Model = {}
 Model.__index = Model
+
+---@return tideate.ReviewCount
+local function zero()
+  return { open = 0, accepted = 0, rejected = 0, total = 0, comments = 0 }
+end
 
 ---@param hunks tideate.Hunk[]
 ---@return tideate.ReviewUnit
@@ -50,6 +71,46 @@ local function repeat_decisions(units, decided)
   end
 end
 
+--- The sign of a file, and its group.
+---@param file tideate.ReviewFile
+---@return { [1]: string, [2]: string }
+local function sign_of(file)
+  if file.action == 'modify' and file.binary then
+    return { 'b', 'TideateChangeSign' }
+  elseif file.action == 'modify' and file.mode and #(file.hunks or {}) == 0 then
+    return { 'm', 'TideateChangeSign' }
+  end
+  return require('tideate.ui.plan').SIGNS[file.action]
+end
+
+---@param question tideate.Question
+---@param file tideate.ReviewFile
+---@param index integer
+---@return tideate.ReviewEntry
+local function entry_of(question, file, index)
+  local hunks = file.hunks or {}
+  local whole = file.action ~= 'modify' or file.binary == true or #hunks == 0
+  local units = whole and { unit(file.binary and {} or hunks) } or vim.tbl_map(function(hunk)
+    return unit({ hunk })
+  end, hunks)
+  repeat_decisions(units, file.decided)
+  local entry = {
+    file = file,
+    index = index,
+    units = units,
+    whole = whole,
+    count = zero(),
+    sign = sign_of(file),
+    danger = require('tideate.ui.executed_files').reason(question, file),
+  }
+  entry.count.total = #units
+  for number, one in ipairs(units) do
+    one.entry, one.number = entry, number
+    entry.count[one.state] = entry.count[one.state] + 1
+  end
+  return entry
+end
+
 --- Repeat comments that the model could not be asked about.
 ---@param model tideate.ReviewModel
 ---@param comments { path: string?, hunk: integer?, text: string }[]
@@ -60,7 +121,7 @@ local function repeat_comments(model, comments)
     end)
     local about = entry and entry.units[(one.hunk or 0) + 1]
     if about then
-      about.comment = { text = one.text, because = about.state == 'rejected' }
+      model:set(about, about.state, { text = one.text, because = about.state == 'rejected' })
     else
       model.comment = { text = one.text }
     end
@@ -70,26 +131,36 @@ end
 ---@param question tideate.Question
 ---@return tideate.ReviewModel
 function M.new(question)
-  local entries = vim.tbl_map(function(file)
-    local units = file.action == 'modify' and vim.tbl_map(function(hunk)
-      return unit({ hunk })
-    end, file.hunks) or { unit(file.hunks or {}) }
-    repeat_decisions(units, file.decided)
-    return {
-      file = file,
-      units = units,
-      sign = require('tideate.ui.plan').SIGNS[file.action],
-      danger = require('tideate.ui.executed_files').reason(question, file),
-    }
-  end, question.payload.files)
-  local payload = question.payload
+  local payload, counts = question.payload, zero()
+  local entries = {} ---@type tideate.ReviewEntry[]
+  for index, file in ipairs(payload.files) do
+    entries[index] = entry_of(question, file, index)
+    for name, value in pairs(entries[index].count) do
+      counts[name] = counts[name] + value
+    end
+  end
   local model = setmetatable({
     entries = entries,
+    counts = counts,
     revision = payload.revision or 1,
     revisable = payload.revisable == true,
   }, Model)
   repeat_comments(model, payload.comments or {})
   return model
+end
+
+--- Decide about a unit; no other function does.
+---@param one tideate.ReviewUnit
+---@param state 'open'|'accepted'|'rejected'
+---@param comment tideate.ReviewComment?
+function Model:set(one, state, comment)
+  local said = (comment and 1 or 0) - (one.comment and 1 or 0)
+  for _, count in ipairs({ one.entry.count, self.counts }) do
+    count[one.state] = count[one.state] - 1
+    count[state] = count[state] + 1
+    count.comments = count.comments + said
+  end
+  one.state, one.comment = state, comment
 end
 
 ---@param visit fun(unit: tideate.ReviewUnit, entry: tideate.ReviewEntry)
@@ -101,14 +172,15 @@ function Model:each(visit)
   end
 end
 
----@return { open: integer, accepted: integer, rejected: integer, total: integer }
+---@return tideate.ReviewCount not to be changed
 function Model:count()
-  local count = { open = 0, accepted = 0, rejected = 0, total = 0 }
-  self:each(function(one)
-    count[one.state] = count[one.state] + 1
-    count.total = count.total + 1
-  end)
-  return count
+  return self.counts
+end
+
+--- How many comments the model is sent.
+---@return integer
+function Model:said()
+  return self.revisable and self.counts.comments + (self.comment and 1 or 0) or 0
 end
 
 --- `3 hunks: 2 accepted, 1 open`
@@ -121,7 +193,7 @@ function Model:summary()
       table.insert(parts, ('%d %s'):format(count[state], state))
     end
   end
-  local said = #self:comments()
+  local said = self:said()
   local words = said > 0 and (' · %d %s'):format(said, said == 1 and 'comment' or 'comments') or ''
   return ('%s: %s%s'):format(self:counted(), table.concat(parts, ', '), words)
 end
@@ -138,10 +210,8 @@ end
 function Model:next_open(from)
   for step = 0, #self.entries - 1 do
     local index = (from - 1 + step) % #self.entries + 1
-    for _, one in ipairs(self.entries[index].units) do
-      if one.state == 'open' then
-        return index
-      end
+    if self.entries[index].count.open > 0 then
+      return index
     end
   end
 end

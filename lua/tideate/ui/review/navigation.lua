@@ -57,34 +57,17 @@ function Moves:go_to_unit(unit)
 end
 
 --- The hunk that the cursor is on.
----@return tideate.ReviewUnit? unit, integer? number
+---@return tideate.ReviewUnit?
 function Moves:unit_at_cursor()
-  local made = self.buffers[self.current]
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local near, near_number ---@type tideate.ReviewUnit?, integer?
-  for number, unit in ipairs(self.model.entries[self.current].units) do
-    local first, last = made.overlay:range(unit)
-    if row >= first and row <= last then
-      return unit, number
-    elseif row == first - 1 and unit.hunks[1] and #unit.hunks[1].old == 0 then
-      near, near_number = unit, number
-    end
-  end
-  return near, near_number
+  return self.buffers[self.current].overlay:unit_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
 end
 
 --- To the next or previous hunk of the file.
 ---@param step 1|-1
 function Moves:step(step)
-  local overlay = self.buffers[self.current].overlay
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local units = self.model.entries[self.current].units
-  local last = vim.api.nvim_buf_line_count(0) - 1
-  for index = step == 1 and 1 or #units, step == 1 and #units or 1, step do
-    local first = math.min((overlay:range(units[index])), last)
-    if (first - row) * step > 0 then
-      return self:go_to_unit(units[index])
-    end
+  local unit = self.buffers[self.current].overlay:beyond(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
+  if unit then
+    return self:go_to_unit(unit)
   end
   require('tideate.ui').notify(step == 1 and 'no hunk below' or 'no hunk above')
 end
@@ -92,21 +75,31 @@ end
 --- To the first hunk of the file that is open, or the first one.
 function Moves:go_to_first()
   local units = self.model.entries[self.current].units
-  local first = vim.iter(units):find(function(unit)
-    return unit.state == 'open'
-  end)
-  self:go_to_unit(first or units[1])
+  self:go_to_unit(self:first_open(self.current, 1) or units[1])
+end
+
+--- The first unit of a file that is open, from a number on and around.
+---@param index integer
+---@param from integer
+---@return tideate.ReviewUnit?
+function Moves:first_open(index, from)
+  local entry = self.model.entries[index]
+  if entry.count.open == 0 then
+    return nil
+  end
+  for step = 0, #entry.units - 1 do
+    local unit = entry.units[(from - 1 + step) % #entry.units + 1]
+    if unit.state == 'open' then
+      return unit
+    end
+  end
 end
 
 --- To a hunk, wherever it is.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to(unit)
-  for index, entry in ipairs(self.model.entries) do
-    if vim.list_contains(entry.units, unit) then
-      self:go_to_file(index)
-      return self:go_to_unit(unit)
-    end
-  end
+  self:go_to_file(unit.entry.index)
+  self:go_to_unit(unit)
 end
 
 ---@param step 1|-1
@@ -127,17 +120,10 @@ function Moves:advance()
   if not same then
     self:go_to_file(index)
   end
-  local row = same and vim.api.nvim_win_get_cursor(0)[1] - 1 or -1
-  local first ---@type tideate.ReviewUnit?
-  for _, unit in ipairs(self.model.entries[index].units) do
-    if unit.state == 'open' then
-      first = first or unit
-      if self.buffers[index].overlay:range(unit) >= row then
-        return self:go_to_unit(unit)
-      end
-    end
-  end
-  self:go_to_unit(assert(first))
+  local row = same and vim.api.nvim_win_get_cursor(0)[1] - 1 or 0
+  local overlay = self.buffers[index].overlay
+  local from = overlay:unit_at(row) or overlay:beyond(row, 1)
+  self:go_to_unit(assert(self:first_open(index, from and from.number or 1)))
 end
 
 return Moves

@@ -5,25 +5,30 @@ local M = {}
 local anchors = vim.api.nvim_create_namespace('tideate.review.anchors')
 local drawn = vim.api.nvim_create_namespace('tideate.review')
 
-local MOST_SIGNS = 1000 -- of one hunk
+---@class tideate.OverlayHunk
+---@field hunk tideate.Hunk
+---@field unit tideate.ReviewUnit
+---@field last boolean of its unit
 
 ---@class tideate.Overlay
 ---@field buf integer
 ---@field entry tideate.ReviewEntry
 ---@field marks table<tideate.Hunk, integer>
----@field virtual table<tideate.Hunk, { width: integer, base: string, lines: tideate.Chunk[][] }>
+---@field by_mark table<integer, tideate.OverlayHunk>
+---@field base string? the text that the hunks were made for, where the buffer is a person's
+---@field virtual table<tideate.Hunk, tideate.VirtualHunk> of hunks that were in sight
+---@field kept integer how many these are
 ---@field hidden boolean
 ---@field closed boolean
 ---@field creates boolean the buffer holds the new text itself
 ---@field fixed boolean the buffer is the review's own: nobody changes it, and its text is escaped
----@field group integer
 ---@field signature string? what is drawn
 ---@field tick integer? changedtick that staleness was checked at
 ---@field pending boolean
 ---@field left integer columns left of the text that the signs were drawn for
 ---@field width integer of the text
 ---@field on_change fun()
-local Overlay = {}
+local Overlay = setmetatable({}, { __index = require('tideate.ui.review.overlay_drawing') })
 Overlay.__index = Overlay
 
 ---@param buf integer
@@ -35,7 +40,9 @@ function M.attach(buf, entry, on_change)
     buf = buf,
     entry = entry,
     marks = {},
+    by_mark = {},
     virtual = {},
+    kept = 0,
     hidden = false,
     closed = false,
     creates = entry.file.action == 'create',
@@ -45,50 +52,45 @@ function M.attach(buf, entry, on_change)
     width = 0,
     on_change = on_change,
   }, Overlay)
+  if not self.fixed and entry.file.tick == vim.api.nvim_buf_get_changedtick(buf) then
+    self.tick = entry.file.tick
+    self.base = require('tideate.ui.review.hunk_position').text(buf)
+  end
   self:anchor()
   self:watch()
   require('tideate.ui.review.left_columns').watch(self)
-  self:draw()
   return self
 end
 
+--- Hold each hunk by a mark. Where the text is another one than the hunks were made for, they are found in it.
 function Overlay:anchor()
   vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
-  local shift = 0
+  self.marks, self.by_mark, self.signature = {}, {}, nil
+  local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file, self.base)
   for _, unit in ipairs(self.entry.units) do
-    for _, hunk in ipairs(unit.hunks) do
-      local row = self.creates and 0 or hunk.start
-      if not self.fixed then
-        row = require('tideate.ui.review.hunk_position').locate(self.buf, hunk, shift)
-        shift = row - hunk.start
-      end
-      self.marks[hunk] = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
+    for index, hunk in ipairs(unit.hunks) do
+      local row = self.creates and 0 or place and place(hunk) or hunk.start
+      local mark = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
+      self.marks[hunk] = mark
+      self.by_mark[mark] = { hunk = hunk, unit = unit, last = index == #unit.hunks }
     end
   end
 end
 
 function Overlay:watch()
-  self.group = vim.api.nvim_create_augroup(('tideate.review.%d'):format(self.buf), { clear = true })
-  local function soon()
-    self:draw_soon()
-  end
   vim.api.nvim_buf_attach(self.buf, false, {
     on_lines = function()
       if self.closed then
         return true
       end
-      soon()
+      self:draw_soon()
     end,
     on_reload = vim.schedule_wrap(function()
       if not self.closed and vim.api.nvim_buf_is_loaded(self.buf) then
         self:anchor()
-        soon()
+        self:draw_soon()
       end
     end),
-  })
-  vim.api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'BufWinEnter', 'VimResized' }, {
-    group = self.group,
-    callback = soon,
   })
 end
 
@@ -128,23 +130,58 @@ function Overlay:range(unit)
   return first, math.max(first, self:row(final) + #final.old - 1)
 end
 
---- Rows that a unit takes in the current window: its lines, those that replace them, and the comment.
----@param unit tideate.ReviewUnit
----@return integer
-function Overlay:height(unit)
-  local first, last = self:range(unit)
-  local hunk = unit.hunks[1]
-  local virtual = #require('tideate.ui.review.comments').lines(unit.comment, self.width)
-  if hunk and not self.creates and unit.state ~= 'rejected' then
-    local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
-    local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
-    virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
+--- The hunks that begin in rows, or reach into them, and their rows.
+---@param first integer 0-based
+---@param last integer
+---@return { [1]: tideate.OverlayHunk, [2]: integer }[]
+function Overlay:between(first, last)
+  local found = {}
+  local function add(mark)
+    local one = self.by_mark[mark[1]]
+    if one and mark[2] + math.max(#one.hunk.old, 1) > first then
+      table.insert(found, { one, mark[2] })
+    end
   end
-  if hunk and #hunk.old == 0 and not self.creates then
-    return virtual + 1
+  first = math.max(first, 0)
+  if first > 0 then
+    vim.iter(vim.api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 })):each(add)
   end
-  last = math.min(last, vim.api.nvim_buf_line_count(self.buf) - 1)
-  return vim.api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
+  vim.iter(vim.api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})):each(add)
+  return found
+end
+
+--- The unit that a row belongs to: where none covers it, one that adds lines below it.
+---@param row integer
+---@return tideate.ReviewUnit?
+function Overlay:unit_at(row)
+  if self.entry.whole then
+    return self.entry.units[1]
+  end
+  local near ---@type tideate.ReviewUnit?
+  for _, found in ipairs(self:between(row, row + 1)) do
+    if found[2] <= row then
+      return found[1].unit
+    elseif #found[1].hunk.old == 0 then
+      near = found[1].unit
+    end
+  end
+  return near
+end
+
+--- The next unit that begins below a row, or above it.
+---@param row integer
+---@param step 1|-1
+---@return tideate.ReviewUnit?
+function Overlay:beyond(row, step)
+  if self.entry.whole then
+    return nil
+  end
+  -- a mark behind the last line is seen from there
+  row = math.min(row, vim.api.nvim_buf_line_count(self.buf) - 1)
+  local from, to = step == 1 and { row + 1, 0 } or { row - 1, -1 }, step == 1 and -1 or 0
+  local marks = (step == 1 or row > 0) and vim.api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 }) or {}
+  local found = marks[1] and self.by_mark[marks[1][1]]
+  return found and found.unit
 end
 
 --- See which hunks the person has changed.
@@ -163,141 +200,21 @@ function Overlay:check()
   end
 end
 
----@param hunk tideate.Hunk
----@param base string
----@param width integer
----@return tideate.Chunk[][]
-function Overlay:added(hunk, base, width)
-  local cached = self.virtual[hunk]
-  if not cached or cached.width ~= width or cached.base ~= base then
-    cached = {
-      width = width,
-      base = base,
-      lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
-        filetype = self.entry.file.filetype,
-        width = width,
-        tabstop = vim.bo[self.buf].tabstop,
-        base = base,
-      }),
-    }
-    self.virtual[hunk] = cached
-  end
-  return cached.lines
-end
-
----@param row integer
----@param options table<string, any>
-function Overlay:mark(row, options)
-  options.strict = false
-  vim.api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
-end
-
----@param hunk tideate.Hunk
----@param row integer
----@param lines tideate.Chunk[][]
-function Overlay:draw_added(hunk, row, lines)
-  local below = row + #hunk.old - 1
-  if below < 0 then
-    self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
-  else
-    below = math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1)
-    self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
-  end
-end
-
---- Colour lines that are in the buffer.
----@param first integer
----@param last integer
----@param group string
----@param sign string
----@param sign_group string
-function Overlay:draw_lines(first, last, group, sign, sign_group)
-  if last < first then
-    return
-  end
-  if group ~= '' then
-    self:mark(first, { end_row = last + 1, end_col = 0, hl_group = group, hl_eol = true, priority = 200 })
-  end
-  for line = first, sign ~= '' and math.min(last, first + MOST_SIGNS) or -1 do
-    self:mark(line, { sign_text = sign, sign_hl_group = sign_group, priority = 200 })
-  end
-end
-
----@param unit_state string of a hunk
-function Overlay:draw_created(unit_state)
-  self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').states[unit_state]
-  local last = vim.api.nvim_buf_line_count(self.buf) - 1
-  self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
-  if look.label then
-    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
-  end
-end
-
---- The comment on a file that is decided about as a whole, below its first line.
-function Overlay:draw_comment_of_file()
-  local lines = require('tideate.ui.review.comments').lines(self.entry.units[1].comment, self.width)
-  if #lines > 0 then
-    self:mark(0, { virt_lines = lines })
-  end
-end
-
----@param state string of a hunk
-function Overlay:draw_deleted(state)
-  self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').states[state]
-  self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
-  if look.label then
-    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
-  end
-end
-
----@param hunk tideate.Hunk
----@param state string of a hunk
----@param width integer
----@param height integer
----@param comment tideate.ReviewComment?
-function Overlay:draw_hunk(hunk, state, width, height, comment)
-  local look = require('tideate.ui.review.hunk_highlights').states[state]
-  local row = self:row(hunk)
-  local last = vim.api.nvim_buf_line_count(self.buf) - 1
-  self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
-  local lines = {} ---@type tideate.Chunk[][]
-  if look.new then
-    local looks = require('tideate.ui.review.hunk_highlights')
-    lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
-    -- keeps the column of the signs open where nothing is deleted
-    self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
-  end
-  if look.label and #hunk.old > 0 then
-    self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
-  elseif look.label then
-    local label = { { { look.label, look.group } } }
-    table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
-  end
-  local looks = require('tideate.ui.review.hunk_highlights')
-  vim.list_extend(lines, looks.with_sign(require('tideate.ui.review.comments').lines(comment, width), ' ', self.left))
-  if #lines > 0 then
-    self:draw_added(hunk, row, lines)
-  end
-end
-
 --- The hunks in sight, and how they look.
 ---@param ranges { [1]: integer, [2]: integer }[]
 ---@return { [1]: tideate.Hunk, [2]: string, [3]: tideate.ReviewComment? }[] hunks
 ---@return string[] key
 function Overlay:in_sight(ranges)
-  local wanted, key = {}, {}
-  for index, unit in ipairs(self.entry.units) do
-    local state = unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state
-    for number, hunk in ipairs(unit.hunks) do
-      local first = self:row(hunk)
-      local inside = vim.iter(ranges):any(function(range)
-        return self.creates or (first <= range[2] and first + #hunk.old >= range[1])
-      end)
-      if inside then
-        table.insert(wanted, { hunk, state, number == #unit.hunks and unit.comment or nil })
-        table.insert(key, ('%d.%d %s %d %s'):format(index, number, state, first, unit.comment and unit.comment.text or ''))
+  local wanted, key, seen = {}, {}, {}
+  for _, range in ipairs(ranges) do
+    for _, found in ipairs(self.creates and self:between(0, 0) or self:between(range[1], range[2])) do
+      local one, unit = found[1], found[1].unit
+      if not seen[one] then
+        seen[one] = true
+        local state = unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state
+        local comment = one.last and unit.comment or nil
+        table.insert(wanted, { one.hunk, state, comment })
+        table.insert(key, ('%d %s %d %s'):format(self.marks[one.hunk], state, found[2], comment and comment.text or ''))
       end
     end
   end
@@ -333,7 +250,6 @@ end
 function Overlay:close()
   self.closed = true
   require('tideate.ui.review.left_columns').unwatch(self)
-  vim.api.nvim_del_augroup_by_id(self.group)
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
     vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)

@@ -1,0 +1,148 @@
+--- Drawing of hunks over a buffer: its lines in colours, those that replace them below.
+
+---@class tideate.OverlayDrawing: tideate.Overlay
+local Drawing = {}
+
+local drawn = vim.api.nvim_create_namespace('tideate.review')
+
+local MOST_SIGNS = 1000 -- of one hunk
+
+--- Rows that a unit takes in the current window: its lines, those that replace them, and the comment.
+---@param unit tideate.ReviewUnit
+---@return integer
+function Drawing:height(unit)
+  local first, last = self:range(unit)
+  local hunk = unit.hunks[1]
+  local virtual = #require('tideate.ui.review.comments').lines(unit.comment, self.width)
+  if hunk and not self.creates and unit.state ~= 'rejected' then
+    local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
+    local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
+    virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
+  end
+  if hunk and #hunk.old == 0 and not self.creates then
+    return virtual + 1
+  end
+  last = math.min(last, vim.api.nvim_buf_line_count(self.buf) - 1)
+  return vim.api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
+end
+
+---@param hunk tideate.Hunk
+---@param base string
+---@param width integer
+---@return tideate.Chunk[][]
+function Drawing:added(hunk, base, width)
+  local cached = self.virtual[hunk]
+  if not cached or cached.width ~= width or cached.base ~= base then
+    cached = {
+      width = width,
+      base = base,
+      lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
+        filetype = self.entry.file.filetype,
+        width = width,
+        tabstop = vim.bo[self.buf].tabstop,
+        base = base,
+      }),
+    }
+    self.virtual[hunk] = cached
+  end
+  return cached.lines
+end
+
+---@param row integer
+---@param options table<string, any>
+function Drawing:mark(row, options)
+  options.strict = false
+  vim.api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
+end
+
+---@param hunk tideate.Hunk
+---@param row integer
+---@param lines tideate.Chunk[][]
+function Drawing:draw_added(hunk, row, lines)
+  local below = row + #hunk.old - 1
+  if below < 0 then
+    self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
+  else
+    below = math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1)
+    self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
+  end
+end
+
+--- Colour lines that are in the buffer.
+---@param first integer
+---@param last integer
+---@param group string
+---@param sign string
+---@param sign_group string
+function Drawing:draw_lines(first, last, group, sign, sign_group)
+  if last < first then
+    return
+  end
+  if group ~= '' then
+    self:mark(first, { end_row = last + 1, end_col = 0, hl_group = group, hl_eol = true, priority = 200 })
+  end
+  for line = first, sign ~= '' and math.min(last, first + MOST_SIGNS) or -1 do
+    self:mark(line, { sign_text = sign, sign_hl_group = sign_group, priority = 200 })
+  end
+end
+
+---@param unit_state string of a hunk
+function Drawing:draw_created(unit_state)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').states[unit_state]
+  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+--- The comment on a file that is decided about as a whole, below its first line.
+function Drawing:draw_comment_of_file()
+  local lines = require('tideate.ui.review.comments').lines(self.entry.units[1].comment, self.width)
+  if #lines > 0 then
+    self:mark(0, { virt_lines = lines })
+  end
+end
+
+---@param state string of a hunk
+function Drawing:draw_deleted(state)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+---@param hunk tideate.Hunk
+---@param state string of a hunk
+---@param width integer
+---@param height integer
+---@param comment tideate.ReviewComment?
+function Drawing:draw_hunk(hunk, state, width, height, comment)
+  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  local row = self:row(hunk)
+  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
+  local lines = {} ---@type tideate.Chunk[][]
+  if look.new then
+    local looks = require('tideate.ui.review.hunk_highlights')
+    lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
+    -- keeps the column of the signs open where nothing is deleted
+    self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
+  end
+  if look.label and #hunk.old > 0 then
+    self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
+  elseif look.label then
+    local label = { { { look.label, look.group } } }
+    table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
+  end
+  local looks = require('tideate.ui.review.hunk_highlights')
+  vim.list_extend(lines, looks.with_sign(require('tideate.ui.review.comments').lines(comment, width), ' ', self.left))
+  if #lines > 0 then
+    self:draw_added(hunk, row, lines)
+  end
+end
+
+return Drawing

@@ -1,0 +1,144 @@
+"""Reviews of many files: decisions about one and about all, its kinds of files, and the work they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_ui_review import FILES, HUNKS, accepted, bar, opened, review
+from tests.support.dialogs import answers, wait_focused
+from tests.support.work import lua_work_of
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+MORE = {
+    "path": "more.txt",
+    "action": "modify",
+    "before": "a\nb\nc",
+    "filetype": "",
+    "hunks": [{"start": 0, "old": ["a"], "new": ["A"]}, {"start": 2, "old": ["c"], "new": ["C"]}],
+}
+BINARY = {"path": "logo.png", "action": "modify", "binary": True, "before": "", "hunks": []}
+MODE = {"path": "run.sh", "action": "modify", "mode": ["100644", "100755"], "before": "ls", "hunks": []}
+
+
+def test_a_file_is_decided_at_once_and_reverted_as_one_decision(editor: Editor) -> None:
+    review(editor, opened(editor), MORE)
+    wait_focused(editor)
+    editor.feed("gr")
+    editor.feed("gfa")
+    assert told(editor, "3 accepted, 1 rejected, 2 open")
+    assert editor.lua("return vim.fn.expand('%:t')") == "more.txt"
+    editor.feed("gu")
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    assert told(editor, "1 rejected, 5 open")
+    editor.feed("gU")
+    assert told(editor, "3 accepted, 1 rejected, 2 open")
+    editor.feed("gfo")
+    assert told(editor, "6 open")
+    editor.feed("gu")
+    editor.feed("]f")
+    editor.feed("gfr")
+    assert accepted(editor) == [[1, 2, 3], []]
+
+
+def told(editor: Editor, words: str) -> bool:
+    """Wait until a wide bar says it."""
+    editor.command("set columns=200")
+    editor.wait("vim.wo.winbar:find(..., 1, true)", 60, f" hunks: {words} ")
+    return True
+
+
+def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
+    review(editor, opened(editor), MORE)
+    wait_focused(editor)
+    editor.feed("ga")
+    editor.feed("gfr")
+    editor.feed("go")
+    assert "nothing of this hunk is decided" in editor.messages()
+    editor.feed("gO")
+    assert told(editor, "6 open")
+    editor.feed("gu")
+    assert told(editor, "1 accepted, 3 rejected, 2 open")
+    editor.feed("gggo")
+    assert answers(editor) == []
+    assert told(editor, "3 rejected, 3 open")
+    editor.feed("gA")
+    assert accepted(editor) == [[0], [0, 1]]
+
+
+def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> None:
+    review(editor, opened(editor), MORE)
+    wait_focused(editor)
+    editor.feed("gfa")
+    editor.feed("[f")
+    editor.feed("gfr")
+    assert "nothing of this file is open: go, gfo and gO open what is decided again" in editor.messages()
+    assert told(editor, "4 accepted, 2 open")
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (BINARY, "b logo.png · binary"),
+        (MODE, "m run.sh · mode 100644 → 100755"),
+        ({**MODE, "hunks": HUNKS[:1]}, "~ run.sh · mode 100644 → 100755 · 1 open"),
+        (FILES[1], "+ new.lua · create"),
+        (FILES[2], "- old.txt · delete"),
+        (FILES[3], "→ from.txt → to.txt · move"),
+        ({**FILES[2], "binary": True}, "- old.txt · delete · binary"),
+    ],
+)
+def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, Any], words: str) -> None:
+    review(editor, file)
+    wait_focused(editor)
+    assert words in bar(editor)
+    editor.feed("a")
+    assert accepted(editor) == [[0]]
+
+
+def test_lines_that_stand_twice_are_told_apart_after_a_reload(editor: Editor) -> None:
+    lines = ["{", "}"] * 10
+    number = editor.edit("a.txt", "\n".join(lines) + "\n")
+    hunks = [{"start": 11, "old": ["}"], "new": ["} end"]}]
+    file = {"path": "a.txt", "action": "modify", "buffer": number, "filetype": "", "hunks": hunks}
+    review(editor, {**file, "tick": editor.lua("return vim.api.nvim_buf_get_changedtick(0)")})
+    wait_focused(editor)
+    editor.lua("vim.fn.writefile(..., 'a.txt')", ["// top"] * 2 + lines)
+    editor.command("edit!")
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("gg]c")
+    assert editor.lua("return vim.fn.line('.')") == 14
+
+
+DECIDE = """
+  local files, hunks = ...
+  local list = {}
+  for number = 1, files do
+    local made, lines = {}, {}
+    for row = 0, hunks * 2 - 1 do
+      lines[row + 1] = 'line ' .. row
+      if row % 2 == 0 then
+        table.insert(made, { start = row, old = { 'line ' .. row }, new = { 'x' } })
+      end
+    end
+    local before = table.concat(lines, '\\n')
+    list[number] = { path = number .. '.txt', action = 'modify', before = before, hunks = made }
+  end
+  local question = { execution_id = '0', payload = { files = list } }
+  _G.review = require('tideate.ui.review').open(question, function() end)
+  _G.review:focus()
+"""
+
+
+def test_a_decision_makes_as_much_work_among_many_hunks_as_among_few(editor: Editor) -> None:
+    work = []
+    for files, hunks in ((4, 50), (40, 500)):
+        editor.lua(DECIDE, files, hunks)
+        editor.lua("_G.review:decide('accepted')")
+        work.append(lua_work_of(editor, "_G.review:decide('accepted') _G.review:travel('past')"))
+        editor.lua("_G.review:close()")
+    few, many = work
+    assert many < 2 * few, work
