@@ -1,4 +1,5 @@
---- Failures of checks and gates in the quickfix list: one list for each run; the person's own lists stay.
+--- Failures in the quickfix list and as diagnostics: of checks and gates, new syntax errors that were written
+--- all the same, edits that were refused. One list for each run; the person's own lists stay.
 local M = {}
 
 local KEPT = 20 -- runs whose lists are still written to
@@ -44,7 +45,7 @@ local function item(entry)
     filename = placed and entry.filename or nil,
     lnum = tonumber(entry.lnum) or 0,
     col = tonumber(entry.col) or 0,
-    text = entry.text or '',
+    text = require('tideate.ui.text').plain(entry.text or ''),
     type = entry.type or 'E',
     valid = placed and 1 or 0,
   }
@@ -83,17 +84,65 @@ function M.add(run, step, name, entries)
   end
 end
 
+---@param name string where they come from
+---@param run string
+---@param step string
+---@param entries table<string, any>[]
+local function place(name, run, step, entries)
+  M.add(run, step, name, entries)
+  require('tideate.failure_diagnostics').replace(name, run, entries)
+end
+
+--- New syntax errors of what is reviewed: nothing is wrong in a file until it is written.
+---@type table<string, { step: string, entries: table<string, any>[] }>
+local unwritten = {}
+
+--- A run ended: what it wrote is the newest word on those files.
+---@param run string
+local function ended(run)
+  local written, held = require('tideate.failure_diagnostics').ended(run), unwritten[run]
+  unwritten[run] = nil
+  local entries = vim.tbl_filter(function(entry)
+    return written[entry.filename] == true
+  end, held and held.entries or {})
+  if #entries > 0 then
+    place('syntax', run, held.step, entries)
+  end
+end
+
+---@param run string
+---@param data table<string, any>
+local function syntax_gate(run, data)
+  local entries = data.entries or {}
+  unwritten[run] = #entries > 0 and { step = data.step or '', entries = entries } or nil
+end
+
 ---@type table<string, fun(run: string, data: table<string, any>)>
 local on = {
   SD_EVENT_CHECK_ENDED = function(run, data)
-    M.add(run, data.step or '', data.check or '?', data.failures or {})
+    place(data.check or '?', run, data.step or '', data.failures or {})
   end,
-  SD_EVENT_GATE_FAILED = function(run, data)
-    -- those of the checks stand there already
-    if data.gate ~= 'verification' and data.entries and #data.entries > 0 then
-      M.add(run, data.step or '', data.gate .. ' gate', data.entries)
+  SD_EVENT_GATE_PASSED = function(run, data)
+    if data.gate == 'syntax' then
+      syntax_gate(run, data)
     end
   end,
+  SD_EVENT_GATE_FAILED = function(run, data)
+    if data.gate == 'syntax' then
+      syntax_gate(run, data)
+    elseif data.gate ~= 'verification' and data.entries and #data.entries > 0 then
+      -- those of the checks stand there already
+      place(data.gate .. ' gate', run, data.step or '', data.entries)
+    end
+  end,
+  SD_EVENT_STEP_FAILED = function(run, data)
+    if data.entries and #data.entries > 0 then
+      place('refused edit', run, data.step or '', data.entries)
+    end
+  end,
+  SD_EVENT_WORKFLOW_COMPLETED = ended,
+  SD_EVENT_WORKFLOW_FAILED = ended,
+  SD_EVENT_WORKFLOW_CANCELLED = ended,
 }
 
 --- Take an event.

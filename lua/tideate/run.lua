@@ -112,6 +112,10 @@ local function send(id, name, opts)
   require('tideate.workflow_lookup').warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
   require('tideate.reply').note_folder(id, opts.context)
+  local failures = package.loaded['tideate.failure_diagnostics'] -- not loaded: there are none
+  if failures then
+    failures.begin((opts.context.buffer or {}).path or '')
+  end
   require('tideate.state').begin({
     execution_id = id,
     name = require('tideate.workflow_lookup').label(name),

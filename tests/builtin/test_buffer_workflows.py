@@ -114,7 +114,11 @@ async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench
     result = await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))
     assert result.cancelled
     assert bench.fingerprint() == before
-    assert bench.front.data(EventName.GATE_FAILED)[0]["gate"] == "syntax"
+    failed = bench.front.data(EventName.GATE_FAILED)[0]
+    assert failed["gate"] == "syntax"
+    assert [(entry["filename"], entry["lnum"], entry["tool"]) for entry in failed["entries"]] == [
+        ("a.py", 4, "syntax")
+    ]
     bench.front.answer = lambda _request: Decision(True)
     assert (await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))).ok
     assert b"def area(r:" in bench.fingerprint()["a.py"]

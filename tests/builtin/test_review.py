@@ -288,4 +288,7 @@ async def test_an_edit_that_cannot_be_written_is_shown_with_a_warning(
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert any("as things are this change cannot be written: a.py" in words for words in notices)
     assert "review" in [request.kind for request in bench.front.requests]
+    (failed,) = bench.front.data(EventName.STEP_FAILED)
+    assert [(entry["filename"], entry["tool"]) for entry in failed["entries"]] == [("a.py", "edit")]
+    assert failed["entries"][0]["lnum"] > 0
     assert bench.fingerprint() == before

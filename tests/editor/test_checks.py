@@ -301,3 +301,93 @@ def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeH
     assert result["attempts"] == 3
     assert fake_host.heard("run")
     assert "rolled_back failed: no; 1 file rolled back" in faked.messages()
+
+
+DIAGNOSTICS = """
+local buf = vim.fn.bufnr(...)
+return vim.tbl_map(function(one)
+  return { one.lnum, one.col, one.message, one.source, one.severity }
+end, buf < 0 and {} or vim.diagnostic.get(buf, { namespace = vim.api.nvim_get_namespaces().tideate }))
+"""
+
+
+def diagnostics(editor: Editor, path: str) -> list[list[Any]]:
+    """Line and column, 0-based, message, source and severity of what stands at a file."""
+    return list(editor.lua(DIAGNOSTICS, str(editor.cwd / path)))
+
+
+def run_on(editor: Editor, path: str) -> None:
+    """Start a run on a file, with nobody to carry it out."""
+    editor.lua("require('tideate.client').request = function() end")
+    editor.command("wincmd p")
+    editor.edit(path)
+    editor.lua("require('tideate').run('ask', { prompt = 'why' })")
+
+
+def ends(run: Run, *files: str) -> None:
+    run.event("WORKFLOW_COMPLETED", response="", duration_ms=5, files=list(files))
+
+
+def test_failures_of_checks_are_diagnostics_until_the_next_run_of_the_file(editor: Editor) -> None:
+    editor.edit("a.py", "A = 1\n\tß = 2\n")
+    a, b = str(editor.cwd / "a.py"), str(editor.cwd / "b.py")
+    other = "{ { lnum = 0, col = 0, message = 'of another' } }"
+    editor.lua(f"vim.diagnostic.set(vim.api.nvim_create_namespace('other'), 0, {other})")
+    run = verifying(editor)
+    warning = failure(a, 2, "\x1b[31mß\u202e is short\nand late") | {"type": "W", "code": "E1"}
+    end(run, "lint", "failed", failures=[warning, failure(b, 7)])
+    end(run, "tests", "failed", failures=[failure(a, 1, "failed"), failure("", 0, "no place")])
+    at_a = diagnostics(editor, "a.py")
+    assert [one[:2] + one[3:] for one in at_a] == [[1, 3, "tideate: lint", 2], [0, 2, "tideate: tests", 1]]
+    assert "\x1b" not in at_a[0][2] and "\u202e" not in at_a[0][2]
+    assert at_a[0][2].endswith("is short\nand late")
+    assert not editor.lua("return vim.api.nvim_buf_is_loaded(vim.fn.bufnr(...))", b)
+    end(run, "lint", "failed", failures=[failure(b, 8)])
+    assert [one[3] for one in diagnostics(editor, "a.py")] == ["tideate: tests"], "the check found it no more"
+    assert [one[0] for one in diagnostics(editor, "b.py")] == [7]
+    run_on(editor, "a.py")
+    assert diagnostics(editor, "a.py") == []
+    assert len(diagnostics(editor, "b.py")) == 1
+    assert editor.lua("return #vim.diagnostic.get(0)") == 1, "others' diagnostics stay"
+
+
+def test_a_refused_edit_stands_where_it_would_have_gone(editor: Editor) -> None:
+    editor.edit("a.py", "A = 1\nB = 2\n")
+    run = Run(editor)
+    entry = failure(str(editor.cwd / "a.py"), 2, "a.py was changed where the edit goes")
+    run.event("STEP_FAILED", step="refactor", error="conflict", error_code="EditConflict", entries=[entry])
+    run.event("WORKFLOW_FAILED", error="conflict", error_code="EditConflict")
+    assert [(one[0], one[3]) for one in diagnostics(editor, "a.py")] == [(1, "tideate: refused edit")]
+    assert quickfix(editor)["title"] == f"tideate: refused edit (run {run.id[:8]})"
+    editor.command("cfirst")
+    assert editor.lua("return vim.fn.line('.')") == 2
+
+
+def test_a_syntax_error_is_told_once_it_is_written(editor: Editor) -> None:
+    root = str(editor.cwd)
+    editor.edit("a.py", "A = 1\nB = (\n")
+    entries = [failure(f"{root}/a.py", 2, "'(' was never closed"), failure(f"{root}/b.py", 1, "bad")]
+
+    def proposed(name: str, *gates: str) -> Run:
+        run = Run(editor, name)
+        run.event("WORKFLOW_RESTORED", name="refactor", steps=["refactor"], root=root)
+        for name in gates:
+            run.event(f"GATE_{name}", step="refactor", gate="syntax", issues=["x"], entries=entries)
+        return run
+
+    declined = proposed("a", "FAILED")
+    assert diagnostics(editor, "a.py") == [], "the review is open, and nothing is written"
+    ends(declined)
+    assert diagnostics(editor, "a.py") == []
+    corrected = proposed("b", "FAILED")
+    corrected.event("GATE_PASSED", step="refactor", gate="syntax", issues=[])
+    ends(corrected, "a.py")
+    assert diagnostics(editor, "a.py") == []
+    ends(proposed("c", "FAILED"), "a.py")
+    assert [(one[0], one[2], one[3]) for one in diagnostics(editor, "a.py")] == [
+        (1, "'(' was never closed", "tideate: syntax")
+    ]
+    assert diagnostics(editor, "b.py") == [], "this one was not accepted"
+    assert [item["lnum"] for item in quickfix(editor)["items"]] == [2]
+    ends(proposed("d"), "a.py")
+    assert diagnostics(editor, "a.py") == [], "a later run wrote the file"

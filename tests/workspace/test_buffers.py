@@ -60,8 +60,9 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
     editor.before_replace = lambda: editor.types(1, "a = 1\nb = 99\nc = 3")
-    with pytest.raises(EditConflict, match=r"src/one.py was changed where the edit goes"):
+    with pytest.raises(EditConflict, match=r"src/one.py was changed where the edit goes") as refused:
         await edited.apply([FileChange("new", "create", None, "x"), change()], execution_id="run")
+    assert (refused.value.path, refused.value.line) == ("src/one.py", 2)
     assert editor.text(1) == "a = 1\nb = 99\nc = 3"
     assert tree(root) == before
     assert "journal/run/0001" not in tree(private)

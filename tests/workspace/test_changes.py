@@ -10,7 +10,7 @@ from tests.support.work import assert_linear
 from tests.workspace.test_diff import LINES
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, diff_lines, unified_diff
-from tideate_core.workspace.changes import rebase
+from tideate_core.workspace.changes import first_clash, rebase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +132,20 @@ def test_two_insertions_at_one_place_have_no_order() -> None:
 
 def test_one_clash_among_several_hunks_refuses_all() -> None:
     assert moved("one\ntwo\nthree\nfour\n5", TWO, Hunk(4, ("five",), ("V",))) is None
+
+
+@pytest.mark.parametrize(
+    ("current", "line"),
+    [
+        (BASE, None),
+        ("one\ntwo\nthree\nfour\n5", 5),
+        ("typed\nmore\none\ntwo!\nthree\nfour\nfive", 4),
+        ("one\nthree\nfour\n5", 2),
+        ("new\none\ntwo\nthree\nfour\n5", 6),
+    ],
+)
+def test_a_refused_edit_has_a_place_in_the_text_as_it_is_now(current: str, line: int | None) -> None:
+    assert first_clash([Hunk(4, ("five",), ("V",)), TWO], BASE, current) == line
 
 
 def test_the_work_of_moving_grows_with_the_number_of_lines() -> None:

@@ -86,8 +86,10 @@ async def test_what_was_saved_where_the_edit_goes_stops_everything(
     long.change("line 5", "mine")
     before = tree(root)
     changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
-    with pytest.raises(EditConflict, match=r"src/long\.py changed on disk where the edit goes"):
+    with pytest.raises(EditConflict, match=r"src/long\.py changed on disk where the edit goes") as refused:
         await workspace.apply(changes, execution_id="run")
+    assert refused.value.path == "src/long.py"
+    assert refused.value.line == LONG.split("\n").index("line 5") + 1
     assert tree(root) == before
 
 

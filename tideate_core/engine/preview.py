@@ -171,7 +171,7 @@ class _PreviewStep(StepRun):
     async def remember(self, key: str, value: Any) -> None:
         """Keep nothing: no run has begun."""
 
-    def gate(self, name: str, issues: list[str]) -> NoReturn:
+    def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> NoReturn:
         raise AssertionError(f"a step came to the gate {name!r} before it asked a model: {issues}")
 
     async def present(self, text: str, filetype: str) -> None:

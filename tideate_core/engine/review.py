@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.agents import StagedFiles
     from tideate_core.engine.revision import Decided, ReviewAnswer
     from tideate_core.engine.selected_text import Subject
+    from tideate_core.gates import SyntaxProblem
     from tideate_core.workflows import Decision, PersonAccess, StepContext
     from tideate_core.workspace import AppliedChanges
 
@@ -174,7 +175,7 @@ class _Review:
         while self._revision.changes:
             problems = await asyncio.to_thread(_compare_and_check, self._revision.changes)
             if self._gated:
-                self._step.gate("syntax", problems)
+                self._step.gate("syntax", problems, _places(self._revision.changes))
             answer = await self._ask(problems)
             feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
@@ -263,6 +264,7 @@ class _Review:
         """
         if accepted != self._revision.changes:  # a part of a change is another text
             problems = await asyncio.to_thread(_compare_and_check, accepted)
+            self._step.gate("syntax", problems, _places(accepted))
         if not problems or not await _override(self._step, problems, fixable=self._revisable):
             return None
         words = "\n".join(f"- {problem}" for problem in problems)
@@ -354,14 +356,27 @@ def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:
 
 
 def _new_errors(change: FileChange) -> list[str]:
+    where = change.move_to or change.path or "the buffer"
+    return [f"{where}:{problem.line}:{problem.column}: {problem.message}" for problem in _problems(change)]
+
+
+def _problems(change: FileChange) -> list[SyntaxProblem]:
     if change.after is None or change.after == change.before:
         return []
-    name = change.move_to or change.path
-    language = language_of(name, change.filetype)
-    where = name or "the buffer"
+    language = language_of(change.move_to or change.path, change.filetype)
+    return new_errors(language, change.before or "", change.after)
+
+
+def _places(changes: Sequence[FileChange]) -> list[dict[str, Any]]:
+    """Return the new syntax errors of files as entries of the quickfix list."""
+    from tideate_core.toolchain import Failure
+
+    named = [(change.move_to or change.path, change) for change in changes]
     return [
-        f"{where}:{problem.line}:{problem.column}: {problem.message}"
-        for problem in new_errors(language, change.before or "", change.after)
+        Failure(name, problem.line, problem.column, problem.message, tool="syntax").as_json()
+        for name, change in named
+        if name
+        for problem in _problems(change)
     ]
 
 

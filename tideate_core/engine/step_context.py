@@ -328,8 +328,11 @@ class StepRun:
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self.person.emit(event, step=self.step, **data)  # of an item the person's is its whole step
 
-    def gate(self, name: str, issues: list[str]) -> None:
-        self._emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
+    def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:
+        places = {"entries": list(entries)} if entries else {}
+        self._emit(
+            EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues, **places
+        )
 
     async def present(self, text: str, filetype: str) -> None:
         await self.run.front.present(text, filetype)

@@ -21,6 +21,7 @@ from tideate_core.errors import (
     BudgetReached,
     ConfigError,
     CostLimitReached,
+    EditConflict,
     FrontEndGone,
     InvalidArguments,
     InvalidDefinition,
@@ -295,7 +296,7 @@ class StepRunner:
         if progress.begun is None:
             self._begin(progress, interrupted=False)
         self._execution.move(ExecutionEvent.STEP_FAILED)
-        self._recorder.event(EventName.STEP_FAILED, {**work.place, **words})
+        self._recorder.event(EventName.STEP_FAILED, {**work.place, **words, **_refused_at(error)})
         self._report_time(progress, success=False, declined=False)
         return progress.totalled(Settled(work.step, "failed", **words, duration_ms=progress.elapsed_ms))
 
@@ -362,3 +363,12 @@ class _StepProgress:
         if not files and usage == settled.usage:
             return settled
         return replace(settled, usage=usage, files=tuple(files))
+
+
+def _refused_at(error: Exception) -> dict[str, Any]:
+    """Return the place of an edit that was refused, as an entry of the quickfix list."""
+    if not isinstance(error, EditConflict) or not error.path:
+        return {}
+    from tideate_core.toolchain import Failure
+
+    return {"entries": [Failure(error.path, error.line, None, str(error), tool="edit").as_json()]}

@@ -74,7 +74,16 @@ class ContextResolutionError(WorkspaceError):
 
 
 class EditConflict(WorkspaceError):
-    """The text changed where the edit goes; nothing was written."""
+    """The text changed where the edit goes; nothing was written.
+
+    :param path: of the file, as the edit has it; empty where no place in a file is known.
+    :param line: where the edit would go in the text as it is now, 1-based.
+    """
+
+    def __init__(self, message: str, *, path: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
 
 
 class UnusableAnswer(WorkspaceError):

@@ -289,8 +289,11 @@ class PersonAccess(Protocol):
         """Tell the person something that needs no answer."""
         ...
 
-    def gate(self, name: str, issues: list[str]) -> None:
-        """Report a check: passed without issues."""
+    def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:
+        """Report a check: passed without issues.
+
+        :param entries: the places of the issues, as `Failure.as_json()` gives them.
+        """
         ...
 
     async def present(self, text: str, filetype: str) -> None:

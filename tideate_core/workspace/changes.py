@@ -10,7 +10,7 @@ from tideate_core.errors import EditConflict
 from tideate_core.workspace.diff import matching_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from tideate_core.workspace.files import FileImage
 
@@ -155,16 +155,27 @@ def rebase_each(hunks: Sequence[Hunk], base_text: str, current_text: str) -> lis
 
     :param hunks: made for `base_text`, in the order of their places.
     """
+    placed = _placed(hunks, base_text, current_text)
+    return [None if clash else replace(hunk, start=start) for hunk, start, clash in placed]
+
+
+def first_clash(hunks: Sequence[Hunk], base_text: str, current_text: str) -> int | None:
+    """Return the line of `current_text`, 1-based, at which `rebase` refuses; None where it does not."""
+    ordered = sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))
+    placed = _placed(ordered, base_text, current_text)
+    return next((start + 1 for _, start, clash in placed if clash), None)
+
+
+def _placed(hunks: Sequence[Hunk], base_text: str, current_text: str) -> Iterator[tuple[Hunk, int, bool]]:
+    """Yield each hunk, where it starts in `current_text`, and whether a change of that is in its way."""
     theirs = diff_lines(lines_of(base_text), lines_of(current_text))
-    moved: list[Hunk | None] = []
     passed = shift = 0
     for hunk in hunks:
         while passed < len(theirs) and _precedes(theirs[passed], hunk):
             shift += len(theirs[passed].new) - len(theirs[passed].old)
             passed += 1
         clash = passed < len(theirs) and theirs[passed].clashes(hunk)
-        moved.append(None if clash else replace(hunk, start=hunk.start + shift))
-    return moved
+        yield hunk, hunk.start + shift, clash
 
 
 def _precedes(their: Hunk, hunk: Hunk) -> bool:

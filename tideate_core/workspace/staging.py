@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
-from tideate_core.workspace.changes import apply_hunks, lines_of, rebase
+from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
 from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
@@ -134,7 +134,11 @@ def buffer_operation(
         hunks = rebase(change.hunks, change.before or "", current.text)
     if hunks is None:
         name = change.path or f"buffer {current.number}"
-        raise EditConflict(f"{name} was changed where the edit goes; nothing was written. Run it again.")
+        raise EditConflict(
+            f"{name} was changed where the edit goes; nothing was written. Run it again.",
+            path=change.path,
+            line=first_clash(change.hunks, change.before or "", current.text),
+        )
     after = "\n".join(apply_hunks(lines_of(current.text), hunks))
     edit = BufferEdit(current.number, current.tick, tuple(hunks))
     return BufferOperation(change, current.path, edit, current.text, after, disk, current.modified)
@@ -305,6 +309,8 @@ def _edited(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
     hunks = rebase(change.hunks, change.before or "", document.text)
     if hunks is None:
         raise EditConflict(
-            f"{change.path} changed on disk where the edit goes; nothing was written. Run it again."
+            f"{change.path} changed on disk where the edit goes; nothing was written. Run it again.",
+            path=change.path,
+            line=first_clash(change.hunks, change.before or "", document.text),
         )
     return document.encode("\n".join(apply_hunks(lines_of(document.text), hunks))), True
