@@ -7,8 +7,9 @@ import pytest
 
 from tests.store.past import DAY, NOON, Past, definition, run_id
 from tideate_core.errors import InvalidInput
-from tideate_core.store.records import CostRow, MetricsRow, Tokens
+from tideate_core.store.records import Tokens
 from tideate_core.store.retention import Retention
+from tideate_core.store.statistics import CostRow, MetricsRow
 
 if TYPE_CHECKING:
     from tideate_core.store import Store

@@ -89,7 +89,7 @@ def register_builtin(registry: WorkflowRegistry) -> None:
     """Add the built-in workflows to a registry."""
     for definition, handlers in BUILTIN.values():
         continues = CONTINUES.get(definition.name, ())
-        registry.register(definition, handlers, source="builtin", continues=continues)
+        registry.register(definition, handlers, source="builtin", continues=continues, comparable=True)
     registry.register(task_workflow(), {}, source="builtin")
     handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}
     registry.register(handoff_workflow(), handoff, source="builtin")

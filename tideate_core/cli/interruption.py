@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from rich.text import Text
 
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tideate_core.engine import WorkflowResult, WorkflowRunner
+    from tideate_core.engine import WorkflowRunner
 
 __all__ = ["Interruption", "RunCancellation"]
+
+T = TypeVar("T")
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE: Final = 5.0
@@ -94,7 +96,7 @@ class Interruption:
 
 
 class RunCancellation:
-    """Cancellation of one run by signals.
+    """Cancellation by signals of what runs: one run, or several that are compared.
 
     :param restore: gives the terminal the settings that it had.
     """
@@ -103,18 +105,16 @@ class RunCancellation:
         self._console = console
         self._restore = restore
         self._runner: WorkflowRunner | None = None
-        self._task: asyncio.Task[WorkflowResult] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._stopped = False
 
-    async def wait_for(
-        self, runner: WorkflowRunner, run: Coroutine[Any, Any, WorkflowResult]
-    ) -> WorkflowResult | None:
+    async def wait_for(self, runner: WorkflowRunner, run: Coroutine[Any, Any, T]) -> T | None:
         """Wait for a run; returns its result, None where it was stopped before it went on."""
-        self._runner, self._task = runner, asyncio.create_task(run)
+        self._runner, self._task = runner, (task := asyncio.create_task(run))
         if self._stopped:
             self.cancel(by_person=True)
         try:
-            return await self._task
+            return await task
         except asyncio.CancelledError:
             if not self._stopped:
                 raise

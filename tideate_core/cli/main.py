@@ -46,6 +46,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "checkpoint": Command(
         "checkpoint:app", "List, create and restore checkpoints of runs: one after each completed step."
     ),
+    "compare": Command(
+        "compare:compare",
+        "Run several models at one prompt, and take one answer, or hunks of several.\n\n"
+        "Each model has a run of its own, which waits at its review until one is taken; nothing is written "
+        "before. The others end as declined and stay in the history.",
+        "tideate compare [OPTIONS] NAME [PROMPT...]",
+    ),
     "context": Command("context:app", "List and show what @mentions add to a prompt."),
     "diff": Command(
         "diff:diff",
@@ -156,15 +163,18 @@ WITH_VALUE: Final = frozenset(
         "--input",
         "--keep",
         "--limit",
+        "--models",
         "--name",
         "--output",
         "--port",
         "--prompt",
+        "--resume",
         "--root",
         "--search",
         "--since",
         "--status",
         "--step",
+        "--take",
         "--takeover-after",
         "--timeout",
         "--token-env",

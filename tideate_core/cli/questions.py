@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from tideate_core.cli.hunk_picking import NO, YES
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
+from tideate_core.cli.render.comparison import comparison_matter
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.review import ENDED, NO, YES, ReviewQuestion, review_matter
+from tideate_core.cli.review import ENDED, ReviewQuestion, review_matter
 from tideate_core.engine import FIX, FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
@@ -45,6 +47,8 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
         shown.append(_plan_table(request.payload["files"]))
     if request.kind == "review":
         shown += review_matter(request.payload)
+    if request.kind == "compare":
+        shown += comparison_matter(request.payload)
     if request.kind == "document":
         shown += document_matter(request.payload, coloured=rendered, question=request.message)
     if request.details:
@@ -90,11 +94,32 @@ class Questions:
             return await self._plan(request)
         if request.kind == "review":
             return await ReviewQuestion(self, request.payload, request.message).ask()
+        if request.kind == "compare":
+            return await self._choice(request)
         if request.kind == "document":
             return await self._document(request)
         if request.kind == "tool":
             return await self._tool(request)
         return await self._yes_or_no(request)
+
+    async def _choice(self, request: ConfirmationRequest) -> Decision:
+        attempts = request.payload["attempts"]
+        numbers = {str(at): one for at, one in enumerate(attempts, start=1) if one["takable"]}
+        words = " · ".join(f"{number} {visible(one['adapter'])}" for number, one in numbers.items())
+        answer = await self.choose(
+            request.message,
+            "/".join([*numbers, "N", "d"]),
+            f"{words} · n none of them · d show again",
+            NO | {*numbers, "d"},
+        )
+        while answer == "d":
+            await self.show_again()
+            answer = await self.choose(request.message, "/".join([*numbers, "N"]), words, NO | {*numbers})
+        if answer is None:
+            return ENDED
+        return (
+            DECLINED_DECISION if answer in NO else Decision(True, {"take": numbers[answer]["execution_id"]})
+        )
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
         if request.payload.get("single"):  # no run continues after it

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from tideate_core.cli.hunk_picking import NO, YES, HunkPicking, alternatives_to
 from tideate_core.cli.render.diffs import ReviewedFile
-from tideate_core.util.escaping import label, visible
+from tideate_core.util.escaping import visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -15,25 +16,12 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tideate_core.cli.hunk_picking import Asker
+
 __all__ = ["ReviewQuestion", "review_matter"]
 
-YES = frozenset({"y", "yes"})
-NO = frozenset({"", "n", "no", "q"})
 ENDED = Decision(False, reason="the input ended before an answer")
-PICK_HELP = "y accept · n reject · a accept this and the rest of the file · s leave them out"
 SENT = "comments were sent to the model"
-
-
-class Asker(Protocol):
-    """Asks at the terminal."""
-
-    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None: ...
-
-    async def type(self, question: str) -> str | None: ...
-
-    async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None: ...
-
-    async def show_again(self) -> None: ...
 
 
 def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
@@ -69,6 +57,7 @@ class ReviewQuestion:
         self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
         self._anew: set[tuple[str, int]] = set()
         self._comments: list[dict[str, Any]] = []
+        self._alternatives = payload.get("alternatives", ())
 
     async def ask(self) -> Decision:
         """Return the answer."""
@@ -108,48 +97,28 @@ class ReviewQuestion:
     def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
         if comments:
             return Decision(False, {"files": files, "comments": comments}, reason=SENT)
-        if not any(file["accepted"] for file in files):
+        if not any(file["accepted"] or file.get("added") for file in files):
             return Decision(False, reason="no change was accepted")
         return Decision(True, {"files": files})
 
     async def _pick(self) -> Decision:
         verdicts = []
         for file in self._files:
-            picked = await self._pick_from(file)
-            if picked is None:
+            picking = HunkPicking(
+                self._asker, file, alternatives_to(file, self._alternatives), revisable=self._revisable
+            )
+            if not await picking.pick():
                 return ENDED
-            verdicts.append(picked)
+            self._anew |= picking.anew
+            self._comments += picking.comments
+            verdict = _verdict(file, picking.accepted, picking.rejected)
+            added = [one.hunk.as_json() for one in picking.added]
+            verdicts.append({**verdict, "added": added} if added else verdict)
         return self._answer(verdicts, [*self._left(), *self._comments])
 
     def _left(self) -> list[dict[str, Any]]:
         """Return the unanswered comments but those on hunks that were decided anew."""
         return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in self._anew]
-
-    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | None:
-        """Return the decisions on a file, None where the input ended."""
-        name = label(file.change.path) if file.change.path else "the text"
-        accepted, rejected = set(file.accepted), set(file.rejected)
-        keys, help_text, known = "y/N/a/s", PICK_HELP, {"a", "s"}
-        if self._revisable:
-            keys, help_text, known = "y/N/b/a/s", f"{PICK_HELP} · b reject, because …", {"a", "b", "s"}
-        for index in file.open:
-            await self._asker.show([file.hunk_patch(index) if file.pickable else file.patch()])
-            count = len(file.everything)
-            part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
-            answer = await self._asker.choose(f"{part} {name}?", keys, help_text, YES | NO | known)
-            if answer is None:
-                return None
-            if answer == "s":
-                break
-            rest = {at for at in file.open if at >= index} if answer == "a" else {index}
-            self._anew.update((file.change.path, at) for at in rest)
-            if answer == "a":
-                accepted |= rest
-                break
-            (accepted if answer in YES else rejected).add(index)
-            if answer == "b" and (why := await self._asker.type("Because?")):
-                self._comments.append({"path": file.change.path, "hunk": index, "text": why})
-        return _verdict(file, accepted, rejected)
 
 
 def _verdict(file: ReviewedFile, accepted: Collection[int], rejected: Collection[int]) -> dict[str, Any]:

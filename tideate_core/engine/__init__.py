@@ -13,6 +13,11 @@ if TYPE_CHECKING:
         CheckpointManager as CheckpointManager,
         read_checkpoint as read_checkpoint,
     )
+    from tideate_core.engine.comparison import (
+        Comparison as Comparison,
+        ComparisonResult as ComparisonResult,
+        compared_requests as compared_requests,
+    )
     from tideate_core.engine.confirmation import (
         ConfirmationRequest as ConfirmationRequest,
         FrontEnd as FrontEnd,
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
         roll_back_abandoned_run as roll_back_abandoned_run,
     )
     from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
+    from tideate_core.engine.result import WorkflowResult as WorkflowResult
     from tideate_core.engine.reused_writes import writers_of as writers_of
     from tideate_core.engine.review import (
         FIX as FIX,
@@ -83,11 +89,7 @@ if TYPE_CHECKING:
         forget_changes as forget_changes,
         nothing_changed_error as nothing_changed_error,
     )
-    from tideate_core.engine.run import (
-        Execution as Execution,
-        RunRequest as RunRequest,
-        WorkflowResult as WorkflowResult,
-    )
+    from tideate_core.engine.run import Execution as Execution, RunRequest as RunRequest
     from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
     from tideate_core.engine.scheduler import TaskQueue as TaskQueue
     from tideate_core.engine.selected_text import NO_TEXT as NO_TEXT, Subject as Subject, brief as brief
@@ -114,6 +116,7 @@ else:
         {
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
+            "comparison": "Comparison ComparisonResult compared_requests",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
             "continuation": "last_conversation request_of said_in_step",
             "driver": "Driver Question Settled Work",
@@ -132,7 +135,8 @@ else:
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
-            "run": "Execution RunRequest WorkflowResult",
+            "result": "WorkflowResult",
+            "run": "Execution RunRequest",
             "runner": "WorkflowRunner",
             "scheduler": "TaskQueue",
             "state": "StateManager",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver import Reversible
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.run import Execution, WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
+    from tideate_core.engine.run import Execution
     from tideate_core.workspace import Workspace
 
 __all__ = [

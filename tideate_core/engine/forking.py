@@ -292,7 +292,7 @@ def _edited(stored: dict[str, Any], edits: RunEdits) -> RunRequest:
     except ValidationError as error:
         words = error.errors(include_url=False)[0]["msg"]
         raise StoreError(f"what the run was started with cannot be read ({words})") from error
-    change: dict[str, Any] = {"inputs": {**request.inputs, **edits.inputs}}
+    change: dict[str, Any] = {"inputs": {**request.inputs, **edits.inputs}, "compared": {}}
     if edits.prompt is not None:
         change["prompt"] = edits.prompt
     if edits.adapter is not None:

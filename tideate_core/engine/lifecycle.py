@@ -12,7 +12,7 @@ from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.recording import tokens_of
-from tideate_core.engine.run import WorkflowResult, usage_json
+from tideate_core.engine.result import WorkflowResult, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending
@@ -113,6 +113,7 @@ def _about(execution: Execution, adapter: Adapter, parent: tuple[str, str] | Non
         "adapter": adapter.name,
         "demonstration": adapter.demonstration,
         "prompt": execution.request.prompt,
+        **({"compared": list(execution.request.compared)} if execution.request.compared else {}),
         **({"parent": parent[0], "parent_step": parent[1]} if parent else {}),
         **execution.driver.outline(),
     }

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import WorkflowHooks
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
+    from tideate_core.engine.run import Execution, RunRequest
     from tideate_core.engine.step_model import OfferTools
     from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, ControlRequest, Definition, Reader, RunLog, RunRow, Store

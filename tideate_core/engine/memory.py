@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.spending import MORE, WITHIN, Ledger, Spent
-from tideate_core.workflows import MISSING
+from tideate_core.workflows import MISSING, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -29,6 +29,7 @@ __all__ = [
     "REPLY",
     "RUN",
     "Memory",
+    "StepMemory",
     "digest_of",
     "spent_on",
 ]
@@ -51,6 +52,42 @@ PENDING_END: Final = "taking_back"
 """The key of how a run was going to end when the rollback of its writes began."""
 
 _NOTHING: Final = Usage()
+
+
+class StepMemory:
+    """Memory of one step, or of one item of it.
+
+    :param prefix: tells the item's keys from others of the step.
+    """
+
+    def __init__(self, memory: Memory, step: str, prefix: str = "") -> None:
+        self._memory = memory
+        self._step = step
+        self._prefix = prefix
+
+    def recall(self, key: str) -> Any:
+        return self._memory.recall(self._step, f"own:{self._prefix}{key}")
+
+    async def remember(self, key: str, value: Any) -> None:
+        """Keep a value over a crash; the step's writes are rolled back all the same before it goes on."""
+        await self._memory.remember(self._step, f"own:{self._prefix}{key}", value)
+
+    async def read(self, key: str, messages: Sequence[Message]) -> None:
+        """Keep the texts that the step's model reads now; no other one gets them."""
+        await self._memory.read(self._step, f"own:{self._prefix}{key}", messages)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        key = f"choice:{self._prefix}{key}"
+        kept = self._memory.recall(self._step, key)
+        if kept is not MISSING and kept["digest"] == digest:
+            return kept["value"]
+        value = await produce()
+        await self._memory.remember(self._step, key, {"digest": digest, "value": value})
+        return value
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        with persons_time():  # who waits for another step's question waits for a person, too
+            return await self._memory.choose_for_run(key, digest, produce)
 
 
 def digest_of(*parts: Any) -> str:

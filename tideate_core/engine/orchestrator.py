@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.events import WorkflowHooks
-    from tideate_core.engine.run import WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Workflows

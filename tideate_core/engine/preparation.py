@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.recording import now_ms
-from tideate_core.engine.run import RunMachine, WorkflowResult
+from tideate_core.engine.result import WorkflowResult
+from tideate_core.engine.run import RunMachine
 from tideate_core.engine.stored_definition import WORKFLOW_IDS, stored_definition
 from tideate_core.errors import InvalidDefinitionFile, InvalidWorkflowFile, StoreError, TideateError
 from tideate_core.machines import ExecutionEvent, ExecutionState

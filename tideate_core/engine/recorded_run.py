@@ -12,7 +12,8 @@ from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import CONTEXT, FAILED, PENDING_END, RUN, spent_on
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.run import RunRequest, WorkflowResult
+from tideate_core.engine.result import WorkflowResult
+from tideate_core.engine.run import RunRequest
 from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:

@@ -227,7 +227,7 @@ class _Review:
         answer = self._revision.read(decision.value)
         if answer.feedback.comments and self._revisable:
             return answer
-        if not answer.feedback.comments and not any(one.accepted for one in answer.decided):
+        if not answer.feedback.comments and not any(one.any_accepted for one in answer.decided):
             raise Declined("no change was accepted")
         if answer.feedback.comments or not decision.accepted:
             # asked once more with what was decided, and with nothing that a front end would send again

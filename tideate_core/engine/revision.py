@@ -41,9 +41,16 @@ class Decided:
 
     accepted: frozenset[int] = frozenset()
     rejected: frozenset[int] = frozenset()
+    added: tuple[Hunk, ...] = ()
+    """Hunks of other compared runs, accepted beside its own."""
 
-    def as_json(self) -> dict[str, list[int]]:
-        return {"accepted": sorted(self.accepted), "rejected": sorted(self.rejected)}
+    @property
+    def any_accepted(self) -> bool:
+        return bool(self.accepted or self.added)
+
+    def as_json(self) -> dict[str, Any]:
+        shape: dict[str, Any] = {"accepted": sorted(self.accepted), "rejected": sorted(self.rejected)}
+        return {**shape, "added": [hunk.as_json() for hunk in self.added]} if self.added else shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +105,25 @@ def revision_prompt(step: ModelAccess, feedback: Feedback, *, staged: bool = Fal
     return step.render("revise", comments=feedback.comments, fence=fence, staged=staged)
 
 
+class _Added(BaseModel):
+    """A hunk of another compared run."""
+
+    start: StrictInt
+    old: list[str]
+    new: list[str]
+
+    @property
+    def hunk(self) -> Hunk:
+        return Hunk(self.start, tuple(self.old), tuple(self.new))
+
+
 class _Verdict(BaseModel):
     """The decisions on one file."""
 
     path: str | None = None
     accepted: list[StrictInt]
     rejected: list[StrictInt] = Field(default_factory=list)
+    added: list[_Added] = Field(default_factory=list)
 
 
 class _Comment(BaseModel):
@@ -159,7 +179,12 @@ class Revision:
             )
         for change, verdict in zip(self.changes, answer.files, strict=True):
             _check(change, verdict)
-        decided = [Decided(frozenset(one.accepted), frozenset(one.rejected)) for one in answer.files]
+        decided = [
+            Decided(
+                frozenset(one.accepted), frozenset(one.rejected), tuple(added.hunk for added in one.added)
+            )
+            for one in answer.files
+        ]
         said = [comment for comment in answer.comments if comment.text.strip()]
         given = [comment.model_dump(exclude_none=True) for comment in said]
         return ReviewAnswer(decided, self._feedback(decided, said), given)
@@ -186,7 +211,7 @@ class Revision:
     def accepted(self, decided: Sequence[Decided]) -> list[FileChange]:
         """Return the changes as they were accepted."""
         pairs = zip(self.changes, decided, strict=True)
-        return [kept for change, one in pairs if (kept := _reduced(change, one.accepted)) is not None]
+        return [kept for change, one in pairs if (kept := _reduced(change, one)) is not None]
 
     def followed_by(
         self,
@@ -215,7 +240,7 @@ class Revision:
             carried.append((made, verdict))
             fallen += gone
         for change, one in earlier.values():
-            kept = _reduced(change, one.accepted)
+            kept = _reduced(change, one)
             if kept is not None and change.path in corrected:
                 fallen.append(f"{_name(change)}: {LEFT_OUT}")
             elif kept is not None:
@@ -253,6 +278,22 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
         _check_hunks(change, given, words)
     if both := set(verdict.accepted).intersection(verdict.rejected):
         raise InvalidInput(f"{UNUSABLE}: hunk {min(both)} of {name} was accepted and rejected")
+    if verdict.added and change.action != "modify":
+        raise InvalidInput(f"{UNUSABLE}: {name} is a {change.action}, and a hunk was added to it")
+    if verdict.added:
+        accepted = [change.hunks[at] for at in verdict.accepted]
+        _check_added(change, accepted, [one.hunk for one in verdict.added])
+
+
+def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[Hunk]) -> None:
+    """Refuse hunks of other compared runs that do not go with the text, or with what else is accepted."""
+    name, lines = _name(change), lines_of(change.before)
+    for at, hunk in enumerate(added):
+        place = f"line {hunk.start + 1} of {name}"
+        if not 0 <= hunk.start <= len(lines) or tuple(lines[hunk.start : hunk.end]) != hunk.old:
+            raise InvalidInput(f"{UNUSABLE}: the hunk that was added at {place} is not of its text")
+        if any(hunk.clashes(one) for one in [*accepted, *added[:at]]):
+            raise InvalidInput(f"{UNUSABLE}: two hunks that were accepted change {place}; take one of them")
 
 
 def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None:
@@ -285,12 +326,14 @@ def _part(change: FileChange, hunk: Hunk) -> str:
     return shown if len(shown) <= MOST_QUOTED else f"{shown[:MOST_QUOTED]}\n…"
 
 
-def _reduced(change: FileChange, accepted: frozenset[int]) -> FileChange | None:
-    if not accepted:
+def _reduced(change: FileChange, decided: Decided) -> FileChange | None:
+    if not decided.any_accepted:
         return None
-    if change.action != "modify" or change.before is None or len(accepted) == _count(change):
+    whole = len(decided.accepted) == _count(change) and not decided.added
+    if change.action != "modify" or change.before is None or whole:
         return change
-    return replace(change, after="\n".join(apply_hunks(lines_of(change.before), change.hunks, accepted)))
+    kept = [*(change.hunks[at] for at in sorted(decided.accepted)), *decided.added]
+    return replace(change, after="\n".join(apply_hunks(lines_of(change.before), kept)))
 
 
 def _carried(
@@ -345,10 +388,15 @@ def _states(earlier: FileChange, decided: Decided, before: str) -> tuple[Mapping
 
     What is open is in neither.
     """
-    hunks: Sequence[Hunk] = earlier.hunks
+    own = earlier.hunks
+    decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
+    known = [(hunk, decisions.get(at)) for at, hunk in enumerate(own)]
+    known += [(hunk, True) for hunk in decided.added]
+    known.sort(key=lambda one: (one[0].start, one[0].end))
+    hunks = [hunk for hunk, _ in known]
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
-    decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
-    states = {hunk: decisions[at] for at, hunk in enumerate(places) if hunk and at in decisions}
-    return states, [hunks[at] for at, hunk in enumerate(places) if hunk is None and at in decisions]
+    placed = [(hunk, place, verdict) for (hunk, verdict), place in zip(known, places, strict=True)]
+    states = {place: verdict for _, place, verdict in placed if place and verdict is not None}
+    return states, [hunk for hunk, place, verdict in placed if place is None and verdict is not None]

@@ -7,7 +7,6 @@ import time
 import uuid
 from collections import Counter
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.store import Message
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
-__all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest", "WorkflowResult"]
+__all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest"]
 
 
 T = TypeVar("T")
@@ -59,6 +58,8 @@ class RunRequest(BaseModel):
     that has one."""
     turn: int | None = None
     """The turn of that conversation after which it goes on; None: the last."""
+    compared: dict[str, str] = Field(default_factory=dict)
+    """Of an attempt of a comparison: the models of all of them, by their runs' ids."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
 
     def inheriting(self, parent: RunRequest) -> RunRequest:
@@ -66,77 +67,6 @@ class RunRequest(BaseModel):
         open_keys = ("adapter", "require_confirmation")
         own = {key: getattr(parent, key) for key in open_keys if getattr(self, key) is None}
         return self.model_copy(update=own)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowResult:
-    """The end of a run: done, failed (`error`) or `cancelled`."""
-
-    execution_id: str
-    workflow: str
-    ok: bool
-    response: Any = None
-    """Of a machine's run that broke off: the last text that a model gave, None where there is none."""
-    results: dict[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    error_code: str | None = None
-    cancelled: bool = False
-    reason: str | None = None
-    """Of a cancelled run: `declined` or `cancelled`."""
-    files: list[str] = field(default_factory=list)
-    """Files and buffers that were changed."""
-    executed: list[dict[str, str]] = field(default_factory=list)
-    """Of `files` those that other tools run by themselves, each `path` and `reason`."""
-    path: list[dict[str, str]] | None = None
-    """The moves of a machine, each `from`, `to`, `when` and `by`; None of a graph."""
-    usage: Usage = field(default_factory=Usage)
-    duration_ms: int = 0
-    rollback_performed: bool | None = None
-    """All that it wrote was rolled back; None of a workflow that is not all or nothing."""
-    attempts: int | None = None
-    """Corrections that a task took; None of any other workflow."""
-    task: str | None = None
-    """What was to be done, as the person worded it; None of any other workflow."""
-    next_run: dict[str, Any] | None = None
-    """The run that is proposed to follow; see `with_next_run`."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
-        shape: dict[str, Any] = {
-            "ok": self.ok,
-            "execution_id": self.execution_id,
-            "workflow": self.workflow,
-            "results": self.results,
-            "files": self.files,
-            "usage": usage_json(self.usage),
-            "duration_ms": self.duration_ms,
-        }
-        if self.executed:
-            shape["executed"] = self.executed
-        if self.path is not None:
-            shape["path"] = self.path
-        if self.ok or self.response is not None:
-            shape["response"] = self.response
-        for name in ("rollback_performed", "attempts", "task"):
-            if getattr(self, name) is not None:
-                shape[name] = getattr(self, name)
-        if self.next_run is not None:
-            shape["next"] = self.next_run
-        if self.cancelled:
-            shape |= {"cancelled": True, "reason": self.reason}
-        elif not self.ok:
-            shape |= {"error": self.error, "error_code": self.error_code}
-        return shape
-
-
-def usage_json(usage: Usage) -> dict[str, Any]:
-    """Return tokens, those that were cached if any were, and the cost in US dollars if it is known."""
-    shape: dict[str, Any] = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    if usage.cached_tokens:
-        shape["cached_tokens"] = usage.cached_tokens
-    if usage.cost is not None:
-        shape["cost"] = usage.cost
-    return shape
 
 
 class RunMachine(ExecutionMachine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +16,25 @@ from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.preview import preview_prompt
 from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorder_of
-from tideate_core.engine.recording import now_ms
 from tideate_core.engine.recovery import (
     leftover_notice,
     rebind_buffer,
     roll_back_unfinished_steps,
     store_chosen_definition,
 )
-from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
+from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest
+from tideate_core.engine.run_controls import RunControls
 from tideate_core.engine.run_store import LazyStore, release_lease
-from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.tools.calls import Offering
-from tideate_core.errors import InvalidInput, RunNotFound, TideateError
+from tideate_core.errors import TideateError
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from tideate_core.adapters import AdapterPool, Reply
+    from tideate_core.adapters import AdapterPool
     from tideate_core.config import Config
     from tideate_core.engine.checkpoints import CheckpointRestoreDTO
     from tideate_core.engine.confirmation import FrontEnd
@@ -44,17 +44,18 @@ if TYPE_CHECKING:
     from tideate_core.engine.live_run import ParentStep
     from tideate_core.engine.preview import PromptPreview
     from tideate_core.engine.recorded_run import RecordedRun
+    from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.run import RunMachine
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
-    from tideate_core.store import CheckpointRow, Store
+    from tideate_core.store import Store
     from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
 
 
-class WorkflowRunner:
+class WorkflowRunner(RunControls):
     """Several runs at once, each with its own lifecycle, task and result.
 
     :param workspace: called once for a run.
@@ -75,17 +76,11 @@ class WorkflowRunner:
         hooks: WorkflowHooks | None = None,
         tools: ToolCaller | None = None,
     ) -> None:
+        super().__init__(LazyStore(store))
         self.registry = registry
         self._front = front
         self._dependencies = RunDependencies(adapters, config, front, workspace, prompts, hooks)
         self._tool_caller = tools
-        self._store = LazyStore(store)
-        self._running: dict[str, LiveRun] = {}
-
-    @property
-    def running(self) -> list[Execution]:
-        """The runs under way, newest first."""
-        return [live.execution for live in reversed(self._running.values())]
 
     async def store(self) -> Store:
         """Return the runs' database, opened if it was not.
@@ -94,13 +89,15 @@ class WorkflowRunner:
         """
         return await self._store.get()
 
-    async def run(self, request: RunRequest, *, hooks: WorkflowHooks | None = None) -> WorkflowResult:
+    async def run(
+        self, request: RunRequest, *, hooks: WorkflowHooks | None = None, front: FrontEnd | None = None
+    ) -> WorkflowResult:
         """Run a workflow to its end. Failures are results, not exceptions.
 
-        :param hooks: of this run, in place of the runner's.
+        :param hooks: of this run, in place of the runner's; so is `front`.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        return await self._run(request, None, hooks)
+        return await self._run(request, None, hooks, front=front)
 
     async def run_step(
         self, request: RunRequest, step: str, *, hooks: WorkflowHooks | None = None
@@ -132,6 +129,7 @@ class WorkflowRunner:
         takeover_after: float = TAKE_OVER_AFTER,
         changed: Changed = "ask",
         machine: RunMachine | None = None,
+        front: FrontEnd | None = None,
     ) -> WorkflowResult:
         """Continue a run where its last commit left it, to its end.
 
@@ -140,6 +138,7 @@ class WorkflowRunner:
         :param takeover_after: seconds without a heartbeat after which a run of another process is taken over.
         :param changed: what counts where the workflow's file is another one than the run began with.
         :param machine: an idle one that follows the run.
+        :param front: in place of the runner's.
         :raises RunNotFound: no run has this id.
         :raises RunIsOwned: a living process is running it.
         :raises RunEnded: there is nothing left to do.
@@ -147,7 +146,7 @@ class WorkflowRunner:
         :raises TideateError: it cannot go on as it was; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        return await self._resume(execution_id, None, takeover_after, changed, machine)
+        return await self._resume(execution_id, None, takeover_after, changed, machine, front=front)
 
     async def fork_run(
         self, execution_id: str, step: str | None, edits: RunEdits, *, changed: Changed = "stored"
@@ -171,61 +170,16 @@ class WorkflowRunner:
         notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
         return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 
+    def check_adapter(self, name: str) -> None:
+        """Look for an adapter; nothing is asked or started.
+
+        :raises UnknownAdapter: there is none of this name.
+        """
+        self._dependencies.adapters.get(name)
+
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""
         return await preview_prompt(request, self.registry, self._prepare)
-
-    def cancel(self, execution_id: str | None = None) -> list[str]:
-        """Cancel a run, or all of them; returns the ids.
-
-        :raises RunNotFound: nothing of this id is running.
-        """
-        runs = [self._get(execution_id)] if execution_id else list(self._running.values())
-        for live in runs:
-            live.cancel()
-        return [live.execution.id for live in runs]
-
-    def pause(self, execution_id: str) -> None:
-        """Stop a run before its next step.
-
-        :raises RunNotFound: nothing of this id is running.
-        """
-        self._get(execution_id).pause()
-
-    def resume(self, execution_id: str) -> None:
-        """Let a paused run go on.
-
-        :raises RunNotFound: nothing of this id is running.
-        """
-        self._get(execution_id).execution.resume()
-
-    async def say(self, execution_id: str | None, text: str) -> str:
-        """Tell a run's model something, as `RunMessages.send`, without an id the newest's; returns the id.
-
-        :raises RunNotFound: nothing of this id is running.
-        """
-        newest = (run.id for run in self.running if self._running[run.id].parent is None)
-        live = self._get(execution_id or next(newest, ""))
-        await live.messages.send(text)
-        return live.execution.id
-
-    def leave(self) -> list[str]:
-        """Stop all runs without ending them, so that another process can resume them; returns the ids."""
-        for live in self._running.values():
-            live.leave()
-        return list(self._running)
-
-    async def persist_checkpoint(self, execution_id: str) -> CheckpointRow:
-        """Make a checkpoint of a run where it stands.
-
-        :raises RunNotFound: nothing of this id is running.
-        :raises StoreError: it cannot be written.
-        """
-        live = self._get(execution_id)
-        store = await self._store.get()
-        row = await store.checkpoint(execution_id, at=now_ms())
-        live.report_checkpoint(row)
-        return row
 
     async def restore_checkpoint(self, checkpoint_id: str) -> CheckpointRestoreDTO:
         """Make a new run that stands where the checkpoint was made; the old run stays as it is.
@@ -236,17 +190,6 @@ class WorkflowRunner:
         from tideate_core.engine.checkpoints import CheckpointManager
 
         return await CheckpointManager(await self._store.get()).restore(checkpoint_id)
-
-    async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
-        """Ask a run's adapter for a handler that lives in the front end.
-
-        :raises RunNotFound: nothing of this id is running.
-        """
-        from tideate_core.adapters import Prompt
-
-        live = self._get(execution_id)
-        context = StepRun(live.step_environment, step)
-        return await live.execution.run_owned(context.ask(Prompt(prompt, system)))
 
     async def aclose(self) -> None:
         """Close the store; no run may be under way."""
@@ -260,15 +203,16 @@ class WorkflowRunner:
         *,
         read: Callable[[], Registration] | None = None,
         machine: RunMachine | None = None,
+        front: FrontEnd | None = None,
     ) -> WorkflowResult:
         preparation = Preparation(request, machine=machine)
         try:
             read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
             registration = preparation.parse(read)
             request = await continued_request(request, registration, self.store, self._dependencies.workspace)
-            live = self._prepare(request, registration, parent, preparation, hooks=hooks)
+            live = self._prepare(request, registration, parent, preparation, hooks=hooks, front=front)
         except TideateError as error:
-            tell, nested = self._front.emit, parent is not None
+            tell, nested = (front or self._front).emit, parent is not None
             return await preparation.refuse(error, self.store, tell, nested=nested)
 
         async def begin_and_drive() -> None:
@@ -288,6 +232,7 @@ class WorkflowRunner:
         machine: RunMachine | None = None,
         *,
         notices: Iterable[dict[str, Any]] = (),
+        front: FrontEnd | None = None,
     ) -> WorkflowResult:
         self._refuse_twice(execution_id)
         store = await self._store.get()
@@ -295,13 +240,13 @@ class WorkflowRunner:
         try:
             request, stored, recorded = await load_recorded_run(store, execution_id)
             preparation = Preparation(request, resumed=True, machine=machine)
-            hide, front = request.obfuscate, self._front
+            hide, asked = request.obfuscate, front or self._front
             registration = await definition_for(
-                execution_id, stored, self.registry, changed=changed, front=front, obfuscate=hide
+                execution_id, stored, self.registry, changed=changed, front=asked, obfuscate=hide
             )
             workspace = self._dependencies.workspace(request)
             request = await rebind_buffer(request, workspace)
-            live = self._prepare(request, registration, parent, preparation, recorded)
+            live = self._prepare(request, registration, parent, preparation, recorded, front=front)
             live.execution.takeover_after = takeover_after
             live.adapter  # noqa: B018 a run that nobody can answer stays as it is
             await store_chosen_definition(store, stored, registration, live.execution)
@@ -373,6 +318,7 @@ class WorkflowRunner:
         recorded: RecordedRun | None = None,
         *,
         hooks: WorkflowHooks | None = None,
+        front: FrontEnd | None = None,
     ) -> LiveRun:
         """Return a run that can start, as far as can be told before it does.
 
@@ -380,7 +326,11 @@ class WorkflowRunner:
         """
         self._refuse_twice(request.execution_id)
         definition, dependencies = registration.definition, self._dependencies
-        recorder = recorder_of(request.execution_id, self._front, hooks or dependencies.hooks, recorded)
+        if front is not None:
+            dependencies = replace(dependencies, front=front)
+        recorder = recorder_of(
+            request.execution_id, dependencies.front, hooks or dependencies.hooks, recorded
+        )
         services = Services(
             definition.name,
             recorder.event,
@@ -411,12 +361,3 @@ class WorkflowRunner:
             recorded=recorded,
             parent=parent,
         )
-
-    def _refuse_twice(self, execution_id: str) -> None:
-        if execution_id in self._running:
-            raise InvalidInput(f"a run with the id {execution_id!r} is under way")
-
-    def _get(self, execution_id: str) -> LiveRun:
-        if execution_id not in self._running:
-            raise RunNotFound(execution_id)
-        return self._running[execution_id]

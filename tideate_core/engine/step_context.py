@@ -13,7 +13,7 @@ from tideate_core.adapters import Conversation
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.continuation import earlier_run, kept_conversation
 from tideate_core.engine.events import EventName, report_call
-from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, NEXT_RUN, RUN
+from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, NEXT_RUN, RUN, StepMemory
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.engine.step_person import StepPerson
 from tideate_core.workflows import NextRun, persons_time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.engine.step_model import OfferTools
-    from tideate_core.store import Message, Store
+    from tideate_core.store import Store
     from tideate_core.workflows import (
         Allowance,
         CallReport,
@@ -64,42 +64,6 @@ class StepEnvironment:
     """See `ModelAccess`."""
     store: Store | None = None
     """The run's own; None of a run that is in none."""
-
-
-class StepMemory:
-    """Memory of one step, or of one item of it.
-
-    :param prefix: tells the item's keys from others of the step.
-    """
-
-    def __init__(self, memory: Memory, step: str, prefix: str = "") -> None:
-        self._memory = memory
-        self._step = step
-        self._prefix = prefix
-
-    def recall(self, key: str) -> Any:
-        return self._memory.recall(self._step, f"own:{self._prefix}{key}")
-
-    async def remember(self, key: str, value: Any) -> None:
-        """Keep a value over a crash; the step's writes are rolled back all the same before it goes on."""
-        await self._memory.remember(self._step, f"own:{self._prefix}{key}", value)
-
-    async def read(self, key: str, messages: Sequence[Message]) -> None:
-        """Keep the texts that the step's model reads now; no other one gets them."""
-        await self._memory.read(self._step, f"own:{self._prefix}{key}", messages)
-
-    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        key = f"choice:{self._prefix}{key}"
-        kept = self._memory.recall(self._step, key)
-        if kept is not MISSING and kept["digest"] == digest:
-            return kept["value"]
-        value = await produce()
-        await self._memory.remember(self._step, key, {"digest": digest, "value": value})
-        return value
-
-    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        with persons_time():  # who waits for another step's question waits for a person, too
-            return await self._memory.choose_for_run(key, digest, produce)
 
 
 class StepRun:

@@ -11,7 +11,7 @@ from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage, 
 from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
-from tideate_core.engine.run import usage_json
+from tideate_core.engine.result import usage_json
 from tideate_core.engine.spending import TURN
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from tideate_core.engine.events import Emit
-    from tideate_core.engine.run import RunRequest, WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
+    from tideate_core.engine.run import RunRequest
     from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration

@@ -11,7 +11,7 @@ from tideate_core.machines import ExecutionState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.run import WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.workflows import TextFormat
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tideate_core.store.records import GateCount, GateOutcome
+    from tideate_core.store.statistics import GateCount, GateOutcome
     from tideate_core.store.store import Store
     from tideate_core.store.transaction import Transaction
 

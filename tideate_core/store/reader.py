@@ -11,8 +11,9 @@ from tideate_core.store import rows
 from tideate_core.store.database import FILE, ReadConnections
 from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
-from tideate_core.store.records import TERMINAL, FoundRun, GateCount
+from tideate_core.store.records import TERMINAL, FoundRun
 from tideate_core.store.run_texts import SEARCH, excerpt_of, query_of
+from tideate_core.store.statistics import GateCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
 
     from tideate_core.store.records import (
         CheckpointRow,
-        CostRow,
         Definition,
         EventRow,
         Graph,
-        MetricsRow,
         RunRow,
         StepRow,
     )
     from tideate_core.store.rows import Row
+    from tideate_core.store.statistics import CostRow, MetricsRow
 
 __all__ = ["MOST_UNFINISHED", "Reader", "resumable_runs"]
 

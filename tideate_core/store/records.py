@@ -11,19 +11,15 @@ if TYPE_CHECKING:
 __all__ = [
     "TERMINAL",
     "CheckpointRow",
-    "CostRow",
     "ControlRequest",
     "Definition",
     "Ending",
     "EventRow",
     "Fork",
     "FoundRun",
-    "GateCount",
-    "GateOutcome",
     "Graph",
     "Lease",
     "Message",
-    "MetricsRow",
     "NewRun",
     "RunRow",
     "State",
@@ -342,62 +338,6 @@ class CheckpointRow:
     created_at: int
     manual: bool = False
     """A person wanted it; retention spares it."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsRow:
-    """Counts of a workflow's runs on one day (UTC), kept by triggers."""
-
-    workflow_id: str
-    name: str
-    date: str
-    total: int
-    successful: int
-    failed: int
-    avg_duration_ms: float | None
-    avg_steps_completed: float | None
-    checkpoints: int
-    last_executed_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CostRow:
-    """Answers of one model on one day (UTC)."""
-
-    date: str
-    model: str
-    runs: int
-    answers: int
-    tokens: Tokens
-    unpriced: int
-    """Answers of which nobody knows the price."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateOutcome:
-    """One decision of one gate."""
-
-    gate: int
-    passed: bool
-    auto_fixed: bool
-    duration_ms: int
-    at: int
-    """Milliseconds since the epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateCount:
-    """The decisions of one gate."""
-
-    gate: int
-    passed: int = 0
-    failed: int = 0
-    auto_fixed: int = 0
-    """Of the passed ones."""
-    total_ms: int = 0
-    longest_ms: int = 0
-    last_at: int = 0
-    """Milliseconds since the epoch."""
 
 
 def state_of(run: RunRow) -> State:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.store.leases import lease_of
 from tideate_core.store.records import (
     CheckpointRow,
-    CostRow,
     Definition,
     EventRow,
     Graph,
-    MetricsRow,
     RunRow,
     StepRow,
     Tokens,
 )
+from tideate_core.store.statistics import CostRow, MetricsRow
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Objects

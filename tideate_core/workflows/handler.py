@@ -33,9 +33,10 @@ __all__ = [
     "WorkspaceAccess",
 ]
 
-DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool"]
+DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool", "compare"]
 """`document`: a Markdown text that may be edited; the decision's value is `{"text": …}`, None as it was.
-`tool`: whether a tool may be called; the value is `run` or `project` where that is for longer than once."""
+`tool`: whether a tool may be called; the value is `run` or `project` where that is for longer than once.
+`compare`: the value is `{"take": RUN}`."""
 
 
 class _Missing:

@@ -55,6 +55,8 @@ class Registration:
     """All of that file, of a definition in YAML or JSON."""
     continues: tuple[str, ...] = ()
     """Names of built-in workflows whose runs it can go on with; `*` for every workflow's."""
+    comparable: bool = False
+    """Its runs write nothing before a review, so that several can stand side by side until one is taken."""
 
     @property
     def kind(self) -> Literal["graph", "machine"]:

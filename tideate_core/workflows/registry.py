@@ -45,10 +45,11 @@ class WorkflowRegistry:
         *,
         source: Source = "package",
         continues: tuple[str, ...] = (),
+        comparable: bool = False,
     ) -> None:
         """Add a workflow; one of the same source replaces its namesake.
 
-        :param continues: see `Registration`.
+        :param continues: see `Registration`; so is `comparable`.
         :raises InvalidDefinition: the name belongs to another source, or a handler to no step.
         """
         before = self._known.get(definition.name)
@@ -61,7 +62,9 @@ class WorkflowRegistry:
             raise InvalidDefinition(
                 f"workflow {definition.name!r} has handlers for steps it does not list: {', '.join(stray)}"
             )
-        self._known[definition.name] = Registration(definition, dict(handlers), source, continues=continues)
+        self._known[definition.name] = Registration(
+            definition, dict(handlers), source, continues=continues, comparable=comparable
+        )
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         """Return a registered workflow.

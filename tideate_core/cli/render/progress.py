@@ -50,6 +50,8 @@ class Progress:
         self._view = RunView(console)
         self._within: dict[str, str] = {}
         """Prefix of the names of a run's steps, by its id."""
+        self._compared: dict[str, str] = {}
+        """Prefix of the runs that are compared, by their id."""
         self._tasks: set[str] = set()
         """Ids of the runs that are tasks with gates."""
         self._commands: dict[str, str] = {}
@@ -131,6 +133,9 @@ class Progress:
             self._within[event.execution_id] = f"{self._within[parent]}{data['parent_step']} → "
             return
         self.began = True
+        if data.get("compared"):
+            self._compared_started(event)
+            return
         self._within = {event.execution_id: ""}
         self._view.title, self._view.begun = f"{data['name']} · {data['adapter']}", time.monotonic()
         earlier = data.get("completed", [])
@@ -146,6 +151,23 @@ class Progress:
             ended = f"{len(earlier)} step{'' if len(earlier) == 1 else 's'}"
             self._print(f"resumed after {ended} completed before" if earlier else "restarted", "dim")
         if self._draws:
+            self._start_drawing()
+
+    def _compared_started(self, event: Event) -> None:
+        """Show a run beside those that it is compared with, its steps under the name of its model."""
+        data, view = event.data, self._view
+        if event.execution_id in self._compared:
+            return  # resumed here
+        prefix = f"{data['adapter']}: "
+        self._within[event.execution_id] = self._compared[event.execution_id] = prefix
+        view.title = f"{data['name']} · {len(data['compared'])} models"
+        view.begun = view.begun or time.monotonic()
+        earlier = data.get("completed", [])
+        view.steps |= {
+            f"{prefix}{step}": StepState("earlier" if step in earlier else "waiting")
+            for step in data["steps"]
+        }
+        if self._draws and self._live is None:
             self._start_drawing()
 
     def _label(self, event: Event) -> str:
@@ -313,6 +335,10 @@ class Progress:
             self._print(f"changed: {', '.join(map(label, data['files']))}", "green")
 
     def _failed(self, event: Event) -> None:
+        if (prefix := self._compared.get(event.execution_id)) is not None:
+            words = visible(f"{prefix}{event.data['error']}")
+            tell(self._console, Text.assemble(("error: ", "bold red"), words))
+            return
         if self._is_within(event):
             return
         self._finish("failed")

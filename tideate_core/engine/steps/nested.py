@@ -15,7 +15,7 @@ from tideate_core.workflows import Declined, render_task
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.run import WorkflowResult
+    from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.step_services import Services
     from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
 

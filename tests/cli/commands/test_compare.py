@@ -1,0 +1,126 @@
+"""`tideate compare`: runs of several models, of which one is taken, or a mix of their hunks."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import object_of
+from tests.support.model_server import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
+
+WORDS = "one\ntwo\nthree\nfour\nfive\n"
+LOUD = "ONE\ntwo\nthree\nfour\nFIVE\n"
+GERMAN = "one\nzwei\nthree\nfour\nfünf\n"
+MODELS = ("compare", "refactor", "translate", "--file", "a.txt", "--models", "a,b")
+
+
+@pytest.fixture
+def servers(shell: Shell) -> Iterator[dict[str, ModelServer]]:
+    """Two models that refactor `a.txt` each in its own way."""
+    with ModelServer(model="a") as a, ModelServer(model="b") as b:
+        known = {"a": a, "b": b}
+        shell.configure(
+            'adapter = "a"\n'
+            + "".join(
+                f'[adapters.{name}]\nbase_url = "{server.base_url}"\nmodel = "{name}"\ntools = false\n'
+                for name, server in known.items()
+            )
+        )
+        shell.write("a.txt", WORDS)
+        for name, text in (("a", LOUD), ("b", GERMAN)):
+            known[name].answers("what must not change", "the order", times=1)
+            known[name].answers("in one fenced block", f"```\n{text}```")
+        yield known
+
+
+def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict[str, ModelServer]) -> None:
+    terminal = shell.open(*MODELS)
+    terminal.wait_for("Take which of 2 answers? [1/2/N/d]")
+    assert "── 1 a ──" in terminal.text
+    assert "+fünf" in terminal.text
+    assert "+2 -2 lines in 1 file" in terminal.text
+    assert (shell.project / "a.txt").read_text() == WORDS
+    terminal.type("1\n")
+    terminal.wait_for("Apply the change to a.txt (+2 -2 lines)? [y/N/p/c/d]")
+    terminal.type("p\n")
+    terminal.wait_for("Accept hunk 1/2 of a.txt? [y/N/b/a/s]")
+    terminal.type("y\n")
+    terminal.wait_for("1 · b has here:")
+    terminal.wait_for("Accept hunk 2/2 of a.txt? [y/N/1/b/a/s]")
+    terminal.type("1\n")
+    terminal.wait_for("only b has:")
+    terminal.wait_for("Take it, too, into a.txt? [y/N]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert (shell.project / "a.txt").read_text() == "ONE\nzwei\nthree\nfour\nfünf\n"
+    assert "taken" in terminal.text.rpartition("Take it, too")[2]
+    states = [(run["state"], run["reason"]) for run in object_of(shell.run("history", "--json"))["runs"]]
+    assert sorted(states, key=str) == [("cancelled", "declined"), ("completed", None)]
+    run = object_of(shell.run("history", "--status", "completed", "--json"))["runs"][0]["execution_id"]
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    assert (shell.project / "a.txt").read_text() == WORDS
+
+
+def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[str, ModelServer]) -> None:
+    done = shell.run(*MODELS, "--take", "b", "--json")
+    assert done.returncode == 0, done.stderr
+    shape = object_of(done)
+    assert (shell.project / "a.txt").read_text() == GERMAN
+    assert (shape["ok"], shape["files"]) == (True, ["a.txt"])
+    (taken,) = (one for one in shape["runs"] if one["execution_id"] == shape["taken"])
+    assert (taken["adapter"], taken["ok"]) == ("b", True)
+    assert all(one["usage"]["output_tokens"] > 0 for one in shape["runs"])
+    assert "not taken" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (MODELS, "there is no terminal to choose on; --take NAME takes"),
+        ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
+        ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
+        ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
+        ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),
+        ((*MODELS[:-1], "a,bb", "--take", "a"), "unknown adapter 'bb'"),
+        (("compare", "task", "x", "--models", "a,b", "--take", "a"), "task cannot be compared"),
+        (("compare", "refactr", "x", "--models", "a,b", "--take", "a"), "did you mean 'refactor'"),
+        (("compare", "--take", "a"), "name a workflow to compare, or a run to --resume"),
+        (("compare", "--resume", "abc", "--take", "a"), "no run has the id 'abc'"),
+    ],
+)
+def test_what_cannot_be_is_wrong_usage_and_asks_nobody(
+    shell: Shell, servers: dict[str, ModelServer], arguments: tuple[str, ...], words: str
+) -> None:
+    done = shell.run(*arguments)
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+    assert [server.requests for server in servers.values()] == [[], []]
+
+
+def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelServer]) -> None:
+    servers["b"].forgets("in one fenced block")
+    gate = servers["b"].holds("in one fenced block", text=f"```\n{GERMAN}```")
+    process = shell.start(*MODELS, "--take", "b")
+    gate.wait_started()
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    gate.wait_disconnected()
+    gate.release()
+    assert (shell.project / "a.txt").read_text() == WORDS
+    runs = object_of(shell.run("history", "--json"))["runs"]
+    assert [run["state"] for run in runs] == ["interrupted", "interrupted"]
+    done = shell.run("compare", "--resume", runs[0]["execution_id"], "--take", "b")
+    assert done.returncode == 0, done.stderr
+    assert (shell.project / "a.txt").read_text() == GERMAN
+    analyses = [
+        sum("what must not change" in str(one) for one in server.requests) for server in servers.values()
+    ]
+    assert analyses == [1, 1]

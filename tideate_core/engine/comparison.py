@@ -1,0 +1,384 @@
+"""Comparison: runs of several models at one request, of which one is taken.
+
+Each is a run like any other. It comes as far as its review and waits there, with nothing written, until
+all others wait or have ended and a person has chosen. What is reviewed then is the chosen run, and hunks
+of the others can be taken in place of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.engine.confirmation import ConfirmationRequest
+from tideate_core.engine.recorded_run import find_run, recorded_result
+from tideate_core.engine.result import WorkflowResult, usage_json
+from tideate_core.engine.run import RunRequest
+from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.events import Event
+    from tideate_core.engine.runner import WorkflowRunner
+    from tideate_core.workflows import EditorAccess
+
+    Begin = Callable[["FrontEnd"], Awaitable[WorkflowResult]]
+
+__all__ = ["Comparison", "ComparisonResult", "compared_requests"]
+
+ALONE: Final = "comparison"
+"""Who answers the questions of a run that are about nothing that is written."""
+NOT_TAKEN: Final = "none of the answers was taken"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonResult:
+    """The end of a comparison."""
+
+    results: list[WorkflowResult]
+    """Of the runs, in the order of the models."""
+    adapters: list[str]
+    taken: str | None = None
+    """The id of the run that was taken."""
+    reason: str = ""
+    """Why none was."""
+
+    @property
+    def result(self) -> WorkflowResult | None:
+        """The result of the run that was taken."""
+        return next((one for one in self.results if one.execution_id == self.taken), None)
+
+    def as_json(self) -> dict[str, Any]:
+        pairs = zip(self.adapters, self.results, strict=True)
+        runs = [{"adapter": adapter, **result.as_json()} for adapter, result in pairs]
+        taken = self.result
+        shape: dict[str, Any] = {"ok": taken is not None and taken.ok, "taken": self.taken}
+        if taken is not None:
+            shape |= {"response": taken.response, "files": taken.files}
+        elif self.results and all(one.cancelled for one in self.results):
+            shape |= {"cancelled": True, "reason": self.reason}
+        if not shape["ok"]:
+            shape["error"] = (taken.error if taken is not None else None) or self.reason
+        return {**shape, "runs": runs}
+
+
+def compared_requests(request: RunRequest, adapters: Sequence[str]) -> list[RunRequest]:
+    """Return a request for each of some models.
+
+    :raises InvalidInput: there are fewer than two, or one comes twice.
+    """
+    if twice := next((name for name in adapters if adapters.count(name) > 1), None):
+        raise InvalidInput(f"the model {twice!r} is given twice; a comparison is of different ones")
+    if len(adapters) < 2:
+        raise InvalidInput("a comparison takes two models or more")
+    compared = {uuid.uuid4().hex: name for name in adapters}
+    shared = request.model_copy(update={"compared": compared, "require_confirmation": False})
+    return [
+        shared.model_copy(update={"execution_id": run, "adapter": name}) for run, name in compared.items()
+    ]
+
+
+class _ComparedRun:
+    """One run of a comparison; to it this is the front end.
+
+    :param changed: set when it comes to its review, leaves it, or ends.
+    :param measure: returns tokens, cost and time of a run that is under way, by its id.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        workflow: str,
+        adapter: str,
+        begin: Begin,
+        front: FrontEnd,
+        changed: asyncio.Event,
+        measure: Callable[[str], dict[str, Any]],
+    ) -> None:
+        self.id = run
+        self.workflow = workflow
+        self.adapter = adapter
+        self.begin = begin
+        self.result: WorkflowResult | None = None
+        self.review: ConfirmationRequest | None = None
+        """The question at which it waits."""
+        self.presented: tuple[str, str] | None = None
+        """The new text that it would show, with its filetype."""
+        self._answer: asyncio.Future[Decision] | None = None
+        self._spent: dict[str, Any] = {}
+        self._measure = measure
+        self._front = front
+        self._changed = changed
+
+    @property
+    def editor(self) -> EditorAccess | None:
+        return self._front.editor
+
+    @property
+    def ended(self) -> bool:
+        return self.result is not None
+
+    @property
+    def answered(self) -> bool:
+        """It ended with an answer that is there to be read."""
+        return self.result is not None and self.result.ok and bool(self.result.response)
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        if request.execution_id != self.id or request.kind not in {"plan", "review"}:
+            return await self._front.confirm(request)
+        if request.kind == "plan":  # what comes of it is reviewed
+            return Decision(True, by=ALONE)
+        self._spent = self._measure(self.id)
+        self.review, self._answer = request, asyncio.get_running_loop().create_future()
+        self._changed.set()
+        try:
+            return await self._answer
+        finally:
+            self.review = None
+            self._changed.set()
+
+    def facts(self) -> dict[str, Any]:
+        """Return tokens, cost and time of it until its review, or its end."""
+        result = self.result
+        if result is None:
+            return self._spent
+        return {"duration_ms": result.duration_ms, "usage": usage_json(result.usage)}
+
+    def decide(self, decision: Decision) -> None:
+        """Let it go on from its review."""
+        assert self._answer is not None  # noqa: S101 it waits there
+        if not self._answer.done():
+            self._answer.set_result(decision)
+        self.review = None
+
+    def emit(self, event: Event) -> None:
+        self._front.emit(event)
+
+    async def present(self, text: str, filetype: str) -> None:
+        self.presented = (text, filetype)
+
+    async def run(self) -> None:
+        """Bring it to its end; a failure is kept with it, and the others go on."""
+        try:
+            self.result = await self.begin(self)
+        except TideateError as error:
+            words, code = str(error), error.code
+            self.result = WorkflowResult(self.id, self.workflow, False, error=words, error_code=code)
+        finally:
+            self._changed.set()
+
+
+class Comparison:
+    """Runs side by side of which a person takes one.
+
+    :param front: is asked which one, and its review.
+    :param take: the model whose answer is taken unasked; None asks.
+    """
+
+    def __init__(self, runner: WorkflowRunner, front: FrontEnd, *, take: str | None = None) -> None:
+        self._runner = runner
+        self._front = front
+        self._take = take
+        self._changed = asyncio.Event()
+        self._runs: list[_ComparedRun] = []
+        self._workflow = ""
+
+    async def run(self, requests: Iterable[RunRequest]) -> ComparisonResult:
+        """Begin the runs, and bring all of them to their end.
+
+        :raises InvalidInput: runs at this workflow could not stand side by side.
+        :raises UnknownAdapter: there is no such model.
+        :raises asyncio.CancelledError: the caller was cancelled; so are the runs.
+        """
+        wanted = [*requests]
+        for request in wanted:
+            self._check(request)
+        for request in wanted:
+            self._workflow = request.name
+            self._add(request.execution_id, str(request.adapter), partial(self._begin, request))
+        return await self._drive()
+
+    def _check(self, request: RunRequest) -> None:
+        if not self._runner.registry.get(request.name).comparable:
+            raise InvalidInput(
+                f"{request.name} cannot be compared, its steps may write before there is a choice; "
+                "ask, summarize, refactor, generate and multi_file can"
+            )
+        self._runner.check_adapter(str(request.adapter))
+
+    async def resume(self, wanted: str) -> ComparisonResult:
+        """Go on with the runs that an earlier process left.
+
+        :param wanted: one of the runs.
+        :raises RunNotFound: no run has this id.
+        :raises InvalidInput: it is none of a comparison.
+        :raises StoreError: the store cannot be read.
+        """
+        store = await self._runner.store()
+        known = RunRequest.model_validate(await asyncio.to_thread(store.reader().request, wanted))
+        if not known.compared:
+            raise InvalidInput(f"run {wanted[:8]} is not part of a comparison; `tideate resume` resumes it")
+        self._workflow = known.name
+        for run, adapter in known.compared.items():
+            row = await find_run(store, run)
+            change = {"execution_id": run, "adapter": adapter}
+            begin = partial(self._begin, known.model_copy(update=change))
+            if row is not None:
+                begin = partial(self._go_on, run)
+            self._add(run, adapter, begin)
+            if row is not None and row.ended:
+                ended = self._runs[-1]
+                ended.result = await asyncio.to_thread(recorded_result, store.reader(), row)
+        return await self._drive()
+
+    async def _begin(self, request: RunRequest, front: FrontEnd) -> WorkflowResult:
+        return await self._runner.run(request, front=front)
+
+    async def _go_on(self, run: str, front: FrontEnd) -> WorkflowResult:
+        return await self._runner.resume_run(run, front=front)
+
+    def _add(self, run: str, adapter: str, begin: Begin) -> None:
+        front, changed = self._front, self._changed
+        self._runs.append(_ComparedRun(run, self._workflow, adapter, begin, front, changed, self._measured))
+
+    def _measured(self, run: str) -> dict[str, Any]:
+        execution = self._runner.execution(run)
+        return {"duration_ms": execution.elapsed_ms, "usage": usage_json(execution.usage)}
+
+    async def _drive(self) -> ComparisonResult:
+        async with asyncio.TaskGroup() as runs:
+            for run in self._runs:
+                if not run.ended:
+                    runs.create_task(run.run(), name=f"run {run.id}")
+            try:
+                taken, reason = await self._decide()
+            except TideateError as error:  # of the front end: what the models made is kept with their runs
+                taken, reason = None, str(error)
+            for run in self._waiting():
+                run.decide(Decision(False, by=ALONE, reason=reason))
+        if taken is not None and taken.presented is not None:
+            await self._front.present(*taken.presented)
+        return ComparisonResult(
+            [one.result for one in self._runs if one.result is not None],
+            [one.adapter for one in self._runs],
+            taken.id if taken else None,
+            "" if taken else reason,
+        )
+
+    async def _decide(self) -> tuple[_ComparedRun | None, str]:
+        """Return the run that was taken, and what is said to those that wait then."""
+        chosen: _ComparedRun | None = None
+        while True:
+            await self._settled()
+            if (taken := next(filter(_has_written, self._runs), None)) is not None:
+                return taken, f"the answer of {taken.adapter} was taken"
+            if chosen is None or chosen.review is None:
+                choice = await self._choose(self._candidates())
+                if isinstance(choice, str):
+                    return None, choice
+                chosen = choice
+            if chosen is None:
+                continue
+            if chosen.review is None and chosen.answered:
+                return chosen, ""
+            decision = await self._review(chosen)
+            if decision is None:
+                continue
+            if decision.accepted or _has_comments(decision):
+                chosen.decide(decision)
+            elif self._take is not None or len(self._waiting()) < 2:
+                return None, decision.reason or NOT_TAKEN
+            else:
+                chosen = None  # another one can be chosen, and this one again
+
+    async def _settled(self) -> None:
+        """Wait until each run has ended, or waits at its review."""
+        while not all(one.ended or one.review for one in self._runs):
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _waiting(self) -> list[_ComparedRun]:
+        return [one for one in self._runs if one.review is not None]
+
+    def _candidates(self) -> list[_ComparedRun]:
+        """Return the runs that can be taken: those at a review, else those whose answer can be read."""
+        return self._waiting() or [one for one in self._runs if one.answered]
+
+    async def _choose(self, candidates: Sequence[_ComparedRun]) -> _ComparedRun | str | None:
+        """Return the run that is chosen; else why none is, or None where one of them went meanwhile."""
+        if self._take is not None:
+            wanted = next((one for one in candidates if one.adapter == self._take), None)
+            return wanted or f"there is no answer of {self._take} to take"
+        if not candidates:
+            return "no model gave an answer that can be taken"
+        if len(candidates) == 1:
+            return candidates[0]
+        decision = await self._ask(self._question(candidates))
+        if decision is None:
+            return None
+        value = decision.value if isinstance(decision.value, dict) else {}
+        chosen = next((one for one in candidates if one.id == value.get("take")), None)
+        if not decision.accepted or chosen is None:
+            return decision.reason or NOT_TAKEN
+        return chosen
+
+    def _question(self, candidates: Sequence[_ComparedRun]) -> ConfirmationRequest:
+        first = self._runs[0]
+        runs = [self._shown(one, takable=one in candidates) for one in self._runs]
+        words = f"Take which of {len(candidates)} answers?"
+        return ConfirmationRequest(
+            first.id, self._workflow, "compare", "compare", words, payload={"runs": runs}
+        )
+
+    def _shown(self, run: _ComparedRun, *, takable: bool) -> dict[str, Any]:
+        shape: dict[str, Any] = {
+            "execution_id": run.id,
+            "adapter": run.adapter,
+            "takable": takable,
+            **run.facts(),
+        }
+        if run.review is not None:
+            return shape | {"state": "review", "files": run.review.payload["files"]}
+        result = run.result
+        assert result is not None  # noqa: S101 it has ended
+        state = "completed" if result.ok else "cancelled" if result.cancelled else "failed"
+        return shape | {"state": state, "error": result.error, "response": result.response}
+
+    async def _review(self, chosen: _ComparedRun) -> Decision | None:
+        """Return the person's decisions on a run; None where it went meanwhile."""
+        if chosen.review is None:
+            return None
+        others = [
+            {"execution_id": one.id, "adapter": one.adapter, "files": one.review.payload["files"]}
+            for one in self._waiting()
+            if one is not chosen and one.review is not None
+        ]
+        payload = {**chosen.review.payload, "alternatives": others, "adapter": chosen.adapter}
+        return await self._ask(replace(chosen.review, payload=payload))
+
+    async def _ask(self, request: ConfirmationRequest) -> Decision | None:
+        """Return the answer to a question; None where a run ended or went on meanwhile."""
+        self._changed.clear()
+        asking = asyncio.create_task(self._front.confirm(request))
+        change = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait({asking, change}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+            change.cancel()
+            await asyncio.gather(asking, change, return_exceptions=True)
+
+
+def _has_written(run: _ComparedRun) -> bool:
+    return run.result is not None and run.result.ok and bool(run.result.files)
+
+
+def _has_comments(decision: Decision) -> bool:
+    return isinstance(decision.value, dict) and bool(decision.value.get("comments"))
