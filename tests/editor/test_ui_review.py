@@ -394,6 +394,25 @@ def bar(editor: Editor) -> str:
     return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
 
 
+BROKEN = """
+local rows = require('tideate.ui.review.syntax').virtual({ (...), 'x' }, {
+  width = select(2, ...), tabstop = 4, base = 'Normal', words = {},
+})
+local whole = {}
+for _, row in ipairs(rows) do
+  for _, chunk in ipairs(row) do
+    table.insert(whole, (chunk[1]:gsub('↪ ', '')))
+  end
+end
+return #rows < 100 and table.concat(whole):gsub(' ', '')
+"""
+
+
+@pytest.mark.parametrize("width", [-3, 0, 1, 2, 3, 4, 5, 20])
+def test_added_lines_are_whole_in_a_window_of_any_width(editor: Editor, width: int) -> None:
+    assert editor.lua(BROKEN, "ab = 函数\twäre", width) == "ab=函数wärex"
+
+
 def test_on_a_narrow_screen_the_name_goes_before_the_hunks_number(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 24))
     names = ("src/words.py", "src/tally/__init__.py")

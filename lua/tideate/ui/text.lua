@@ -86,6 +86,7 @@ end
 ---@param width integer
 ---@return string[]
 function M.pieces(text, width)
+  width = math.max(width, 1)
   if not text:find('[\128-\255]') then
     local pieces = {}
     for from = 1, math.max(#text, 1), width do

@@ -81,6 +81,8 @@ end
 local function broken(chunks, width, base)
   local text = require('tideate.ui.text')
   local rows, row, column = {}, {}, 0 ---@type tideate.Chunk[][], tideate.Chunk[], integer
+  -- behind the sign that a line goes on there is place for a character, else this would not end
+  width = math.max(width, vim.fn.strdisplaywidth(CONTINUES) + 2)
   for _, chunk in ipairs(chunks) do
     local rest = chunk[1]
     while column + vim.fn.strdisplaywidth(rest) > width do
