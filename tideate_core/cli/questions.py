@@ -103,8 +103,8 @@ class Questions:
         return await self._yes_or_no(request)
 
     async def _choice(self, request: ConfirmationRequest) -> Decision:
-        attempts = request.payload["attempts"]
-        numbers = {str(at): one for at, one in enumerate(attempts, start=1) if one["takable"]}
+        runs = request.payload["runs"]
+        numbers = {str(at): one for at, one in enumerate(runs, start=1) if one["takable"]}
         words = " · ".join(f"{number} {visible(one['adapter'])}" for number, one in numbers.items())
         answer = await self.choose(
             request.message,
