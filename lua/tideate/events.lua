@@ -65,6 +65,7 @@ function M.dispatch(event)
   guarded(require('tideate.machine_path').on_event, event)
   guarded(require('tideate.ui').on_event, event)
   guarded(require('tideate.quickfix').on_event, event)
+  guarded(require('tideate.ui.ranges').on_event, event)
   guarded(require('tideate.run').on_event, event)
   local staged = package.loaded['tideate.queries.staged_diagnostics'] -- not loaded: there is nothing to stop
   if staged then

@@ -165,10 +165,39 @@ function M.rollback(execution_id, on_done)
   manage('rollback', execution_id, on_done)
 end
 
---- One line for a statusline about the run, or about several; empty when nothing runs. Reads only what is known.
+---@return table? state nil as long as nothing has run: then nothing is loaded
+local function state_so_far()
+  return package.loaded['tideate.state']
+end
+
+--- One line for a statusline about the run, or about all of several; empty when nothing runs. Reads only what is
+--- known.
+---@param opts? {width?: integer, escape?: boolean} columns for several runs, by default most of the screen's; and
+--- whether `%` is doubled, for a statusline that takes the line for items: `%!`, lualine, heirline
 ---@return string
-function M.statusline()
-  return require('tideate.state').statusline()
+function M.statusline(opts)
+  local state = state_so_far()
+  local line = state and state.statusline(opts and opts.width) or ''
+  return opts and opts.escape and line ~= '' and require('tideate.run_status').escape(line) or line
+end
+
+--- What runs on the buffer of a window, for 'winbar' and 'statusline' in `%{%…%}`; empty when nothing does.
+---@param win? integer by default the window whose line is drawn, else the current one
+---@return string
+function M.winbar(win)
+  local state = state_so_far()
+  if not state then
+    return ''
+  end
+  win = win or tonumber(vim.g.statusline_winid) or 0
+  if win ~= 0 and not vim.api.nvim_win_is_valid(win) then
+    win = 0
+  end
+  local bar = state.winbar(vim.api.nvim_win_get_buf(win))
+  if bar ~= '' then
+    require('tideate.ui.highlights').define()
+  end
+  return bar
 end
 
 return M

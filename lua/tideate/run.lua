@@ -116,6 +116,7 @@ local function send(id, name, opts)
   if failures then
     failures.begin((opts.context.buffer or {}).path or '')
   end
+  require('tideate.ui.ranges').begin(id, opts.context)
   require('tideate.state').begin({
     execution_id = id,
     name = require('tideate.workflow_lookup').label(name),

@@ -1,7 +1,6 @@
 --- Status of a run, in values and words.
 local M = {}
 
-local NAMED = 2 -- of several runs in a statusline, those that are named
 
 ---@class tideate.RunStep
 ---@field name string of a machine the state, with `#2` at its second visit
@@ -172,20 +171,54 @@ function M.line(run)
   return table.concat(parts, ' ')
 end
 
+---@param run tideate.Record
+---@return string
+local function brief(run)
+  local state = M.word(M.view(run))
+  local place = run.total_steps > 0 and (' %d/%d'):format(math.max(run.step, 1), run.total_steps) or ''
+  return run.name .. place .. (state ~= 'running' and (' (%s)'):format(state) or '')
+end
+
 --- One line for a statusline, of several runs with a word on each; empty when nothing runs.
 ---@param runs tideate.Record[] the newest first
+---@param width integer columns: of runs that do not fit their number is told
 ---@return string
-function M.line_of_all(runs)
+function M.line_of_all(runs, width)
   if #runs < 2 then
     return runs[1] and M.line(runs[1]) or ''
   end
-  local brief = vim.tbl_map(function(run)
-    local state = M.word(M.view(run))
-    local place = run.total_steps > 0 and (' %d/%d'):format(math.max(run.step, 1), run.total_steps) or ''
-    return run.name .. place .. (state ~= 'running' and (' (%s)'):format(state) or '')
-  end, vim.list_slice(runs, 1, NAMED))
-  local rest = #runs > NAMED and ', …' or ''
-  return ('%d runs: %s%s'):format(#runs, table.concat(brief, ', '), rest)
+  local line = ('%d runs: %s'):format(#runs, brief(runs[1]))
+  for index = 2, #runs do
+    local longer = ('%s, %s'):format(line, brief(runs[index]))
+    local rest = #runs - index
+    local room = rest > 0 and width - #(' +%d'):format(rest) or width
+    if vim.fn.strdisplaywidth(longer) > room then
+      return ('%s +%d'):format(line, rest + 1)
+    end
+    line = longer
+  end
+  return line
+end
+
+---@type table<tideate.RunState, { [1]: string, [2]: string }> mark and group of those that do not just go on
+local MARKS = { confirming = { '?', 'TideateWarning' }, paused = { '‖', 'TideateWarning' } }
+
+--- A line as 'statusline' and 'winbar' take it: no word of it is an item.
+---@param line string
+---@return string
+function M.escape(line)
+  return (line:gsub('%%', '%%%%'))
+end
+
+--- Runs for a winbar, with a mark and in the colour of their state; empty without any.
+---@param runs tideate.Record[]
+---@return string with items of 'statusline'
+function M.bar(runs)
+  local parts = vim.tbl_map(function(run)
+    local mark = MARKS[M.view(run).state] or { '●', 'TideateRunning' }
+    return ('%%#%s#%s %%*%s'):format(mark[2], mark[1], M.escape(M.line(run)))
+  end, runs)
+  return table.concat(parts, '  ')
 end
 
 return M

@@ -8,6 +8,7 @@ local M = {}
 ---@field data table<string, any>
 
 local KEPT = 20 -- finished runs that can still be looked at
+local OTHERS = 20 -- columns that a statusline leaves to its other parts
 local run_status = require('tideate.run_status')
 local ENDED = run_status.ENDED
 
@@ -199,9 +200,20 @@ M.word = run_status.word
 M.place = run_status.place
 
 --- One line for a statusline; empty when nothing runs.
+---@param width? integer columns, by default most of the screen's
 ---@return string
-function M.statusline()
-  return run_status.line_of_all(active_records())
+function M.statusline(width)
+  return run_status.line_of_all(active_records(), width or vim.o.columns - OTHERS)
+end
+
+--- The runs that concern a buffer, as a winbar; empty when there is none.
+---@param buf integer
+---@return string
+function M.winbar(buf)
+  local ranges = require('tideate.ui.ranges')
+  return run_status.bar(vim.tbl_filter(function(record)
+    return ranges.concerns(record.execution_id, buf)
+  end, active_records()))
 end
 
 return M

@@ -43,7 +43,7 @@ def test_the_statusline_names_the_runs_where_there_are_several(running: Editor) 
     statusline = "return require('tideate').statusline()"
     assert running.lua(statusline) == "2 runs: ask 1/1 (confirming), refactor 1/3"
     apply(running, "WORKFLOW_STARTED", "c" * 32, name="task", steps=[], adapter="fake", prompt="p")
-    assert running.lua(statusline) == "3 runs: task, ask 1/1 (confirming), …"
+    assert running.lua(statusline) == "3 runs: task, ask 1/1 (confirming), refactor 1/3"
     for run in ("c" * 32, OTHER):
         apply(running, "WORKFLOW_COMPLETED", run)
     assert running.lua(statusline) == "refactor 1/3 a"

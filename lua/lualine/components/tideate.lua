@@ -2,7 +2,8 @@
 local Component = require('lualine.component'):extend()
 
 function Component:update_status()
-  return require('tideate').statusline()
+  -- lualine hands it to Neovim as items
+  return require('tideate').statusline({ escape = true })
 end
 
 return Component
