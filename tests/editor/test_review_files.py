@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_ui_review import FILES, HUNKS, accepted, bar, opened, review
+from tests.editor.test_ui_review import FILES, HUNKS, NOTHING, accepted, bar, left_overs, opened, review
 from tests.support.dialogs import answers, wait_focused
 from tests.support.work import lua_work_of
 
 if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 MORE = {
@@ -142,3 +143,96 @@ def test_a_decision_makes_as_much_work_among_many_hunks_as_among_few(editor: Edi
         editor.lua("_G.review:close()")
     few, many = work
     assert many < 2 * few, work
+
+
+@pytest.fixture
+def wide(start_editor: EditorFactory) -> Editor:
+    return start_editor(ui=(140, 30))
+
+
+def shown_list(editor: Editor) -> list[str]:
+    """Return the lines of the list of files."""
+    found = editor.lua("""
+      for _, win in ipairs(vim.api.nvim_list_wins()) do
+        local buf = vim.api.nvim_win_get_buf(win)
+        if vim.api.nvim_buf_get_name(buf):find('review-files', 1, true) then
+          return vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+        end
+      end
+      return {}
+    """)
+    return [" ".join(line.split()) for line in found]
+
+
+def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> None:
+    review(wide, opened(wide), MORE, BINARY, MODE, {**MORE, "mode": ["100644", "100755"]}, *FILES[1:])
+    wait_focused(wide)
+    assert wide.lua("return vim.fn.expand('%:t')") == "a.txt"
+    wide.feed("gagr")
+    assert shown_list(wide) == [
+        "~ a.txt ✓1 ✗1 ○2",
+        "~ more.txt ○2",
+        "b logo.png ○",
+        "m run.sh ○",
+        "~m more.txt ○2",
+        "+ new.lua ○",
+        "- old.txt ○",
+        "→ from.txt → to.txt ○",
+    ]
+    wide.feed("gu")
+    assert shown_list(wide)[0] == "~ a.txt ✓1 ○3"
+    wide.feed("gA")
+    assert left_overs(wide) == NOTHING
+
+
+def test_the_list_is_hidden_on_a_narrow_screen_until_it_is_asked_for(editor: Editor) -> None:
+    review(editor, opened(editor), MORE)
+    wait_focused(editor)
+    assert shown_list(editor) == []
+    editor.feed("gl")
+    assert shown_list(editor) == ["~ a.txt ○4", "~ more.txt ○2"]
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    editor.feed("gl")
+    assert shown_list(editor) == []
+
+
+def test_a_list_shown_unasked_goes_with_its_room(wide: Editor) -> None:
+    review(wide, opened(wide), MORE)
+    wait_focused(wide)
+    assert shown_list(wide)
+    wide.command("set columns=80")
+    assert shown_list(wide) == []
+
+
+def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
+    review(wide, opened(wide), MORE, *FILES[1:])
+    wait_focused(wide)
+    wide.command("wincmd h")
+    wide.feed("a")
+    assert shown_list(wide)[0] == "~ a.txt ✓4"
+    assert wide.lua("return vim.fn.line('.')") == 2
+    wide.feed("kgrgo")
+    wide.feed("u")
+    wide.feed("<C-r>")
+    assert shown_list(wide)[0] == "~ a.txt ○4"
+    wide.feed("ggr")
+    assert shown_list(wide)[:2] == ["~ a.txt ✗4", "~ more.txt ○2"]
+    wide.feed("j<CR>")
+    assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
+    wide.command("wincmd h")
+    wide.feed("q")
+    assert shown_list(wide) == []
+    assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
+    wide.feed("glgA")
+    assert accepted(wide) == [[], [0, 1], [0], [0], [0]]
+    assert left_overs(wide) == NOTHING
+
+
+def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) -> None:
+    review(wide, opened(wide), MORE)
+    wait_focused(wide)
+    wide.command("quit")
+    wide.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
+    wide.lua("require('tideate.ui').focus()")
+    wide.feed("gA")
+    assert accepted(wide) == [[0, 1, 2, 3], [0, 1]]

@@ -203,20 +203,6 @@ def test_the_next_file_begins_at_its_hunk(editor: Editor) -> None:
     assert editor.lua("return vim.fn.getline('.')") == "line 50"
 
 
-def test_the_diff_of_a_hunk_leaves_the_keys_in_the_review(editor: Editor) -> None:
-    review(editor, opened(editor))
-    editor.feed("]cgp")
-    assert editor.lua("return #vim.api.nvim_list_wins()") == 2
-    editor.feed("ga")
-    editor.wait("#vim.api.nvim_list_wins() == 1")
-    editor.feed("gpgp")
-    assert editor.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
-    editor.feed("q")
-    editor.feed("gR")
-    assert value(editor)["files"][0]["accepted"] == [1]
-    assert left_overs(editor) == NOTHING
-
-
 def test_a_hunk_at_the_bottom_of_the_window_shows_its_replacement(screen_editor: Editor) -> None:
     editor = screen_editor
     hunks = [

@@ -424,20 +424,6 @@ def test_the_ruler_comes_back_where_a_float_is_closed_without_autocommands(scree
     screen_editor.wait("vim.o.ruler and #vim.api.nvim_get_autocmds({ group = 'tideate.ruler' }) == 0")
 
 
-def test_a_float_beside_that_cannot_be_opened_leaves_the_persons_eventignore(screen_editor: Editor) -> None:
-    fails = """vim.o.eventignore = 'TextYankPost'
-        local ignored
-        require('tideate.ui.window').over = function()
-          ignored = vim.opt.eventignore:get()
-          error('no room', 0)
-        end
-        local ok, err = pcall(require('tideate.ui.preview').beside, 'x', 'text', 'text', 'gp')
-        return { ok, err, vim.o.eventignore, ignored }"""
-    ok, error, after, ignored = screen_editor.lua(fails)
-    assert (ok, error, after) == (False, "no room", "TextYankPost")
-    assert sorted(ignored) == ["TextYankPost", "WinLeave"]
-
-
 @pytest.mark.parametrize("own", [False, True])
 def test_our_windows_have_a_name_in_the_statusline(screen_editor: Editor, own: bool) -> None:
     screen_editor.lua("require('tideate').setup({ ui = { output = 'split' } })")

@@ -136,7 +136,7 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor.wait_screen("eleven")
     editor.wait_screen_without("hidden")
     editor.feed("]cgp")
-    editor.wait_screen("+eleven")
+    editor.wait_screen("│eleven")
 
 
 def test_only_hunks_in_sight_are_drawn(editor: Editor) -> None:

@@ -6,14 +6,16 @@ local M = {}
 ---@field run fun()
 ---@field desc string
 ---@field word? string short, for a footer; without it the key is only in the help
+---@field modes? string[] that it is mapped in; normal mode, unless said
 ---@field begins? boolean a longer key begins with it, and is waited for
 
 ---@param buf integer
+---@param mode string
 ---@param lhs string
 ---@return table<string, any>? mapping the buffer's own mapping of a key
-local function own(buf, lhs)
+local function own(buf, mode, lhs)
   return vim.api.nvim_buf_call(buf, function()
-    local mapping = vim.fn.maparg(lhs, 'n', false, true)
+    local mapping = vim.fn.maparg(lhs, mode, false, true)
     return mapping.buffer == 1 and mapping or nil
   end)
 end
@@ -23,12 +25,14 @@ end
 ---@param keys tideate.Key[]
 ---@return fun() restore
 function M.set(buf, keys)
-  local before = {} ---@type { lhs: string, mapping: table<string, any>? }[]
+  local before = {} ---@type { mode: string, lhs: string, mapping: table<string, any>? }[]
   for _, key in ipairs(keys) do
-    for _, lhs in ipairs(key.lhs) do
-      table.insert(before, { lhs = lhs, mapping = own(buf, lhs) })
-      local options = { buffer = buf, nowait = not key.begins, silent = true, desc = key.desc }
-      vim.keymap.set('n', lhs, key.run, options)
+    local options = { buffer = buf, nowait = not key.begins, silent = true, desc = key.desc }
+    for _, mode in ipairs(key.modes or { 'n' }) do
+      for _, lhs in ipairs(key.lhs) do
+        table.insert(before, { mode = mode, lhs = lhs, mapping = own(buf, mode, lhs) })
+        vim.keymap.set(mode, lhs, key.run, options)
+      end
     end
   end
   return function()
@@ -36,10 +40,10 @@ function M.set(buf, keys)
       return
     end
     for _, entry in ipairs(before) do
-      pcall(vim.keymap.del, 'n', entry.lhs, { buffer = buf })
+      pcall(vim.keymap.del, entry.mode, entry.lhs, { buffer = buf })
       if entry.mapping then
         vim.api.nvim_buf_call(buf, function()
-          vim.fn.mapset('n', false, entry.mapping)
+          vim.fn.mapset(entry.mode, false, entry.mapping)
         end)
       end
     end

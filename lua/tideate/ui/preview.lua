@@ -3,13 +3,12 @@ local M = {}
 
 local MOST = 200000 -- bytes that are coloured
 
+--- Show a text; `q`, `<Esc>` or leaving closes it.
 ---@param title string
 ---@param text string
 ---@param filetype string
----@param words { [1]: string, [2]: string }[] keys and what they do
 ---@return integer win
----@return integer back
-local function show(title, text, filetype, words)
+function M.open(title, text, filetype)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
   local lines = require('tideate.ui.readable_text').lines(text)
   local buf = window.scratch()
@@ -30,7 +29,7 @@ local function show(title, text, filetype, words)
   local width = math.min(widest, 110)
   local win = window.over(buf, window.centered(width, math.max(#lines, 3), {
     title = { { (' %s '):format(title), 'TideateTitle' } },
-    footer = require('tideate.ui.text').keys(words),
+    footer = require('tideate.ui.text').keys({ { 'q', 'close' } }),
     zindex = 115,
   }))
   -- only the window knows how its lines wrap
@@ -49,48 +48,6 @@ local function show(title, text, filetype, words)
     callback = vim.schedule_wrap(function()
       window.close(win)
     end),
-  })
-  return win, back
-end
-
---- Show a text; `q`, `<Esc>` or leaving closes it.
----@param title string
----@param text string
----@param filetype string
----@return integer win
-function M.open(title, text, filetype)
-  return (show(title, text, filetype, { { 'q', 'close' } }))
-end
-
---- Show a text, and leave the person in their window; as soon as they move on there it closes.
----@param title string
----@param text string
----@param filetype string
----@param key string that goes into it, to scroll
----@return integer win
-function M.beside(title, text, filetype, key)
-  local window = require('tideate.ui.window')
-  local eventignore = vim.o.eventignore
-  vim.opt.eventignore:append('WinLeave') -- which would close it
-  local ok, win, back = pcall(function()
-    local win, back = show(title, text, filetype, { { key, 'go into it, to scroll' } })
-    vim.api.nvim_set_current_win(back)
-    return win, back
-  end)
-  vim.o.eventignore = eventignore
-  if not ok then
-    error(win, 0)
-  end
-  vim.api.nvim_create_autocmd({ 'CursorMoved', 'InsertEnter', 'WinLeave' }, {
-    buffer = vim.api.nvim_win_get_buf(back),
-    callback = function()
-      vim.schedule(function()
-        if vim.api.nvim_get_current_win() ~= win then
-          window.close(win)
-        end
-      end)
-      return not window.visible(win)
-    end,
   })
   return win
 end

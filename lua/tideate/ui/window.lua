@@ -102,7 +102,7 @@ end
 
 --- A statusline that names the window, unless the person has one of their own.
 ---@param win integer
-local function set_statusline(win)
+function M.set_statusline(win)
   local option = 'statusline'
   if vim.go[option] == '' or vim.go[option] == vim.api.nvim_get_option_info2(option, {}).default then
     local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
@@ -142,7 +142,7 @@ function M.float(buf, enter, config)
   })
   -- from 0.12 on a float with a statusline of its own draws it over its last line
   if vim.fn.has('nvim-0.12') == 0 or vim.o.laststatus == 3 then
-    set_statusline(win)
+    M.set_statusline(win)
   end
   keep_ruler_out(win)
   return win
@@ -257,7 +257,7 @@ function M.split(buf, split, size)
   local win = vim.api.nvim_open_win(buf, false, config)
   M.options(win, { winfixbuf = false })
   if vim.bo[buf].buftype ~= '' then
-    set_statusline(win)
+    M.set_statusline(win)
   end
   return win
 end

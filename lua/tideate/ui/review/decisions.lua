@@ -130,6 +130,14 @@ function Decisions:decide_file(state, index)
   self:decide_units(self.model.entries[index].units, state, 'this file')
 end
 
+--- Decide about the hunks in the selected lines.
+---@param state 'open'|'accepted'|'rejected'
+function Decisions:decide_selection(state)
+  local first, last = vim.fn.line('v'), vim.fn.line('.')
+  vim.cmd.normal({ '\27', bang = true })
+  self:decide_units(self:units_between(math.min(first, last) - 1, math.max(first, last) - 1), state, 'the selection')
+end
+
 --- Open the hunk under the cursor again.
 function Decisions:reopen_hunk()
   local unit = self:unit_at_cursor()

@@ -17,13 +17,15 @@ local M = {}
 ---@field buffers table<integer, tideate.ReviewBuffer> by file
 ---@field index_by_buffer table<integer, integer>
 ---@field pending boolean
+---@field hidden boolean the changes are not drawn
 ---@field current integer file
 ---@field active boolean the person was brought here, and the keys are set
 ---@field closed boolean
 ---@field group integer
 ---@field stop_waiting fun()?
 ---@field guard tideate.Guard
----@field shown_diff integer? the window of a hunk's diff
+---@field files tideate.ReviewFileList
+---@field side tideate.ReviewSideView
 ---@field sure boolean a decline was asked for once
 ---@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
 ---@field future tideate.ReviewDecision[][]
@@ -44,8 +46,10 @@ function Review:buffer(index)
   local buf = real or require('tideate.ui.review.scratch_buffer').open(file, self.question.execution_id)
   local made = { buf = buf, scratch = real == nil }
   made.overlay = require('tideate.ui.review.overlay').attach(buf, entry, function()
+    self.side:refresh()
     self:draw_bars()
   end)
+  made.overlay.hidden = self.hidden
   self.buffers[index], self.index_by_buffer[buf] = made, index
   return made
 end
@@ -125,7 +129,7 @@ end
 ---@param win integer
 ---@return string? bar, boolean? active
 function Review:bar(buf, win)
-  local index = self:index_of(buf)
+  local index = self:index_of(buf) or self.side.buf == buf and self.side.index
   if not index then
     return nil
   end
@@ -150,6 +154,8 @@ function Review:draw()
       self.buffers[index].overlay:draw()
     end
   end
+  self.side:check()
+  self.files:draw()
   self:draw_bars()
 end
 
@@ -167,26 +173,17 @@ function Review:draw_soon()
 end
 
 function Review:toggle()
+  self.hidden = not self.hidden
   for _, made in pairs(self.buffers) do
-    made.overlay.hidden = not made.overlay.hidden
+    made.overlay.hidden = self.hidden
   end
   self:draw()
 end
 
-function Review:diff()
-  if require('tideate.ui.window').visible(self.shown_diff) then
-    return vim.api.nvim_set_current_win(self.shown_diff)
-  end
-  local unit = self:unit_at_cursor()
-  if unit then
-    local diff = require('tideate.ui.review.keys').diff(unit, self.model.entries[self.current].file)
-    self.shown_diff = require('tideate.ui.preview').beside('hunk', diff, 'diff', self.buffers[self.current].scratch and 'd' or 'gp')
-  end
-end
-
 function Review:help()
-  local made = self.buffers[self.current]
-  require('tideate.ui.keys').help('review', require('tideate.ui.review.keys').keys(self, made.scratch))
+  local keys = require('tideate.ui.review.keys')
+  local scratch = self.buffers[self.current].scratch
+  require('tideate.ui.keys').help('review', self.side:focused() and keys.keys_beside(self) or keys.keys(self, scratch))
 end
 
 --- Bring the person to what is open, and set the keys.
@@ -196,6 +193,7 @@ function Review:focus(unasked)
     self.stop_waiting()
     self.stop_waiting = nil
   end
+  local first = not self.active
   self.active = true
   if unasked then
     self.guard:arm()
@@ -212,12 +210,16 @@ function Review:focus(unasked)
     require('tideate.ui').notify(('everything is decided: %s finishes'):format(key))
   end
   self:go_to_file(index or 1)
+  if first then
+    self.files:open_if_wide()
+  end
   self:go_to_first()
 end
 
 ---@return boolean
 function Review:focused()
-  return self.active and self:index_of(vim.api.nvim_get_current_buf()) ~= nil
+  local inside = self:index_of(vim.api.nvim_get_current_buf()) or self.side:focused() or self.files:focused()
+  return self.active and inside and true or false
 end
 
 ---@return boolean
@@ -231,7 +233,8 @@ function Review:close()
     return
   end
   self.closed = true
-  require('tideate.ui.window').close(self.shown_diff)
+  self.side:hide()
+  self.files:delete()
   if self.stop_waiting then
     self.stop_waiting()
   end
@@ -253,7 +256,8 @@ end
 --- `:q` of the last window would leave Neovim, and the review with it: another window takes its place.
 function Review:hold_back()
   local window, win = require('tideate.ui.window'), vim.api.nvim_get_current_win()
-  local is_last = #window.normal_windows() == 1 and #vim.api.nvim_list_tabpages() == 1
+  local others = (self.files:visible() and 1 or 0) + (self.side:visible() and 1 or 0)
+  local is_last = #window.normal_windows() - others <= 1 and win ~= self.files.win and win ~= self.side.win and #vim.api.nvim_list_tabpages() == 1
   if window.is_float(win) or not is_last then
     return
   end
@@ -298,6 +302,12 @@ function Review:watch()
       if self:index_of(event.buf) then
         self:draw_bars()
       end
+    end,
+  })
+  vim.api.nvim_create_autocmd('VimResized', {
+    group = self.group,
+    callback = function()
+      self.files:resized()
     end,
   })
   vim.api.nvim_create_autocmd({ 'BufWinEnter', 'WinEnter', 'WinNew', 'WinScrolled', 'WinResized', 'VimResized' }, {
@@ -348,6 +358,7 @@ function M.open(question, respond)
     buffers = {},
     index_by_buffer = {},
     pending = false,
+    hidden = false,
     current = 1,
     active = false,
     closed = false,
@@ -358,6 +369,8 @@ function M.open(question, respond)
   self.guard = require('tideate.ui.key_guard').new(function()
     self:draw_bars()
   end)
+  self.files = require('tideate.ui.review.file_list').new(self)
+  self.side = require('tideate.ui.review.side_view').new(self)
   self:watch()
   local reason = obstacle(self.model)
   if reason or #self.model.entries == 0 then

@@ -9,7 +9,7 @@ local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 ---@return tideate.Key[]
 function M.keys(review, scratch)
   local revisable = review.model.revisable
-  ---@type { [1]: string, [2]: string, [3]: string?, [4]: string, [5]: fun() }[] real, single, word, help
+  ---@type { [1]: string, [2]: string?, [3]: string?, [4]: string, [5]: fun(), [6]: string[]? }[] real, single, word, help
   local rows = {
     { 'ga', 'a', 'accept', 'accept the hunk; the last decision finishes the review', function()
       review:decide('accepted')
@@ -41,6 +41,21 @@ function M.keys(review, scratch)
     { 'gfo', nil, nil, 'open all of this file again', function()
       review:decide_file('open', review.current)
     end },
+    { 'ga', nil, nil, 'in visual mode: accept what is open in these lines', function()
+      review:decide_selection('accepted')
+    end, { 'x' } },
+    { 'gr', nil, nil, 'in visual mode: reject what is open in these lines', function()
+      review:decide_selection('rejected')
+    end, { 'x' } },
+    { 'go', nil, nil, 'in visual mode: open these lines again', function()
+      review:decide_selection('open')
+    end, { 'x' } },
+    { 'ih', nil, nil, 'text object: the lines of the hunk', function()
+      review:select_hunk(false)
+    end, { 'x', 'o' } },
+    { 'ah', nil, nil, 'text object: the hunk with the blank lines below it', function()
+      review:select_hunk(true)
+    end, { 'x', 'o' } },
     { 'gA', 'A', 'all', 'accept everything that is open', function()
       review:decide_all('accepted')
     end },
@@ -68,8 +83,11 @@ function M.keys(review, scratch)
     { 'gU', '<C-r>', nil, 'make it again', function()
       review:travel('future')
     end },
-    { 'gp', 'd', 'diff', 'the hunk as a diff, again: into it, to scroll (gd stays: go to declaration)', function()
-      review:diff()
+    { 'gp', 'd', 'beside', 'side by side, again: inline (gd stays: go to declaration)', function()
+      review.side:toggle()
+    end },
+    { 'gl', 'L', #review.model.entries > 1 and 'list' or nil, 'show or hide the list of files', function()
+      review.files:toggle()
     end },
     { 'gh', 't', nil, 'hide or show the changes', function()
       review:toggle()
@@ -85,7 +103,8 @@ function M.keys(review, scratch)
     return revisable or not COMMENTS[row[1]]
   end, rows)
   local keys = vim.tbl_map(function(row)
-    return { lhs = scratch and { row[1], row[2] } or { row[1] }, word = row[3], desc = row[4], run = row[5] }
+    local lhs = scratch and { row[1], row[2] } or { row[1] }
+    return { lhs = lhs, word = row[3], desc = row[4], run = row[5], modes = row[6] }
   end, rows)
   if scratch then
     table.insert(keys, #keys, {
@@ -99,11 +118,25 @@ function M.keys(review, scratch)
   return keys
 end
 
+--- The keys in the window of a proposal, which is taken away as other windows are.
+---@param review tideate.Review
+---@return tideate.Key[]
+function M.keys_beside(review)
+  return vim.tbl_map(function(key)
+    if key.lhs[1] ~= 'q' then
+      return key
+    end
+    return { lhs = { 'q' }, desc = 'inline again', run = function()
+      review.side:toggle()
+    end }
+  end, M.keys(review, true))
+end
+
 --- A path whose end can be read.
 ---@param path string
 ---@param width integer
 ---@return string
-local function short(path, width)
+function M.short(path, width)
   local text = require('tideate.ui.text')
   local size = vim.fn.strchars(path)
   while size > 1 and text.width({ { path } }) > math.max(width, 8) do
@@ -186,7 +219,7 @@ local function place(review, index, win, width)
     rest[numbered][1] = numbers(review, index, win, wide, true) -- the name and what is open say more
   end
   local room = width - text.width(rest) - 2
-  local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { short(name, room), 'TideatePath' } }
+  local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { M.short(name, room), 'TideatePath' } }
   return vim.list_extend(chunks, rest)
 end
 
@@ -219,25 +252,6 @@ function M.bar(review, index, win)
   end
   local shown = text.keys(words, total - text.width(chunks) - text.width(help))
   return text.bar(chunks) .. '%=' .. text.bar(vim.list_extend(shown, help)), true
-end
-
---- A hunk as a diff to read.
----@param unit tideate.ReviewUnit
----@param file tideate.ReviewFile
----@return string
-function M.diff(unit, file)
-  local plain = require('tideate.ui.text').plain
-  local lines = { M.name(file) }
-  for _, hunk in ipairs(unit.hunks) do
-    table.insert(lines, ('@@ line %d: -%d +%d @@'):format(hunk.start + 1, #hunk.old, #hunk.new))
-    for _, line in ipairs(hunk.old) do
-      table.insert(lines, '-' .. plain(line))
-    end
-    for _, line in ipairs(hunk.new) do
-      table.insert(lines, '+' .. plain(line))
-    end
-  end
-  return #lines > 1 and table.concat(lines, '\n') or 'the text does not change'
 end
 
 return M

@@ -43,6 +43,7 @@ local M = {}
 ---@class tideate.ReviewModel
 ---@field entries tideate.ReviewEntry[]
 ---@field counts tideate.ReviewCount of all files; of comments those on hunks
+---@field touched table<tideate.ReviewEntry, boolean> files that something was decided about since they were listed
 ---@field comment? tideate.ReviewComment on all of it
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
@@ -142,6 +143,7 @@ function M.new(question)
   local model = setmetatable({
     entries = entries,
     counts = counts,
+    touched = {},
     revision = payload.revision or 1,
     revisable = payload.revisable == true,
   }, Model)
@@ -161,6 +163,7 @@ function Model:set(one, state, comment)
     count.comments = count.comments + said
   end
   one.state, one.comment = state, comment
+  self.touched[one.entry] = true
 end
 
 ---@param visit fun(unit: tideate.ReviewUnit, entry: tideate.ReviewEntry)

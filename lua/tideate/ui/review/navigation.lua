@@ -5,6 +5,11 @@ local Moves = {}
 
 ---@param index integer
 function Moves:go_to_file(index)
+  self.side:check()
+  local beside = self.side:focused()
+  if self.side.index ~= index then
+    self.side:hide()
+  end
   local made = self:buffer(index)
   local win = self.windows:show(made.buf)
   if made.scratch then
@@ -12,6 +17,10 @@ function Moves:go_to_file(index)
   end
   vim.api.nvim_set_current_win(win)
   self.current = index
+  self.side:show(index, win)
+  if beside and self.side:visible() then
+    vim.api.nvim_set_current_win(self.side.win)
+  end
   self:draw()
 end
 
@@ -29,6 +38,19 @@ end
 --- Put the cursor on a hunk, so that it and what it adds can be seen.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to_unit(unit)
+  local beside = self.side:focused()
+  if beside then
+    vim.api.nvim_set_current_win(self.side.left)
+  end
+  self:scroll_to(unit)
+  self.side:follow(unit)
+  if beside then
+    vim.api.nvim_set_current_win(self.side.win)
+  end
+end
+
+---@param unit tideate.ReviewUnit of the buffer in the current window
+function Moves:scroll_to(unit)
   local overlay = self.buffers[self.current].overlay
   local row = math.min((overlay:range(unit)), vim.api.nvim_buf_line_count(0) - 1)
   vim.cmd("normal! m'")
@@ -59,13 +81,66 @@ end
 --- The hunk that the cursor is on.
 ---@return tideate.ReviewUnit?
 function Moves:unit_at_cursor()
+  if self.side:focused() then
+    return self.side:unit_at_cursor()
+  end
   return self.buffers[self.current].overlay:unit_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
+end
+
+--- The hunks in rows of the current window.
+---@param first integer 0-based
+---@param last integer
+---@return tideate.ReviewUnit[]
+function Moves:units_between(first, last)
+  if self.side:focused() then
+    return self.side:units_between(first, last)
+  end
+  local overlay = self.buffers[self.current].overlay
+  if overlay.entry.whole then
+    return overlay.entry.units
+  end
+  return vim.tbl_map(function(found)
+    return found[1].unit
+  end, overlay:between(first, last))
+end
+
+--- Select the lines of the hunk under the cursor.
+---@param around boolean with the blank lines below it
+function Moves:select_hunk(around)
+  local unit = self:unit_at_cursor()
+  local beside = self.side:focused()
+  local first, last ---@type integer?, integer?
+  if unit and beside then
+    first, last = self.side:range(unit)
+  elseif unit and (unit.entry.whole or #unit.hunks[1].old > 0) then
+    first, last = self.buffers[self.current].overlay:range(unit)
+  end
+  if vim.api.nvim_get_mode().mode:find('^[vV\22]') then
+    vim.cmd.normal({ '\27', bang = true })
+  end
+  if not first or not last then
+    return require('tideate.ui').notify(unit and 'this hunk has no lines here' or 'no hunk under the cursor')
+  end
+  while around and vim.fn.getline(last + 2):find('^%s*$') and last + 1 < vim.fn.line('$') do
+    last = last + 1
+  end
+  vim.cmd.normal({ ('%dGV%dG'):format(first + 1, last + 1), bang = true })
+end
+
+--- The next hunk of the file below the cursor, or above it.
+---@param step 1|-1
+---@return tideate.ReviewUnit?
+function Moves:unit_beyond(step)
+  if self.side:focused() then
+    return self.side:beyond_cursor(step)
+  end
+  return self.buffers[self.current].overlay:beyond(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
 end
 
 --- To the next or previous hunk of the file.
 ---@param step 1|-1
 function Moves:step(step)
-  local unit = self.buffers[self.current].overlay:beyond(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
+  local unit = self:unit_beyond(step)
   if unit then
     return self:go_to_unit(unit)
   end
@@ -98,6 +173,9 @@ end
 --- To a hunk, wherever it is.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to(unit)
+  if self.files:focused() then
+    return self.files:go_to(unit.entry.index)
+  end
   self:go_to_file(unit.entry.index)
   self:go_to_unit(unit)
 end
@@ -116,13 +194,13 @@ function Moves:advance()
   if not index then
     return self:finish()
   end
-  local same = index == self.current
-  if not same then
+  if self.files:focused() then
+    return self.files:go_to(assert(self.model:next_open(self.files:index())))
+  elseif index ~= self.current then
     self:go_to_file(index)
+    return self:go_to_first()
   end
-  local row = same and vim.api.nvim_win_get_cursor(0)[1] - 1 or 0
-  local overlay = self.buffers[index].overlay
-  local from = overlay:unit_at(row) or overlay:beyond(row, 1)
+  local from = self:unit_at_cursor() or self:unit_beyond(1)
   self:go_to_unit(assert(self:first_open(index, from and from.number or 1)))
 end
 

@@ -19,6 +19,7 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field virtual table<tideate.Hunk, tideate.VirtualHunk> of hunks that were in sight
 ---@field kept integer how many these are
 ---@field hidden boolean
+---@field has_side boolean the proposal stands in a window of its own
 ---@field closed boolean
 ---@field creates boolean the buffer holds the new text itself
 ---@field fixed boolean the buffer is the review's own: nobody changes it, and its text is escaped
@@ -44,6 +45,7 @@ function M.attach(buf, entry, on_change)
     virtual = {},
     kept = 0,
     hidden = false,
+    has_side = false,
     closed = false,
     creates = entry.file.action == 'create',
     fixed = entry.file.action == 'create' or entry.file.buffer == nil,
@@ -238,6 +240,13 @@ function Overlay:draw()
     self:draw_created(self.entry.units[1].state)
   elseif self.entry.file.action == 'delete' then
     self:draw_deleted(self.entry.units[1].state)
+  elseif #self.entry.units[1].hunks == 0 then
+    self:draw_file(self.entry.units[1])
+  elseif self.has_side then
+    for _, one in ipairs(wanted) do
+      self:draw_label(one[1], one[2], one[3])
+    end
+    return
   else
     for _, one in ipairs(wanted) do
       self:draw_hunk(one[1], one[2], width, height, one[3])
@@ -245,6 +254,13 @@ function Overlay:draw()
   end
   -- last: of lines above the same one, the later ones stand higher
   require('tideate.ui.review.warning').draw(self, wanted, width)
+end
+
+--- Whether the proposal stands in a window of its own: then it is not drawn here.
+---@param has_side boolean
+function Overlay:beside(has_side)
+  self.has_side, self.signature = has_side, nil
+  self:draw()
 end
 
 function Overlay:close()

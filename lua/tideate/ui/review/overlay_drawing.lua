@@ -6,6 +6,13 @@ local Drawing = {}
 local drawn = vim.api.nvim_create_namespace('tideate.review')
 
 local MOST_SIGNS = 1000 -- of one hunk
+local MOST_KEPT = 200 -- hunks whose lines are kept as they were drawn
+
+---@class tideate.VirtualHunk
+---@field width integer
+---@field base string
+---@field words tideate.ReviewWords
+---@field lines tideate.Chunk[][]
 
 --- Rows that a unit takes in the current window: its lines, those that replace them, and the comment.
 ---@param unit tideate.ReviewUnit
@@ -14,7 +21,9 @@ function Drawing:height(unit)
   local first, last = self:range(unit)
   local hunk = unit.hunks[1]
   local virtual = #require('tideate.ui.review.comments').lines(unit.comment, self.width)
-  if hunk and not self.creates and unit.state ~= 'rejected' then
+  if self.has_side then
+    virtual = 0
+  elseif hunk and not self.creates and unit.state ~= 'rejected' then
     local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
     local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
     virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
@@ -33,19 +42,49 @@ end
 function Drawing:added(hunk, base, width)
   local cached = self.virtual[hunk]
   if not cached or cached.width ~= width or cached.base ~= base then
+    local words = cached and cached.words or require('tideate.ui.review.words').of(hunk)
+    if not cached then
+      self.kept = self.kept + 1
+    end
     cached = {
       width = width,
       base = base,
+      words = words,
       lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
         filetype = self.entry.file.filetype,
         width = width,
         tabstop = vim.bo[self.buf].tabstop,
         base = base,
+        words = base == 'TideateAdd' and words.new or {},
       }),
     }
+    if self.kept > MOST_KEPT then
+      self.virtual, self.kept = {}, 1
+    end
     self.virtual[hunk] = cached
   end
   return cached.lines
+end
+
+--- Mark the words of lines in the buffer that are replaced.
+---@param hunk tideate.Hunk
+---@param row integer
+---@param base string
+---@param width integer
+function Drawing:draw_words(hunk, row, base, width)
+  self:added(hunk, base, width)
+  local plain = require('tideate.ui.text').plain
+  for index, spans in pairs(self.virtual[hunk].words.old) do
+    local line = hunk.old[index]
+    for _, span in ipairs(plain(line) == line and spans or {}) do
+      vim.api.nvim_buf_set_extmark(self.buf, drawn, row + index - 1, span[1], {
+        end_col = span[2],
+        hl_group = 'TideateDeleteText',
+        priority = 201,
+        strict = false,
+      })
+    end
+  end
 end
 
 ---@param row integer
@@ -115,6 +154,33 @@ function Drawing:draw_deleted(state)
   end
 end
 
+--- A file of which no line changes: it is only moved, binary, or gets another mode.
+---@param unit tideate.ReviewUnit
+function Drawing:draw_file(unit)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+--- What was decided of a hunk that is shown side by side.
+---@param hunk tideate.Hunk
+---@param state string of it
+---@param comment tideate.ReviewComment?
+function Drawing:draw_label(hunk, state, comment)
+  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
+  if comment then
+    local words = require('tideate.ui.text').plain(comment.text)
+    table.insert(chunks, { ' » ' .. words, 'TideateComment' })
+  end
+  if #chunks > 0 then
+    local last = vim.api.nvim_buf_line_count(self.buf) - 1
+    self:mark(math.min(self:row(hunk), last), { virt_text = chunks })
+  end
+end
+
 ---@param hunk tideate.Hunk
 ---@param state string of a hunk
 ---@param width integer
@@ -126,6 +192,9 @@ function Drawing:draw_hunk(hunk, state, width, height, comment)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
   local lines = {} ---@type tideate.Chunk[][]
+  if look.new and state == 'open' then
+    self:draw_words(hunk, row, look.new, width)
+  end
   if look.new then
     local looks = require('tideate.ui.review.hunk_highlights')
     lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)

@@ -10,18 +10,27 @@ function M.open(file, id)
   local shown = require('tideate.ui.text')
   local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path)))
   local text = file.before or ''
-  if file.action == 'create' then
+  if file.binary then
+    text = 'a binary file: its content is not shown'
+  elseif file.action == 'create' then
     text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
   end
   local lines = vim.tbl_map(shown.plain, vim.split(text, '\n', { plain = true }))
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modifiable = false
-  local language = vim.treesitter.language.get_lang(file.filetype or '')
-  if not (language and pcall(vim.treesitter.start, buf, language)) then
-    vim.bo[buf].syntax = (file.filetype or ''):match('^[%w_.-]+$') or ''
-  end
+  M.colour(buf, not file.binary and file.filetype or '')
   return buf
+end
+
+--- Colours for the syntax of a filetype, without its plugins: nobody edits here.
+---@param buf integer
+---@param filetype string?
+function M.colour(buf, filetype)
+  local language = vim.treesitter.language.get_lang(filetype or '')
+  if not (language and pcall(vim.treesitter.start, buf, language)) then
+    vim.bo[buf].syntax = (filetype or ''):match('^[%w_.-]+$') or ''
+  end
 end
 
 --- Options of a window that shows such a buffer: nothing of it is folded away, concealed, or beyond the edge.

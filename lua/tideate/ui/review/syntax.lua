@@ -33,19 +33,26 @@ local CONTINUES = require('tideate.ui.readable_text').CONTINUES
 ---@param line string
 ---@param spans { [1]: integer, [2]: integer, [3]: string }[]
 ---@param base string
+---@param words { [1]: integer, [2]: integer }[] that are new in it
 ---@return tideate.Chunk[]
-local function colour(line, spans, base)
-  local groups = {} ---@type table<integer, string>
+local function colour(line, spans, base, words)
+  local groups, changed = {}, {} ---@type table<integer, string>, table<integer, boolean>
   for _, span in ipairs(spans) do
     for column = span[1] + 1, span[2] do
       groups[column] = span[3]
     end
   end
+  for _, span in ipairs(words) do
+    for column = span[1] + 1, span[2] do
+      changed[column] = true
+    end
+  end
   local chunks, from = {}, 1
   for column = 2, #line + 1 do
-    if column > #line or groups[column] ~= groups[from] then
-      local text = line:sub(from, column - 1)
-      table.insert(chunks, { text, groups[from] and { base, groups[from] } or base })
+    if column > #line or groups[column] ~= groups[from] or changed[column] ~= changed[from] then
+      local group = { base, groups[from] } ---@type string[]
+      table.insert(group, changed[from] and 'TideateAddText' or nil)
+      table.insert(chunks, { line:sub(from, column - 1), #group > 1 and group or base })
       from = column
     end
   end
@@ -71,6 +78,20 @@ local function printable(line, width)
     return text .. (' '):rep(blanks)
   end)
   return expanded, vim.fn.strchars(rest)
+end
+
+--- Where words stand in a line without tabs; none in a line that is shown otherwise than it is.
+---@param line string
+---@param spans { [1]: integer, [2]: integer }[]?
+---@param width integer of a tab
+---@return { [1]: integer, [2]: integer }[]
+local function moved(line, spans, width)
+  if not spans or #line > LONGEST or require('tideate.ui.text').plain(line) ~= line then
+    return {}
+  end
+  return vim.tbl_map(function(span)
+    return { #printable(line:sub(1, span[1]), width), #printable(line:sub(1, span[2]), width) }
+  end, spans)
 end
 
 --- Break a virtual line at a width: Neovim cuts it off there.
@@ -103,7 +124,7 @@ end
 
 --- Virtual lines of added text.
 ---@param lines string[]
----@param options { filetype: string?, width: integer, tabstop: integer, base: string }
+---@param options { filetype: string?, width: integer, tabstop: integer, base: string, words: tideate.WordSpans }
 ---@return tideate.Chunk[][]
 function M.virtual(lines, options)
   local shown, left_out = {}, {} ---@type string[], integer[]
@@ -117,12 +138,13 @@ function M.virtual(lines, options)
   local by_line = ok and found or {}
   local virtual = {}
   for index, line in ipairs(shown) do
-    local chunks = by_line[index] and line ~= '' and colour(line, by_line[index], options.base)
+    local words = moved(lines[index], options.words[index], options.tabstop)
+    local chunks = (by_line[index] or #words > 0) and line ~= '' and colour(line, by_line[index] or {}, options.base, words)
       or { { line, options.base } }
     vim.list_extend(virtual, broken(chunks, math.max(options.width, 8), options.base))
     if left_out[index] > 0 then
-      local words = ('… %s more characters: gp shows all'):format(require('tideate.ui.readable_text').count(left_out[index]))
-      table.insert(virtual, { { words, 'TideateWarning' } })
+      local notice = ('… %s more characters: gp shows all'):format(require('tideate.ui.readable_text').count(left_out[index]))
+      table.insert(virtual, { { notice, 'TideateWarning' } })
     end
   end
   return virtual

@@ -1,0 +1,217 @@
+--- The files of a review in a window beside the hunks: what becomes of each, and what is decided of it.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.review.files')
+
+local WIDE = 120 -- columns from which it is shown unasked
+local WIDTH = 38 -- columns of it
+
+---@type { [1]: string, [2]: string, [3]: string }[] count, sign and group
+local COUNTS = {
+  { 'accepted', '✓', 'TideateDone' },
+  { 'rejected', '✗', 'TideateHint' },
+  { 'open', '○', 'TideateRunning' },
+  { 'comments', '»', 'TideateComment' },
+}
+
+---@type table<string, boolean> keys of the review that mean the same here
+local SHARED = {
+  gA = true, gR = true, gO = true, gS = true, gu = true, gU = true, gl = true, gp = true, gh = true,
+  [']f'] = true, ['[f'] = true, ['g<CR>'] = true,
+}
+
+---@class tideate.ReviewFileList
+---@field review tideate.Review
+---@field buf integer?
+---@field win integer?
+---@field unasked boolean it was opened because the screen is wide
+---@field shown integer? the file whose line is marked
+local List = {}
+List.__index = List
+
+---@param review tideate.Review
+---@return tideate.ReviewFileList
+function M.new(review)
+  return setmetatable({ review = review, unasked = false }, List)
+end
+
+---@return boolean
+function List:visible()
+  return require('tideate.ui.window').visible(self.win)
+end
+
+---@return boolean the cursor is in it
+function List:focused()
+  return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
+end
+
+---@param entry tideate.ReviewEntry
+---@return tideate.Chunk[]
+local function counts(entry)
+  local chunks = {} ---@type tideate.Chunk[]
+  for _, one in ipairs(COUNTS) do
+    local count = entry.count[one[1]]
+    if count > 0 then
+      table.insert(chunks, { (' %s%s'):format(one[2], entry.count.total > 1 and count or ''), one[3] })
+    end
+  end
+  return chunks
+end
+
+---@param entry tideate.ReviewEntry
+---@return tideate.Chunk[]
+local function line(entry)
+  local text, keys = require('tideate.ui.text'), require('tideate.ui.review.keys')
+  local file, sign = entry.file, entry.sign
+  local more = entry.danger and '!' or file.binary and sign[1] ~= 'b' and 'b' or file.mode and sign[1] ~= 'm' and 'm' or ' '
+  local chunks = {
+    { ' ' .. sign[1], sign[2] },
+    { more .. ' ', entry.danger and require('tideate.ui.executed_files').GROUP or 'TideateChangeSign' },
+  }
+  local numbers = counts(entry)
+  local room = WIDTH - text.width(chunks) - text.width(numbers) - 1
+  local name = keys.short(keys.name(file), room)
+  table.insert(chunks, { text.pad(name, room), entry.count.open > 0 and 'TideatePath' or 'TideateOut' })
+  return vim.list_extend(chunks, numbers)
+end
+
+--- Draw the lines of files that something was decided about since.
+function List:draw()
+  if not self:visible() then
+    return
+  end
+  local text, model, current = require('tideate.ui.text'), self.review.model, self.review.current
+  for entry in pairs(model.touched) do
+    text.splice(self.buf, ns, entry.index - 1, entry.index, { line(entry) })
+  end
+  model.touched = {}
+  if not self:focused() and self.shown ~= current then
+    self.shown = current
+    vim.api.nvim_win_set_cursor(self.win, { current, 0 })
+  end
+end
+
+---@return integer file under the cursor
+function List:index()
+  return vim.api.nvim_win_get_cursor(self.win)[1]
+end
+
+--- Put the cursor on a file, and stay here.
+---@param index integer
+function List:go_to(index)
+  vim.api.nvim_win_set_cursor(self.win, { index, 0 })
+  self.review:draw()
+end
+
+--- Keys of the review that have a meaning here, and those for the file under the cursor.
+---@return tideate.Key[]
+function List:keys()
+  local review = self.review
+  local function decide(state)
+    return function()
+      review:decide_file(state, self:index())
+    end
+  end
+  local function step(by)
+    return function()
+      self:go_to((self:index() - 1 + by) % #review.model.entries + 1)
+    end
+  end
+  local keys = { ---@type tideate.Key[]
+    { lhs = { '<CR>' }, word = 'open', desc = 'go to the file', run = function()
+      review:go_to_file(self:index())
+      review:go_to_first()
+    end },
+    { lhs = { 'ga', 'a', 'gfa' }, desc = 'accept what is open in the file', run = decide('accepted') },
+    { lhs = { 'gr', 'r', 'gfr' }, desc = 'reject what is open in the file', run = decide('rejected') },
+    { lhs = { 'go', 'o', 'gfo' }, desc = 'open all of the file again', run = decide('open') },
+    { lhs = { ']c', 'J' }, desc = 'next file', run = step(1) },
+    { lhs = { '[c', 'K' }, desc = 'previous file', run = step(-1) },
+  }
+  for _, key in ipairs(require('tideate.ui.review.keys').keys(review, true)) do
+    if SHARED[key.lhs[1]] then
+      table.insert(keys, key.lhs[1] == 'g<CR>' and vim.tbl_extend('force', key, { lhs = { 'g<CR>' } }) or key)
+    end
+  end
+  return vim.list_extend(keys, {
+    { lhs = { 'q' }, desc = 'hide the list', run = function()
+      self:close()
+    end },
+    { lhs = { 'g?', '?' }, word = 'help', desc = 'this help', run = function()
+      require('tideate.ui.keys').help('files of the review', self:keys())
+    end },
+  })
+end
+
+---@return integer buf
+function List:make()
+  local review, window = self.review, require('tideate.ui.window')
+  local buf = window.scratch(('tideate://review-files/%s'):format(review.question.execution_id:sub(1, 8)))
+  require('tideate.ui.text').render(buf, ns, vim.tbl_map(line, review.model.entries))
+  review.model.touched = {}
+  require('tideate.ui.keys').set(buf, review.guard:wrap(self:keys()))
+  return buf
+end
+
+--- Show it; the cursor stays where it is.
+function List:open()
+  if self:visible() then
+    return
+  end
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
+  self.buf = self.buf or self:make()
+  self.shown = nil
+  self.win = vim.api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
+  local title = { { (' %d files '):format(#self.review.model.entries), 'TideateTitle' }, { ' <CR> open  ? help', 'TideateHint' } }
+  window.set_statusline(self.win)
+  window.list_options(self.win, {
+    cursorline = true,
+    winfixwidth = true,
+    fillchars = 'eob: ',
+    winbar = text.bar(title),
+  })
+  self:draw()
+end
+
+--- Show it where there is room for it and for the hunks.
+function List:open_if_wide()
+  if #self.review.model.entries > 1 and vim.o.columns >= WIDE then
+    self.unasked = true
+    self:open()
+  end
+end
+
+--- The screen has another width: what was shown unasked goes where it has no room any more.
+function List:resized()
+  if self.unasked and self:visible() and vim.o.columns < WIDE then
+    self:close()
+  end
+end
+
+function List:toggle()
+  self.unasked = false
+  if self:visible() then
+    return self:close()
+  end
+  self:open()
+end
+
+--- Hide it; a person who is in it goes back to the hunks.
+function List:close()
+  local inside = self:focused()
+  require('tideate.ui.window').close(self.win)
+  self.win = nil
+  if inside and not self.review.closed then
+    self.review:go_to_file(self.review.current)
+  end
+end
+
+--- End it with the review.
+function List:delete()
+  self:close()
+  if self.buf and vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
+end
+
+return M

@@ -1,0 +1,309 @@
+--- The text as it would be, in a window beside the buffer: both in Neovim's diff mode.
+local M = {}
+
+local marks = vim.api.nvim_create_namespace('tideate.review.side')
+
+---@class tideate.ReviewSideView
+---@field review tideate.Review
+---@field wanted boolean the person asked for it; files without two sides have none all the same
+---@field index integer? file that it shows
+---@field left integer? window of the buffer
+---@field win integer? window of the proposal
+---@field buf integer?
+---@field tick integer? changedtick of the buffer that the proposal was made from
+---@field saved table<string, any> options of the window of the buffer
+---@field scrollopt string
+---@field rows integer[] first row of each hunk in the proposal, 0-based
+---@field units tideate.ReviewUnit[] of these hunks
+---@field sizes integer[] lines of them in the proposal
+local View = {}
+View.__index = View
+
+---@param review tideate.Review
+---@return tideate.ReviewSideView
+function M.new(review)
+  return setmetatable({ review = review, wanted = false, rows = {}, units = {}, sizes = {} }, View)
+end
+
+---@return boolean
+function View:visible()
+  return require('tideate.ui.window').visible(self.win)
+end
+
+---@return boolean the cursor is in the window of the proposal
+function View:focused()
+  return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
+end
+
+--- Whether a file has a text on both sides.
+---@param entry tideate.ReviewEntry
+---@return boolean
+local function has_sides(entry)
+  return not entry.file.binary
+    and #(entry.file.hunks or {}) > 0
+    and entry.file.action ~= 'create'
+    and entry.file.action ~= 'delete'
+end
+
+--- The text with all hunks, each at the place where it stands now.
+---@return string[]
+function View:lines()
+  local made = self.review.buffers[self.index]
+  local plain = require('tideate.ui.text').plain
+  local lines, last = {}, 0 ---@type string[], integer
+  local old = vim.api.nvim_buf_get_lines(made.buf, 0, -1, true)
+  self.rows, self.units, self.sizes = {}, {}, {}
+  for _, unit in ipairs(self.review.model.entries[self.index].units) do
+    for _, hunk in ipairs(unit.hunks) do
+      local row = math.max(last, math.min(made.overlay:row(hunk), #old))
+      vim.list_extend(lines, old, last + 1, row)
+      table.insert(self.rows, #lines)
+      table.insert(self.units, unit)
+      local new = unit.stale and vim.list_slice(old, row + 1, row + #hunk.old) or vim.tbl_map(plain, hunk.new)
+      table.insert(self.sizes, #new)
+      vim.list_extend(lines, new)
+      last = math.min(row + #hunk.old, #old)
+    end
+  end
+  return vim.list_extend(lines, old, last + 1)
+end
+
+--- Write the proposal anew, where the buffer changed since.
+function View:refresh()
+  if not self:visible() then
+    return
+  end
+  local buf = self.review.buffers[self.index].buf
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  if self.tick ~= tick then
+    self.tick = tick
+    vim.bo[self.buf].modifiable = true
+    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, self:lines())
+    vim.bo[self.buf].modifiable = false
+  end
+  self:draw_labels()
+end
+
+--- Show beside the hunks in sight what was decided of them.
+function View:draw_labels()
+  local looks = require('tideate.ui.review.hunk_highlights')
+  local seen = looks.seen(self.buf)[1]
+  vim.api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
+  local count = vim.api.nvim_buf_line_count(self.buf)
+  for index = self:hunk_at(seen[1]) or 1, #self.rows do
+    local row, unit = self.rows[index], self.units[index]
+    if row > seen[2] then
+      break
+    end
+    local look = looks.states[unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state]
+    if look.label then
+      local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
+      vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
+    end
+  end
+end
+
+--- The last hunk that begins in a row of the proposal or above it.
+---@param row integer
+---@return integer?
+function View:hunk_at(row)
+  local first, last = 1, #self.rows
+  while first <= last do
+    local middle = math.floor((first + last) / 2)
+    if self.rows[middle] <= row then
+      first = middle + 1
+    else
+      last = middle - 1
+    end
+  end
+  return last > 0 and last or nil
+end
+
+--- The unit under the cursor of the proposal.
+---@return tideate.ReviewUnit?
+function View:unit_at_cursor()
+  local row = vim.api.nvim_win_get_cursor(self.win)[1] - 1
+  local index = self:hunk_at(row)
+  local entry = self.review.model.entries[self.index]
+  if entry.whole then
+    return entry.units[1]
+  elseif index and row < self.rows[index] + math.max(1, self.sizes[index]) then
+    return self.units[index]
+  end
+end
+
+--- The units in rows of the proposal.
+---@param first integer 0-based
+---@param last integer
+---@return tideate.ReviewUnit[]
+function View:units_between(first, last)
+  local entry, units = self.review.model.entries[self.index], {}
+  if entry.whole then
+    return entry.units
+  end
+  for index = self:hunk_at(first) or 1, self:hunk_at(last) or 0 do
+    if self.rows[index] + math.max(1, self.sizes[index]) > first then
+      table.insert(units, self.units[index])
+    end
+  end
+  return units
+end
+
+--- The rows of a unit in the proposal.
+---@param unit tideate.ReviewUnit
+---@return integer? first, integer? last 0-based; nil where it only deletes
+function View:range(unit)
+  local first, last ---@type integer?, integer?
+  for index, one in ipairs(self.units) do
+    if one == unit and self.sizes[index] > 0 then
+      first, last = first or self.rows[index], self.rows[index] + self.sizes[index] - 1
+    end
+  end
+  return first, last
+end
+
+--- The next unit below the cursor of the proposal, or above it.
+---@param step 1|-1
+---@return tideate.ReviewUnit?
+function View:beyond_cursor(step)
+  local row = vim.api.nvim_win_get_cursor(self.win)[1] - 1
+  if step == 1 then
+    return self.units[(self:hunk_at(row) or 0) + 1]
+  end
+  return self.units[self:hunk_at(row - 1) or 0]
+end
+
+--- Put the cursor of the proposal where that of the buffer is.
+---@param unit tideate.ReviewUnit
+function View:follow(unit)
+  if not self:visible() or unit.entry.index ~= self.index then
+    return
+  end
+  for index = math.min(unit.number, #self.units), #self.units do
+    if self.units[index] == unit then
+      local count = vim.api.nvim_buf_line_count(self.buf)
+      vim.api.nvim_win_set_cursor(self.win, { math.min(self.rows[index] + 1, count), 0 })
+      return
+    end
+  end
+end
+
+-- what `:diffthis` sets
+local OPTIONS = { 'diff', 'scrollbind', 'cursorbind', 'wrap', 'foldmethod', 'foldcolumn', 'foldenable', 'foldlevel' }
+
+---@param win integer
+local function diff_this(win)
+  vim.api.nvim_win_call(win, function()
+    vim.cmd('diffthis')
+    vim.wo.foldcolumn = '0'
+  end)
+end
+
+--- Fill the window beside the one that shows a file.
+---@param index integer
+---@param left integer window
+function View:show(index, left)
+  if not self.wanted or (self:visible() and self.index == index and self.left == left) then
+    return
+  end
+  self:hide()
+  local review, window = self.review, require('tideate.ui.window')
+  local entry = review.model.entries[index]
+  if not has_sides(entry) then
+    return
+  end
+  self.index, self.left, self.tick = index, left, nil
+  review.buffers[index].overlay:beside(true)
+  local buf = window.scratch(('tideate://proposal/%s/%s'):format(review.question.execution_id:sub(1, 8), require('tideate.ui.review.keys').name(entry.file)))
+  self.buf = buf
+  vim.bo[buf].bufhidden = 'wipe'
+  self.win = vim.api.nvim_open_win(buf, false, { split = 'right', win = left })
+  window.options(self.win, { winfixbuf = true })
+  window.set_statusline(self.win)
+  self:refresh()
+  require('tideate.ui.review.scratch_buffer').colour(buf, entry.file.filetype)
+  local keys = require('tideate.ui.review.keys').keys_beside(review)
+  require('tideate.ui.keys').set(buf, review.guard:wrap(keys))
+  self.saved, self.scrollopt = {}, vim.o.scrollopt
+  for _, name in ipairs(OPTIONS) do
+    self.saved[name] = vim.wo[left][name]
+  end
+  diff_this(left)
+  diff_this(self.win)
+end
+
+--- Take it away where the person closed a window of it, or shows something else there.
+function View:check()
+  if not self.index then
+    return
+  end
+  local made = self.review.buffers[self.index]
+  local left = self.left and vim.api.nvim_win_is_valid(self.left) and vim.api.nvim_win_get_buf(self.left)
+  if not self.win or not vim.api.nvim_win_is_valid(self.win) or left ~= made.buf then
+    self.wanted = false
+    self:hide()
+  else
+    self:refresh()
+  end
+end
+
+--- Set a window's options as they were. It remembers them for each buffer that it showed.
+---@param buf integer
+---@param win integer
+---@param saved table<string, any>
+local function restore(buf, win, saved)
+  vim.api.nvim_win_call(win, function()
+    vim.cmd('diffoff')
+  end)
+  local function set()
+    if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
+      require('tideate.ui.window').options(win, saved)
+    end
+  end
+  set()
+  if vim.api.nvim_win_get_buf(win) ~= buf and vim.api.nvim_buf_is_valid(buf) then
+    vim.api.nvim_create_autocmd('BufWinEnter', { buffer = buf, once = true, callback = set })
+  end
+end
+
+--- Take the window away; what Neovim set for the diff in the other one is restored.
+function View:hide()
+  if not self.index then
+    return
+  end
+  local made = self.review.buffers[self.index]
+  if self.left and vim.api.nvim_win_is_valid(self.left) then
+    restore(made.buf, self.left, self.saved)
+  end
+  vim.o.scrollopt = self.scrollopt
+  if not made.overlay.closed then
+    made.overlay:beside(false)
+  end
+  local inside = self:focused()
+  self.index, self.rows, self.units, self.sizes = nil, {}, {}, {}
+  require('tideate.ui.window').close(self.win)
+  self.win, self.buf = nil, nil
+  if inside and vim.api.nvim_win_is_valid(self.left) then
+    vim.api.nvim_set_current_win(self.left)
+  end
+end
+
+--- From one view to the other.
+function View:toggle()
+  local review = self.review
+  self.wanted = not self.wanted
+  if not self.wanted then
+    self:hide()
+    return review:draw()
+  end
+  if not has_sides(review.model.entries[review.current]) then
+    require('tideate.ui').notify('this file has one side; others are shown side by side')
+  end
+  local unit = self.review:unit_at_cursor()
+  review:go_to_file(review.current)
+  if unit then
+    review:go_to_unit(unit)
+  end
+end
+
+return M

@@ -1,0 +1,79 @@
+--- The words that differ between lines and those that replace them, as Neovim's own comparison finds them.
+local M = {}
+
+local LINES = 60 -- of one side; beyond that a person reads the lines, not their words
+local BYTES = 20000 -- of both sides
+local SAME = 0.3 -- of a line; with less in common the lines are different ones
+
+---@alias tideate.WordSpans table<integer, { [1]: integer, [2]: integer }[]> by line, 1-based: columns, 0-based and half open
+
+---@class tideate.ReviewWords
+---@field old tideate.WordSpans
+---@field new tideate.WordSpans
+
+---@param line string
+---@return string words a word a line
+---@return integer[] ends
+local function words_of(line)
+  local words, ends = {}, {} ---@type string[], integer[]
+  local from = 1
+  while from <= #line do
+    local last = select(2, line:find('^[%w_\128-\255]+', from)) or select(2, line:find('^[ \t]+', from)) or from
+    table.insert(words, (line:sub(from, last):gsub('\n', '\0')))
+    table.insert(ends, last)
+    from = last + 1
+  end
+  return table.concat(words, '\n') .. '\n', ends
+end
+
+---@param spans { [1]: integer, [2]: integer }[]
+---@return integer
+local function size(spans)
+  local sum = 0
+  for _, span in ipairs(spans) do
+    sum = sum + span[2] - span[1]
+  end
+  return sum
+end
+
+---@param old string
+---@param new string
+---@return { [1]: integer, [2]: integer }[]? old, { [1]: integer, [2]: integer }[]? new
+local function compare(old, new)
+  local old_words, old_ends = words_of(old)
+  local new_words, new_ends = words_of(new)
+  local spans = { {}, {} } ---@type { [1]: integer, [2]: integer }[][]
+  local changes = require('tideate.ui.review.hunk_position').diff(old_words, new_words, { result_type = 'indices' })
+  for _, change in ipairs(changes) do
+    for side, ends in ipairs({ old_ends, new_ends }) do
+      local at, count = change[side * 2 - 1], change[side * 2]
+      if count > 0 then
+        table.insert(spans[side], { ends[at - 1] or 0, ends[at + count - 1] })
+      end
+    end
+  end
+  if #old - size(spans[1]) >= SAME * #old and #new - size(spans[2]) >= SAME * #new then
+    return spans[1], spans[2]
+  end
+end
+
+--- Compare the lines of a hunk, each with the one that replaces it.
+---@param hunk tideate.Hunk
+---@return tideate.ReviewWords
+function M.of(hunk)
+  local found = { old = {}, new = {} }
+  local before, after = table.concat(hunk.old, '\n') .. '\n', table.concat(hunk.new, '\n') .. '\n'
+  if #hunk.old == 0 or #hunk.new == 0 or math.max(#hunk.old, #hunk.new) > LINES or #before + #after > BYTES then
+    return found
+  end
+  local options = { result_type = 'indices', linematch = LINES }
+  for _, pair in ipairs(require('tideate.ui.review.hunk_position').diff(before, after, options)) do
+    for step = 0, pair[2] == pair[4] and pair[2] - 1 or -1 do
+      local old, new = pair[1] + step, pair[3] + step
+      found.old[old], found.new[new] = compare(hunk.old[old], hunk.new[new])
+    end
+  end
+  return found
+end
+
+return M

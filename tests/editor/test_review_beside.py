@@ -1,0 +1,234 @@
+"""The review side by side, the words that differ, and hunks as text objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_review_files import MORE
+from tests.editor.test_ui_review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
+from tests.support.dialogs import answers, wait_focused
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+PROPOSED = ["first", *LINES[:9], "ten", "eleven", "more", *LINES[11:29], *LINES[30:], "last"]
+
+
+def beside(editor: Editor) -> list[str] | None:
+    """Return the lines of the proposal, None where none is shown."""
+    found: list[str] | None = editor.lua("""
+      for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+        local buf = vim.api.nvim_win_get_buf(win)
+        if vim.api.nvim_buf_get_name(buf):find('^tideate://proposal/') then
+          return vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+        end
+      end
+    """)
+    return found
+
+
+def test_a_file_is_shown_side_by_side_and_inline_again(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command("set foldcolumn=1 nowrap")
+    editor.feed("gp")
+    assert beside(editor) == PROPOSED
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    diff = "return vim.tbl_map(function(win) return vim.wo[win].diff end, vim.api.nvim_list_wins())"
+    assert editor.lua(diff) == [True, True]
+    assert "eleven" not in drawn(editor)
+    editor.feed("gp")
+    assert beside(editor) is None
+    assert editor.lua("return {vim.wo.diff, vim.wo.foldcolumn, vim.wo.wrap}") == [False, "1", False]
+    editor.feed("]c")
+    assert "eleven" in drawn(editor)
+    assert editor.lines() == LINES
+
+
+def drawn(editor: Editor) -> str:
+    return str(
+        editor.lua("""
+          local ns, found = vim.api.nvim_get_namespaces()['tideate.review'], {}
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
+            for _, line in ipairs(vim.list_extend({ mark[4].virt_text or {} }, mark[4].virt_lines or {})) do
+              table.insert(found, table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line)))
+            end
+          end
+          return table.concat(found, '\\n')
+        """)
+    )
+
+
+@pytest.mark.parametrize("window", ["h", "l"])
+def test_all_keys_of_the_review_work_in_each_window(editor: Editor, window: str) -> None:
+    review(editor, {**opened(editor)}, MORE)
+    wait_focused(editor)
+    editor.feed("gp")
+    editor.command(f"wincmd {window}")
+    here = "return {vim.fn.winnr(), vim.fn.getline('.')}"
+    number = editor.lua("return vim.fn.winnr()")
+    seen = []
+    for key in ("]c", "]c", "[c", "ga", "gr", "gu", "gU", "ggga"):
+        editor.feed(key)
+        seen.append(editor.lua(here))
+    right = window == "l"
+    ten, gone, last = ("ten", "line 31", "last") if right else ("line 10", "line 30", "line 60")
+    assert [where for where, _ in seen] == [number] * 8
+    assert [text for _, text in seen[:7]] == [ten, gone, ten, gone, last, gone, gone]
+    editor.feed("gr")
+    assert beside(editor) == ["A", "b", "C"]
+    assert editor.lua("return vim.fn.winnr()") == number
+    editor.feed("gfa")
+    assert accepted(editor) == [[0, 1], [0, 1]]
+    assert left_overs(editor) == NOTHING
+
+
+def test_decisions_and_what_the_person_types_show_on_both_sides(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("gp")
+    editor.feed("ga")
+    assert "✓ accepted" in drawn(editor)
+    editor.command("wincmd l")
+    labels = editor.lua("""
+      local ns = vim.api.nvim_get_namespaces()['tideate.review.side']
+      return vim.tbl_map(function(mark) return mark[4].virt_text[1][1] end,
+        vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true }))
+    """)
+    assert labels == [" ✓ accepted"]
+    editor.command("wincmd h")
+    editor.feed("11GAmine<Esc>5GOtyped<Esc>")
+    editor.wait("require('tideate.ui').pending()[1].focused")
+    wanted = ["first", *LINES[:4], "typed", *LINES[4:10], "line 11mine", *LINES[11:29], *LINES[30:], "last"]
+    editor.wait_for(lambda: beside(editor) == wanted, "the proposal follows, and leaves what is typed alone")
+    editor.feed("gA")
+    assert answers(editor) == []
+
+
+def test_closing_either_window_shows_the_changes_inline(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    for close in ("wincmd l | quit", "wincmd l | wincmd h | enew"):
+        editor.feed("gp")
+        editor.command(close)
+        editor.wait_for(lambda: beside(editor) is None, "the other window goes, too")
+        editor.lua("require('tideate.ui').focus()")
+        assert editor.lua("return vim.wo.diff") is False
+    editor.feed("gg]c")
+    assert "eleven" in drawn(editor)
+    editor.feed("gR")
+    assert left_overs(editor)["autocmds"] == 0
+
+
+def test_files_that_are_not_open_are_shown_beside_each_other_and_not_loaded(editor: Editor) -> None:
+    editor.edit("mine.txt", "mine\n")
+    review(editor, MORE, *FILES[1:])
+    wait_focused(editor)
+    editor.feed("gp")
+    assert (editor.lines(), beside(editor)) == (["a", "b", "c"], ["A", "b", "C"])
+    editor.feed("]f")
+    assert (editor.lines(), beside(editor)) == (["return 1"], None)
+    editor.feed("[f")
+    assert beside(editor) == ["A", "b", "C"]
+    assert editor.lua("return vim.fn.bufexists('more.txt')") == 0
+    editor.feed("gA")
+    assert left_overs(editor) == NOTHING
+    assert editor.lines() == ["mine"]
+
+
+def marked(editor: Editor, buffer_group: str) -> list[str]:
+    """Return the texts that a group marks in the buffer or in what is drawn over it."""
+    return list(
+        editor.lua(
+            """
+          local group, found = ..., {}
+          local ns = vim.api.nvim_get_namespaces()['tideate.review']
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
+            local row, column, more = mark[2], mark[3], mark[4]
+            if more.hl_group == group then
+              local text = vim.api.nvim_buf_get_text(0, row, column, more.end_row, more.end_col, {})
+              table.insert(found, text[1])
+            end
+            for _, line in ipairs(more.virt_lines or {}) do
+              for _, chunk in ipairs(line) do
+                if type(chunk[2]) == 'table' and vim.list_contains(chunk[2], group) then
+                  table.insert(found, chunk[1])
+                end
+              end
+            end
+          end
+          return found
+        """,
+            buffer_group,
+        )
+    )
+
+
+WORDS = [
+    (["a = old(1)"], ["a = new(1)"], ["old"], ["new"]),
+    (["\tresult = a"], ["\tresult = ä, b"], ["a"], ["ä, b"]),
+    (["one two", "three four"], ["one 2", "added here", "three 4"], ["two", "four"], ["2", "4"]),
+    (["nothing alike"], ["x(y)"], [], []),
+    (["a \u202e b"], ["a \u202e c"], [], []),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "gone", "come"), WORDS)
+def test_the_words_that_differ_are_marked(
+    editor: Editor, old: list[str], new: list[str], gone: list[str], come: list[str]
+) -> None:
+    number = editor.edit("a.txt", "\n".join(old) + "\n")
+    tick = editor.lua("return vim.api.nvim_buf_get_changedtick(0)")
+    hunk = {"start": 0, "old": old, "new": new}
+    file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number, "tick": tick}
+    review(editor, {**file, "filetype": "", "hunks": [hunk]})
+    wait_focused(editor)
+    assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
+
+
+def test_hunks_are_text_objects(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("]cyih")
+    assert editor.lua("return vim.fn.getreg('\"')") == "line 10\nline 11\n"
+    editor.feed("Vih<Esc>")
+    assert editor.lua('return {vim.fn.line("\'<"), vim.fn.line("\'>")}') == [10, 11]
+    editor.feed("ggyih")
+    assert "this hunk has no lines here" in editor.messages()
+    editor.feed("11Go<Esc>11Gyah")
+    assert editor.lua("return vim.fn.getreg('\"')") == "line 10\nline 11\n\n"
+    editor.feed("gp")
+    editor.command("wincmd l")
+    editor.feed("gg]cyih")
+    assert editor.lua("return vim.fn.getreg('\"')") == "ten\neleven\nmore\n"
+
+
+def test_the_hunks_of_a_selection_are_decided_as_one(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("5GV35Gga")
+    editor.feed("gu")
+    editor.feed("5GV35Ggr")
+    editor.feed("ggVGgo")
+    editor.feed("gu")
+    editor.feed("gA")
+    assert accepted(editor) == [[0, 3]]
+
+
+def test_every_key_says_what_it_does(editor: Editor) -> None:
+    review(editor, MORE)
+    wait_focused(editor)
+    maps = editor.lua("""
+      local found = {}
+      for _, mode in ipairs({ 'n', 'x', 'o' }) do
+        vim.list_extend(found, vim.api.nvim_buf_get_keymap(0, mode))
+      end
+      return vim.tbl_map(function(map) return { map.lhs, map.desc or '' } end, found)
+    """)
+    assert {"ga", "gfa", "gl", "gp", "ih", "ah"} <= {lhs for lhs, _ in maps}
+    assert [lhs for lhs, desc in maps if not desc] == []
+    editor.feed("g?")
+    text = "\n".join(editor.lines())
+    assert all(f" {key} " in text for key in ("gfa", "gfo", "gO", "ih", "ah", "gp", "gl"))
