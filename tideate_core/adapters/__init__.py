@@ -11,6 +11,7 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.adapters.base import (
+        NO_MODEL as NO_MODEL,
         Adapter as Adapter,
         OfferedTool as OfferedTool,
         Origin as Origin,
@@ -59,7 +60,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "Adapter OfferedTool Origin Prompt Reply Turn Usage tool_name",
+            "base": "NO_MODEL Adapter OfferedTool Origin Prompt Reply Turn Usage tool_name",
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from tideate_core.errors import AdapterUnavailable
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from pydantic import BaseModel
 
-__all__ = ["Adapter", "OfferedTool", "Origin", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
+__all__ = ["NO_MODEL", "Adapter", "OfferedTool", "Origin", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
 
 LONGEST_TOOL_NAME: Final = 64
 
@@ -150,3 +152,29 @@ class Adapter(Protocol):
     async def aclose(self) -> None:
         """Free connections and child processes; the adapter can be used again afterwards."""
         ...
+
+
+class _NoModel:
+    """Stands in a run that asks nobody."""
+
+    name = "no model"
+    demonstration = False
+    context_tokens = None
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        raise AdapterUnavailable("this workflow asks no model")
+
+    async def check(self) -> str:
+        return "no model is asked"
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+NO_MODEL: Final[Adapter] = _NoModel()

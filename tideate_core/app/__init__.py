@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         project_named as project_named,
     )
     from tideate_core.app.retention import prune_runs as prune_runs, retention_of as retention_of
+    from tideate_core.app.reviews import review_names as review_names
     from tideate_core.app.roles import (
         agent_names as agent_names,
         eject_role as eject_role,
@@ -153,6 +154,7 @@ else:
             ),
             "retention": "prune_runs retention_of",
             "roles": "agent_names eject_role own_tool_names role_json role_names role_origin tool_mistakes",
+            "reviews": "review_names",
             "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "

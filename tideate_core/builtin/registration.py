@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.handoff import HANDOFF
 from tideate_core.builtin.handoff.definition import HANDLED_STEPS, HandoffHooks, handoff_workflow
+from tideate_core.builtin.review import REVIEW, ReviewHooks
 from tideate_core.builtin.task import TASK
 from tideate_core.builtin.task.definition import TaskHooks, task_workflow
 from tideate_core.engine import register_driver_hooks
@@ -55,6 +56,22 @@ _CHAINS: Final = (
         ),
         "multi_file",
     ),
+    (
+        _chain(
+            REVIEW,
+            ["find", "review"],
+            description="Review what something else wrote, or a patch",
+            inputs={
+                "what": {
+                    "default": "",
+                    "description": "A folder, file, commit, branch, snapshot or patch file; by default the "
+                    "last commit.",
+                },
+                "path": {"default": "", "description": "Only this folder or file."},
+            },
+        ),
+        "review.steps",
+    ),
 )
 """Each with the module whose functions are its steps' handlers, by their names."""
 
@@ -83,6 +100,7 @@ CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
 
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
+register_driver_hooks(REVIEW, "graph", ReviewHooks())
 
 
 def register_builtin(registry: WorkflowRegistry) -> None:

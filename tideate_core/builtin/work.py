@@ -108,7 +108,7 @@ async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence
     return kept
 
 
-def summary_of(changes: list[FileChange], unchanged: Sequence[str]) -> str:
+def summary_of(changes: Sequence[FileChange], unchanged: Sequence[str] = ()) -> str:
     """Return a line for each file that changed, or was to change."""
     if not changes:
         return "nothing to change"
@@ -116,4 +116,4 @@ def summary_of(changes: list[FileChange], unchanged: Sequence[str]) -> str:
         f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
         for change in changes
     ]
-    return "\n".join([*lines, *(f"= {path}: no change" for path in unchanged)])
+    return "\n".join([*dict.fromkeys(lines), *(f"= {path}: no change" for path in unchanged)])

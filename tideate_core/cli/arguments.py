@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -140,6 +141,18 @@ def run_ids(context: CompletionContext) -> list[str]:
     from tideate_core.app import reader_of, short_id
 
     return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
+
+
+def review_targets(context: CompletionContext) -> list[str]:
+    """Return what a review may be of: refs, snapshots, and files that begin as what was typed."""
+    import asyncio
+
+    from tideate_core.app import open_project, review_names
+
+    folder = Path(os.path.dirname(context.incomplete))  # noqa: PTH120 of `a/` it is `a`
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    paths = [f"{path}/" if path.is_dir() else str(path) for path in found]
+    return [*asyncio.run(review_names(open_project(None).root)), *paths]
 
 
 def run_steps(context: CompletionContext) -> list[str]:

@@ -117,6 +117,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "wrote was rolled back, the retry is refused.",
         "tideate retry [OPTIONS] RUN[.STEP]",
     ),
+    "review": Command(
+        "review:review",
+        "Review what something else wrote, hunk by hunk, and revert what you reject.\n\n"
+        "What is accepted stays. Nothing is sent to a model. The changes of a patch file are made where you "
+        "accept them. `tideate rollback` of the review brings back what it reverted.",
+        "tideate review [OPTIONS] [COMMIT|SNAPSHOT|PATCH] [PATH]",
+    ),
     "rollback": Command(
         "rollback:rollback",
         "Roll back what a run wrote; your other changes to the same files are kept.\n\n"

@@ -13,7 +13,7 @@ from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.render.comparison import comparison_matter
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.review import ENDED, ReviewQuestion, review_matter
+from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion, review_matter
 from tideate_core.engine import FIX, FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
@@ -93,7 +93,8 @@ class Questions:
         if request.kind == "plan":
             return await self._plan(request)
         if request.kind == "review":
-            return await ReviewQuestion(self, request.payload, request.message).ask()
+            kind = WrittenReviewQuestion if request.payload.get("written") else ReviewQuestion
+            return await kind(self, request.payload, request.message).ask()
         if request.kind == "compare":
             return await self._choice(request)
         if request.kind == "document":

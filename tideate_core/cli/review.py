@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tideate_core.cli.hunk_picking import NO, YES, HunkPicking, alternatives_to
 from tideate_core.cli.render.diffs import ReviewedFile
-from tideate_core.util.escaping import visible
+from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.hunk_picking import Asker
 
-__all__ = ["ReviewQuestion", "review_matter"]
+__all__ = ["ReviewQuestion", "WrittenReviewQuestion", "review_matter"]
 
 ENDED = Decision(False, reason="the input ended before an answer")
+WRITTEN_HELP = "y keep all · n end and change nothing · p pick hunk by hunk · r revert all · d show again"
+KEEP_HELP = "y keep · n revert · a keep this and the rest of the file · q end and change nothing"
 SENT = "comments were sent to the model"
 
 
@@ -119,6 +121,63 @@ class ReviewQuestion:
     def _left(self) -> list[dict[str, Any]]:
         """Return the unanswered comments but those on hunks that were decided anew."""
         return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in self._anew]
+
+
+class WrittenReviewQuestion:
+    """A review of what something else wrote: it is kept, or reverted."""
+
+    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
+        self._asker = asker
+        self._message = message
+        self._files = [ReviewedFile.of(file) for file in payload["files"]]
+
+    async def ask(self) -> Decision:
+        """Return the answer."""
+        while True:
+            known = YES | NO | {"a", "p", "r", "d"}
+            answer = await self._asker.choose(self._message, "y/N/p/r/d", WRITTEN_HELP, known)
+            if answer is None:
+                return ENDED
+            if answer in YES | {"a"}:
+                return Decision(True)
+            if answer in NO:
+                return Decision(False, reason="declined")
+            if answer == "r":
+                files = [_verdict(file, (), file.everything) for file in self._files]
+                return Decision(True, {"files": files})
+            if answer == "p":
+                return await self._pick()
+            await self._asker.show_again()
+
+    async def _pick(self) -> Decision:
+        verdicts = []
+        for file in self._files:
+            picked = await self._pick_from(file)
+            if isinstance(picked, Decision):
+                return picked
+            verdicts.append(picked)
+        return Decision(True, {"files": verdicts})
+
+    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | Decision:
+        kept, back = list[int](), list[int]()
+        count = len(file.everything)
+        for index in file.everything:
+            await self._asker.show([file.hunk_patch(index) if file.pickable else file.patch()])
+            part = f"Keep hunk {index + 1}/{count} of" if file.pickable else f"Keep: {file.change.action}"
+            known = YES | NO | {"a"}
+            answer = await self._asker.choose(
+                f"{part} {label(file.change.path)}?", "Y/n/a/q", KEEP_HELP, known
+            )
+            if answer is None:
+                return ENDED
+            if answer == "q":
+                return Decision(False, reason="declined")
+            if answer == "a":
+                kept += [at for at in file.everything if at >= index]
+                break
+            # Enter keeps: what is reverted is named
+            (back if answer in ("n", "no") else kept).append(index)
+        return _verdict(file, kept, back)
 
 
 def _verdict(file: ReviewedFile, accepted: Collection[int], rejected: Collection[int]) -> dict[str, Any]:

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         FOR_RUN as FOR_RUN,
         described as described,
     )
+    from tideate_core.engine.written_review import review_written as review_written
     from tideate_core.engine.written_runs import (
         family_members as family_members,
         rolled_back_runs as rolled_back_runs,
@@ -147,6 +148,7 @@ else:
             "text_runs": "WorkflowEngine",
             "selected_text": "NO_TEXT Subject brief",
             "tools.permission": "FOR_PROJECT FOR_RUN described",
+            "written_review": "review_written",
             "written_runs": "family_members rolled_back_runs run_families runs_with_changes",
         },
     )

@@ -45,6 +45,8 @@ class DriverHooks:
     """Of the workflow; empty of those without hooks of their own."""
     is_reversible: bool = False
     """A run of it is all or nothing: its writes are rolled back where it breaks off."""
+    asks_model: bool = True
+    """It needs an adapter; else it runs without one, whatever is configured."""
     carries_out_tasks: bool = False
     """A `WorkflowOrchestrator` runs it for the tasks of a program."""
 

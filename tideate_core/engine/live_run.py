@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tideate_core.adapters import TurnAdapter
+from tideate_core.adapters import NO_MODEL, TurnAdapter
 from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.lifecycle import (
@@ -147,6 +147,8 @@ class LiveRun:
 
         :raises UnknownAdapter: there is none of this name.
         """
+        if not self._hooks.asks_model:
+            return NO_MODEL
         request, config = self.execution.request, self._dependencies.config
         return self._dependencies.adapters.get(
             request.adapter or config.adapter_for(self.execution.definition.name)

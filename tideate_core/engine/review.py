@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.review_payload import question_about, shown_change
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.gates import new_errors
-from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_changes, language_of, text_digest
+from tideate_core.workspace import FileChange, executable_changes, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
     ReviseLines = Callable[[Feedback], Awaitable[list[str]]]
 
-__all__ = ["FIX", "ask_for_review", "review_and_apply", "review_lines", "write_changes", "write_staged"]
+__all__ = [
+    "FIX",
+    "ask_for_review",
+    "review_and_apply",
+    "review_lines",
+    "save_open_files",
+    "write_changes",
+    "write_staged",
+]
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
@@ -51,7 +59,7 @@ async def review_and_apply(
     """
     accepted, applied = await _review_and_write(step, changes, revise)
     if applied is not None:
-        await run_uncancelled(_save_open_files(step, applied))
+        await run_uncancelled(save_open_files(step, applied))
     return accepted
 
 
@@ -68,10 +76,11 @@ async def _review_and_write(
 
 
 def _real(changes: Sequence[FileChange]) -> list[FileChange]:
-    return [change for change in changes if change.action != "modify" or change.before != change.after]
+    return [change for change in changes if change.changes_something]
 
 
-async def _save_open_files(step: StepContext, applied: AppliedChanges) -> None:
+async def save_open_files(step: StepContext, applied: AppliedChanges) -> None:
+    """Save what was changed in buffers; one that had unsaved changes of the person's is told of."""
     unsaved = []
     for path, modified in applied.open_files.items():
         if modified:
@@ -238,12 +247,12 @@ class _Review:
 
     def _question(self) -> str:
         number = self._revision.number
-        question = _question(self._revision.changes)
+        question = question_about(self._revision.changes)
         return question if number == 1 else f"Revision {number}. {question}"
 
     def _payload(self) -> dict[str, Any]:
         revision = self._revision
-        files = [_shown(change) for change in revision.changes]
+        files = [shown_change(change) for change in revision.changes]
         if revision.number > 1 or any(one.accepted or one.rejected for one in revision.decided):
             files = [
                 {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
@@ -344,7 +353,8 @@ async def write_changes(step: StepContext, changes: list[FileChange]) -> Applied
     workspace = step.workspace
     writing = workspace.apply(changes, execution_id=step.execution_id)
     applied = await run_uncancelled(writing, workspace.revert)
-    step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
+    names = [change.move_to or change.path or f"buffer {change.buffer}" for change in changes]
+    step.changed(list(dict.fromkeys(names)), executed)  # of one file text and mode may change
     return applied
 
 
@@ -378,32 +388,3 @@ def _places(changes: Sequence[FileChange]) -> list[dict[str, Any]]:
         if name
         for problem in _problems(change)
     ]
-
-
-def _question(changes: list[FileChange]) -> str:
-    if len(changes) > 1:
-        return f"Apply changes to {len(changes)} files?"
-    change = changes[0]
-    name = label(change.path) or "the buffer"
-    lines = (
-        f"+{sum(len(hunk.new) for hunk in change.hunks)} -{sum(len(hunk.old) for hunk in change.hunks)} lines"
-    )
-    if change.action == "move" and change.after != change.before:
-        return f"Move {name} to {label(change.move_to)}, and change it ({lines})?"
-    if change.action != "modify":
-        return f"{change.action.capitalize()} {name}?"
-    return f"Apply the change to {name} ({lines})?"
-
-
-def _shown(change: FileChange) -> dict[str, Any]:
-    shape: dict[str, Any] = {"path": change.path, "action": change.action, "filetype": change.filetype}
-    if change.move_to:
-        shape["move_to"] = change.move_to
-    if change.buffer is not None:
-        digest = text_digest(change.before or "")
-        shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
-    else:
-        shape["before"] = change.before or ""
-    # of a move those that change the text on the way; there are none of one that is only moved
-    shape["hunks"] = [] if change.action == "delete" else [hunk.as_json() for hunk in change.hunks]
-    return shape

@@ -263,7 +263,7 @@ def _name(change: FileChange) -> str:
 
 
 def _count(change: FileChange) -> int:
-    return len(change.hunks) if change.action == "modify" else 1
+    return 1 if change.whole else len(change.hunks)
 
 
 def _check(change: FileChange, verdict: _Verdict) -> None:
@@ -278,7 +278,7 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
         _check_hunks(change, given, words)
     if both := set(verdict.accepted).intersection(verdict.rejected):
         raise InvalidInput(f"{UNUSABLE}: hunk {min(both)} of {name} was accepted and rejected")
-    if verdict.added and change.action != "modify":
+    if verdict.added and change.whole:
         raise InvalidInput(f"{UNUSABLE}: {name} is a {change.action}, and a hunk was added to it")
     if verdict.added:
         accepted = [change.hunks[at] for at in verdict.accepted]
@@ -310,13 +310,13 @@ def _comment(change: FileChange, decided: Decided, said: _Comment) -> Comment:
     if said.hunk is not None:
         _check_hunks(change, [said.hunk], "commented on")
     place = _place(change, said)
-    part = "" if place is None or change.action != "modify" else _part(change, change.hunks[place])
+    part = "" if place is None or change.whole else _part(change, change.hunks[place])
     return Comment(said.text.strip(), change.path, part, place in decided.rejected)
 
 
 def _place(change: FileChange, said: _Comment) -> int | None:
     """Return the index of the hunk that a comment is about, None where it is about the whole file."""
-    return said.hunk if change.action == "modify" else 0
+    return 0 if change.whole else said.hunk
 
 
 def _part(change: FileChange, hunk: Hunk) -> str:
@@ -330,7 +330,7 @@ def _reduced(change: FileChange, decided: Decided) -> FileChange | None:
     if not decided.any_accepted:
         return None
     whole = len(decided.accepted) == _count(change) and not decided.added
-    if change.action != "modify" or change.before is None or whole:
+    if change.whole or change.before is None or whole:
         return change
     kept = [*(change.hunks[at] for at in sorted(decided.accepted)), *decided.added]
     return replace(change, after="\n".join(apply_hunks(lines_of(change.before), kept)))
@@ -343,8 +343,8 @@ def _carried(
 
     :param keep_accepted: what was accepted stays where it was left out.
     """
-    if change.action != "modify" or earlier.action != "modify":
-        shape = [(one.action, one.before, one.after, one.move_to) for one in (earlier, change)]
+    if change.whole or earlier.whole:
+        shape = [(one.action, one.before, one.after, one.move_to, one.images) for one in (earlier, change)]
         if shape[0] == shape[1]:
             return change, decided, []
         return change, Decided(), [f"{_name(change)}: {REPLACED}"] if decided.accepted else []

@@ -6,15 +6,27 @@ import asyncio
 import os
 import re
 import signal
-from contextlib import suppress
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import is_inside
 from tideate_core.workspace import SAFE_GIT, git_environment
 
-__all__ = ["LARGEST", "ask_git", "check_place", "empty_tree", "find_commit", "without_filters"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "LARGEST",
+    "ask_git",
+    "check_place",
+    "empty_tree",
+    "find_commit",
+    "persons_filters",
+    "without_filters",
+]
 
 TIMEOUT: Final = 10.0
 """Seconds that one call of git may take."""
@@ -84,23 +96,39 @@ async def without_filters(root: Path) -> list[str]:
     return settings
 
 
-async def ask_git(root: Path, *arguments: str, largest: int | None = None) -> tuple[bytes, bool]:
+async def persons_filters(root: Path) -> frozenset[str]:
+    """Return the names of the filters that the person's own configuration brings."""
+    listed, _ = await ask_git(root, "config", "--list", "--show-scope", "--name-only", "-z")
+    fields = listed.split(b"\0")
+    keys = [
+        os.fsdecode(key)
+        for scope, key in zip(fields[::2], fields[1::2], strict=False)
+        if scope not in _FOREIGN_SCOPES and key.lower().startswith(b"filter.")
+    ]
+    return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
+
+
+async def ask_git(
+    root: Path, *arguments: str, largest: int | None = None, given: bytes = b""
+) -> tuple[bytes, bool]:
     """Run git; return its output, and True if that is all of it.
 
+    :param given: its standard input.
     :raises WorkspaceError: it cannot be run, does not answer, or fails.
     """
     try:
-        process = await asyncio.create_subprocess_exec(
-            *SAFE_GIT,
-            *_HARMLESS,
-            *arguments,
-            cwd=root,
-            env=git_environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with _input(given) as stdin:
+            process = await asyncio.create_subprocess_exec(
+                *SAFE_GIT,
+                *_HARMLESS,
+                *arguments,
+                cwd=root,
+                env=git_environment(),
+                stdin=stdin,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
     except OSError as error:
         raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
     try:
@@ -114,6 +142,18 @@ async def ask_git(root: Path, *arguments: str, largest: int | None = None) -> tu
     if status:
         raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
     return output, whole
+
+
+@contextmanager
+def _input(given: bytes) -> Iterator[IO[bytes] | int]:
+    """Give a file with it: a pipe could fill up while the output is not read yet."""
+    if not given:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        yield file
 
 
 async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[bytes, bool]:

@@ -42,16 +42,26 @@ if TYPE_CHECKING:
     from tideate_core.workspace.files import (
         ABSENT as ABSENT,
         FileImage as FileImage,
+        FileState as FileState,
         is_temporary as is_temporary,
         read_image as read_image,
+        read_image_nofollow as read_image_nofollow,
         text_digest as text_digest,
     )
     from tideate_core.workspace.git import (
         EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
         SAFE_GIT as SAFE_GIT,
+        find_moves as find_moves,
         git_environment as git_environment,
         make_patch as make_patch,
+        patched_images as patched_images,
         read_images as read_images,
+    )
+    from tideate_core.workspace.image_changes import (
+        Difference as Difference,
+        change_note as change_note,
+        changes_between as changes_between,
+        reversed_change as reversed_change,
     )
     from tideate_core.workspace.journal import Journal as Journal
     from tideate_core.workspace.journal_manifest import (
@@ -106,8 +116,11 @@ else:
             "documents": "Document",
             "executable_files": "ExecutableFile executable_changes executable_paths",
             "file_writer": "FileWriter",
-            "files": "ABSENT FileImage is_temporary read_image text_digest",
-            "git": "EXCLUDE_PRIVATE SAFE_GIT git_environment make_patch read_images",
+            "files": "ABSENT FileImage FileState is_temporary read_image read_image_nofollow text_digest",
+            "git": (
+                "EXCLUDE_PRIVATE SAFE_GIT find_moves git_environment make_patch patched_images read_images"
+            ),
+            "image_changes": "Difference change_note changes_between reversed_change",
             "journal": "Journal",
             "journal_manifest": "FileEntry JournalManifest",
             "languages": "PROSE Fit fit_of_tag is_test language_of same_family",

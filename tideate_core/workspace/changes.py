@@ -74,6 +74,28 @@ class FileChange:
     """The buffer's changedtick that `before` was read at."""
     filetype: str = ""
     """The editor's filetype, empty where only the path tells the language."""
+    images: tuple[FileImage, FileImage] | None = None
+    """Both sides byte for byte, where texts do not say all: of binaries, links, modes, whole files. It is
+    made as a whole, and only where the path still holds the first."""
+    exact: bool = False
+    """The texts are the file's bytes: the last line end, and each ``\\r`` before one, are parts of them."""
+
+    @property
+    def whole(self) -> bool:
+        """No single hunks can be taken of it."""
+        return self.action != "modify" or self.images is not None
+
+    @property
+    def is_of_mode(self) -> bool:
+        """Only the permissions of a file become others."""
+        if self.images is None or self.action != "modify":
+            return False
+        before, after = (image.state for image in self.images)
+        return before.kind == "file" and before.holds_same_as(after)
+
+    @property
+    def changes_something(self) -> bool:
+        return self.whole or self.before != self.after
 
     @property
     def hunks(self) -> list[Hunk]:
@@ -264,7 +286,7 @@ def unified_diff(change: FileChange, context: int = 3) -> str:
     old = [] if change.after is None and not change.before else lines_of(change.before)
     new = [] if change.before is None and not change.after else lines_of(change.after)
     groups = _grouped(diff_lines(old, new), context)
-    if not groups and change.action == "modify":
+    if not groups and not change.whole:
         return ""
     parts = _header(change, bool(groups))
     shift = 0
@@ -277,15 +299,24 @@ def unified_diff(change: FileChange, context: int = 3) -> str:
 def _header(change: FileChange, has_hunks: bool) -> list[str]:
     source, target = f"a/{change.path}", f"b/{change.move_to or change.path}"
     header = [f"diff --git {source} {target}"]
+    modes = [_git_mode(image) for image in change.images or ()] or ["100644"] * 2
     if change.action == "create":
-        header.append("new file mode 100644")
+        header.append(f"new file mode {modes[1]}")
         source = "/dev/null"
     elif change.action == "delete":
-        header.append("deleted file mode 100644")
+        header.append(f"deleted file mode {modes[0]}")
         target = "/dev/null"
-    elif change.action == "move":
+    elif modes[0] != modes[1]:
+        header += [f"old mode {modes[0]}", f"new mode {modes[1]}"]
+    if change.action == "move":
         header += [f"rename from {change.path}", f"rename to {change.move_to}"]
     return [*header, f"--- {source}", f"+++ {target}"] if has_hunks else header
+
+
+def _git_mode(image: FileImage) -> str:
+    if image.state.kind == "link":
+        return "120000"
+    return "100755" if image.state.mode & 0o100 else "100644"
 
 
 def _grouped(hunks: list[Hunk], context: int) -> list[list[Hunk]]:

@@ -141,7 +141,8 @@ def write_image(
 
     :param path: resolved, but for its last name.
     :param temp: a path in the same directory that is written first.
-    :param new_mode: the file's mode is the one that new files get, not the one of `wanted`.
+    :param new_mode: the file's mode is the one that new files get; of the one of `wanted` only the bits that
+        make it executable count.
     :raises EditConflict: something else than `expected` stands there; nothing was written.
     :raises OSError: it cannot be written, or there is a link on the way to it.
     """
@@ -185,7 +186,7 @@ def _discard(name: str, directory: int) -> None:
 
 def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    handle = os.open(temp, flags, 0o666 if new_mode else 0o600, dir_fd=directory)
+    handle = os.open(temp, flags, _new_mode(wanted) if new_mode else 0o600, dir_fd=directory)
     with os.fdopen(handle, "wb") as file:
         file.write(wanted.data)
         file.flush()
@@ -193,6 +194,10 @@ def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode:
             _keep_owner(handle, like, directory)
             os.fchmod(handle, wanted.state.mode)
         os.fsync(handle)
+
+
+def _new_mode(wanted: FileImage) -> int:
+    return 0o666 | wanted.state.mode & 0o111
 
 
 def _keep_owner(handle: int, like: str, directory: int) -> None:

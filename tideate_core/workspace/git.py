@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.files import read_image
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.workspace.files import FileImage, read_image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tideate_core.workspace.files import FileImage
-
-__all__ = ["EXCLUDE_PRIVATE", "SAFE_GIT", "git_environment", "make_patch", "read_images"]
+__all__ = [
+    "EXCLUDE_PRIVATE",
+    "SAFE_GIT",
+    "find_moves",
+    "git_environment",
+    "make_patch",
+    "patched_images",
+    "read_images",
+]
 
 SAFE_GIT: Final = (
     "git",
@@ -40,6 +48,9 @@ _OVERRIDES: Final = {
 
 _TIMEOUT: Final = 60.0
 """Seconds that git gets for each of its three steps."""
+_MOST_SAID: Final = 600
+"""Characters of what git says of a patch."""
+_ESCAPES: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _MODES: Final = {"file": "100644", "link": "120000"}
 _DIFF: Final = (
     *("diff-tree", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
@@ -69,34 +80,150 @@ def make_patch(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) 
 
     :raises WorkspaceError: git is not there or failed.
     """
+    with _compared(before, after) as place:
+        return _git(place, *_DIFF)
+
+
+def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> dict[str, str]:
+    """Return the old paths of files that were moved, by their new ones, as `git diff -M` sees it; blocking.
+
+    :param before: the files that went, as they were.
+    :param after: the files that came.
+    :raises WorkspaceError: git is not there or failed.
+    """
+    if not before or not after:
+        return {}
+    with _compared(before, after) as place:
+        named = ("diff-tree", "-r", "-M", "--name-status", "-z", "refs/heads/a", "refs/heads/b")
+        fields = iter(os.fsdecode(_git(place, *named)).split("\0"))
+        moved = {}
+        for kind in fields:
+            if kind.startswith("R"):
+                old, new = next(fields), next(fields)
+                moved[new] = old
+            elif kind:
+                next(fields)
+        return moved
+
+
+@contextmanager
+def _compared(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
         place = Path(folder)
         _git(place, "init", "--quiet", "--bare", "--template=", ".")
         told = b"".join([*_commit(b"refs/heads/a", before), *_commit(b"refs/heads/b", after)])
         _git(place, "fast-import", "--quiet", given=told)
-        return _git(place, *_DIFF)
+        yield place
 
 
 def _git(place: Path, *arguments: str, given: bytes = b"") -> bytes:
+    done = _run(place, {"GIT_DIR": str(place)}, *arguments, given=given)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise WorkspaceError(f"no patch could be made of the edits; git {arguments[0]}: {said}")
+    return done.stdout
+
+
+def _run(
+    place: Path, settings: Mapping[str, str], *arguments: str, given: bytes
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git without anything that a project or a person configures.
+
+    :raises WorkspaceError: it is not there or does not answer.
+    """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
     try:
-        done = subprocess.run(  # noqa: S603 fixed words
+        return subprocess.run(  # noqa: S603 fixed words
             [*SAFE_GIT, "-c", f"core.attributesFile={os.devnull}", *arguments],
             cwd=place,
-            env={**git_environment(), **own, "GIT_DIR": str(place)},
+            env={**git_environment(), **own, **settings},
             input=given,
             capture_output=True,
             timeout=_TIMEOUT,
             check=False,
         )
     except FileNotFoundError as error:
-        raise WorkspaceError("no patch can be made of the edits without git; install it") from error
+        raise WorkspaceError("patches need git; install it") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(f"git made no patch of the edits within {_TIMEOUT:.0f} s") from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise WorkspaceError(f"no patch could be made of the edits; git {arguments[0]}: {said}")
-    return done.stdout
+        raise WorkspaceError(f"git did not answer within {_TIMEOUT:.0f} s") from error
+
+
+def patched_images(
+    patch: bytes, read: Callable[[str], FileImage]
+) -> tuple[dict[str, FileImage], dict[str, FileImage]]:
+    """Return images of all files that a patch names, as they are and as it makes them; blocking.
+
+    git applies it to copies, in a directory of its own that is no repository. Nothing else is written.
+
+    :param read: gives the image of a path as the patch names it.
+    :raises InvalidInput: it is no patch, or does not apply.
+    :raises OutsideRoot: it names a path outside of the project.
+    """
+    said = ""
+    for strip in ("-p1", "-p0"):  # with and without `a/` and `b/`
+        with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
+            place = Path(folder, "files")
+            place.mkdir()
+            apply = ("apply", strip, "--whitespace=nowarn", "--unidiff-zero")
+            listed = _run(place, _nowhere(place), *apply, "--numstat", "-z", given=patch)
+            if listed.returncode:
+                said = said or _said(listed)
+                continue
+            names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
+            before = {name: read(name) for name in dict.fromkeys([*names, *_sources(patch)])}
+            for name, image in before.items():
+                _lay(place / name, image)
+            applied = _run(place, _nowhere(place), *apply, given=patch)
+            if not applied.returncode:
+                return before, {name: _as_git_has(read_image(place / name)) for name in before}
+            said = said or _said(applied)
+    raise InvalidInput(f"the patch does not apply: {said}")
+
+
+def _as_git_has(image: FileImage) -> FileImage:
+    """Return an image of whose mode only is known whether it is executable."""
+    if image.state.kind != "file":
+        return image
+    return FileImage.of_file(image.data, 0o111 if image.state.mode & 0o100 else 0)
+
+
+def _nowhere(place: Path) -> dict[str, str]:
+    """Return what keeps git from finding a repository around a directory."""
+    return {"GIT_CEILING_DIRECTORIES": str(place.parent)}
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode(errors="replace").splitlines()
+    return "; ".join(line.removeprefix("error: ") for line in lines if line.startswith("error: "))[
+        :_MOST_SAID
+    ]
+
+
+def _sources(patch: bytes) -> list[str]:
+    """Return the paths that a patch moves or copies files from."""
+    found = re.findall(rb"(?m)^(?:rename|copy) from (.+?)\r?$", patch)
+    return [os.fsdecode(_unquoted(name)) for name in found]
+
+
+def _unquoted(name: bytes) -> bytes:
+    if not (name.startswith(b'"') and name.endswith(b'"')):
+        return name
+    return re.sub(rb"\\([0-7]{3}|.)", _unescaped, name[1:-1])
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else _ESCAPES.get(code, code)
+
+
+def _lay(path: Path, image: FileImage) -> None:
+    if image.state.kind in _MODES:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if image.state.kind == "link":
+        path.symlink_to(os.fsdecode(image.data))
+    elif image.state.kind == "file":
+        path.write_bytes(image.data)
+        path.chmod(0o755 if image.state.mode & 0o100 else 0o644)
 
 
 def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:

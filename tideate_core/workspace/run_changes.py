@@ -73,7 +73,7 @@ class RunChanges:
         committer = self._committer()
         writing = self._commit(committer, plan, changes, execution_id)
         committed = await run_uncancelled(writing, revert=committer.revert)
-        wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
+        wanted = [change for change in changes if change.changes_something]
         paths = tuple(change.move_to or change.path for change in wanted)
         rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
         rebased += committed.rebased

@@ -12,6 +12,7 @@ from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.image_changes import image_to_write
 from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
 
 if TYPE_CHECKING:
@@ -160,9 +161,13 @@ class Stager:
         :raises OutsideRoot: a path may not be written.
         """
         for change in changes:
-            if change.action == "modify" and change.before == change.after:
+            if not change.changes_something:
                 continue
-            if change.action == "modify" and change.buffer is not None:
+            if change.images is not None:
+                await self._whole(change, change.images)
+            elif change.exact:
+                await self._exact(change)
+            elif change.action == "modify" and change.buffer is not None:
                 await self._named_buffer(change)
             else:
                 await self._by_path(change)
@@ -205,6 +210,67 @@ class Stager:
             self._delete(change, path, found, buffer)
         else:
             await self._move(change, path, found, buffer)
+
+    async def _whole(self, change: FileChange, images: tuple[FileImage, FileImage]) -> None:
+        """Stage a change that is known byte for byte; a link is changed itself, and not followed."""
+        before, after = images
+        path = self._root.entry(change.path)
+        found = await self._on_disk(change.path, path)
+        if change.is_of_mode:
+            self._mode(change, path, found, images)
+            return
+        self._claim(path, change.path)
+        if not found.state.holds_same_as(before.state):
+            raise EditConflict(f"{change.path} changed meanwhile; nothing was written")
+        if found.state.kind == "file" and not is_writable(path, found):
+            raise EditConflict(f"{change.path} is read-only; nothing was written. Make it writable first.")
+        target, there = path, found
+        if change.move_to:
+            target = self._root.entry(change.move_to)
+            self._claim(target, change.move_to)
+            there = await self._on_disk(change.move_to, target)
+            if there.state != ABSENT:
+                raise EditConflict(f"{change.move_to} exists already; nothing was written")
+            if self._buffers is not None and await self._buffers.find(path) is not None:
+                self._plan.moves.append((path, target))
+        name, source = change.move_to or change.path, path if change.move_to else None
+        wanted, is_new = image_to_write(after, found, moved=bool(change.move_to))
+        self._plan.files.append(
+            FileOperation(name, target, there, wanted, new_mode=is_new, moved_from=source)
+        )
+        if change.move_to:
+            self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
+
+    async def _on_disk(self, name: str, path: Path) -> FileImage:
+        """Return what a path holds.
+
+        :raises EditConflict: it is in a repository's own directory, or an editor has other text of it.
+        """
+        await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
+        buffer = None if self._buffers is None else await self._buffers.find(path)
+        if buffer is not None and buffer.modified:
+            raise EditConflict(f"{name} has unsaved changes in the editor; nothing was written")
+        return await asyncio.to_thread(current_image, path, name)
+
+    def _mode(
+        self, change: FileChange, path: Path, found: FileImage, images: tuple[FileImage, FileImage]
+    ) -> None:
+        """Stage other permissions; what the file holds may have changed since."""
+        before, after = (image.state.mode for image in images)
+        if found.state.kind != "file" or found.state.mode not in (before, after):
+            raise EditConflict(f"{change.path} has other permissions meanwhile; nothing was written")
+        if found.state.mode != after:
+            self._plan.modes.append(ModeOperation(path, before, after))
+
+    async def _exact(self, change: FileChange) -> None:
+        """Stage hunks of a file's bytes: an editor's buffer does not have all of them."""
+        path = self._root.resolve(change.path)
+        self._claim(path, change.path)
+        found = await self._on_disk(change.path, path)
+        _refuse_odd(change.path, path, found)
+        data, rebased = _edited_bytes(change, found)
+        after = FileImage.of_file(data, found.state.mode)
+        self._plan.files.append(FileOperation(change.path, path, found, after, rebased=rebased))
 
     def _claim(self, path: Path, name: str) -> None:
         if path in self._claimed:
@@ -299,6 +365,19 @@ def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
 def _refuse_changed(change: FileChange, found: FileImage) -> None:
     if Document.decode(found.data, change.path).text != change.before:
         raise EditConflict(f"{change.path} changed on disk while the edit was made; nothing was written")
+
+
+def _edited_bytes(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
+    try:
+        text = found.data.decode()
+    except UnicodeDecodeError as error:
+        raise EditConflict(f"{change.path} changed meanwhile; nothing was written") from error
+    hunks: Sequence[Hunk] | None = change.hunks
+    if text != change.before:
+        hunks = rebase(change.hunks, change.before or "", text)
+    if hunks is None:
+        raise EditConflict(f"{change.path} changed on disk where the edit goes; nothing was written")
+    return "\n".join(apply_hunks(lines_of(text), hunks)).encode(), text != change.before
 
 
 def _edited(change: FileChange, found: FileImage) -> tuple[bytes, bool]:

@@ -118,6 +118,10 @@ class Workspace:
         """
         return self._root.resolve(path)
 
+    def entry(self, path: str | Path) -> Path:
+        """Like `resolve`, without following the last name: the link itself where it is a link."""
+        return self._root.entry(path)
+
     def name_of(self, path: Path) -> str:
         """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
         return self._root.relative(path)
@@ -167,7 +171,7 @@ class Workspace:
         :raises WorkspaceError: a file cannot be written.
         """
         await self._run_changes().stage(changes)
-        return [change for change in changes if change.action != "modify" or change.before != change.after]
+        return [change for change in changes if change.changes_something]
 
     def diff(self, changes: Sequence[FileChange]) -> str:
         """Return changes as one patch set, in the unified format."""
@@ -215,7 +219,8 @@ class Workspace:
         return [await self._attached(change, self._buffers) for change in changes]
 
     async def _attached(self, change: FileChange, buffers: Buffers) -> FileChange:
-        if change.action == "create" or change.buffer is not None or not change.path:
+        by_bytes = change.exact or change.images is not None
+        if by_bytes or change.action == "create" or change.buffer is not None or not change.path:
             return change
         buffer = await buffers.find(self._root.resolve(change.path))
         return change if buffer is None else replace(change, buffer=buffer.number, tick=buffer.tick)

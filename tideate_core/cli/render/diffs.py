@@ -38,6 +38,10 @@ class ReviewedFile:
     accepted: frozenset[int] = frozenset()
     """The hunks that were accepted in an earlier round."""
     rejected: frozenset[int] = frozenset()
+    whole: bool = False
+    """No single hunks of it can be taken, as of a binary."""
+    note: str = ""
+    """What the text does not show."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:
@@ -50,13 +54,18 @@ class ReviewedFile:
         change = FileChange(shape["path"], action, start, after, move_to=shape.get("move_to"))
         decided = shape.get("decided", {})
         return cls(
-            change, hunks, frozenset(decided.get("accepted", ())), frozenset(decided.get("rejected", ()))
+            change,
+            hunks,
+            frozenset(decided.get("accepted", ())),
+            frozenset(decided.get("rejected", ())),
+            action != "modify" or bool(shape.get("whole")),
+            shape.get("note", ""),
         )
 
     @property
     def pickable(self) -> bool:
         """Single hunks can be taken; otherwise it is all or nothing."""
-        return self.change.action == "modify"
+        return not self.whole
 
     @property
     def everything(self) -> list[int]:
@@ -77,7 +86,14 @@ class ReviewedFile:
         if only is not None and self.pickable and len(only) < len(self.hunks):
             after = apply_hunks((change.before or "").split("\n"), self.hunks, only)
             change = replace(change, after="\n".join(after))
-        return patch_text(unified_diff(replace(change, path=label(change.path), move_to=target)))
+        path = label(change.path)
+        patch = unified_diff(replace(change, path=path, move_to=target)) or f"diff --git a/{path} b/{path}\n"
+        if not self.note:
+            return patch_text(patch)
+        head, line, rest = patch.partition("\n")
+        return Text("\n").join(
+            [patch_text(f"{head}{line}"), Text(visible(self.note), style="yellow"), *_unless_empty(rest)]
+        )
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""
@@ -86,6 +102,10 @@ class ReviewedFile:
         # under no name: one with `@@` in it would stand before the hunk
         patch = unified_diff(FileChange("", "modify", before, after))
         return patch_text(patch[patch.index("@@") :])
+
+
+def _unless_empty(patch: str) -> list[Text]:
+    return [patch_text(patch)] if patch else []
 
 
 def patch_text(patch: str) -> Text:

@@ -1,0 +1,107 @@
+"""A bench whose project is a git repository, and answers to reviews of it."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.conftest import Bench, bench, tools
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.engine import ConfirmationRequest
+
+__all__ = ["Reviewed", "bench", "git", "tools"]
+
+FIRST = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
+
+
+def git(root: Path, *arguments: str, given: str | None = None) -> str:
+    """Run git as a person does; return what it prints."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false")
+    quiet = (
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "advice.detachedHead=false",
+        "-c",
+        "protocol.file.allow=always",
+    )
+    done = subprocess.run(
+        ["git", *identity, *quiet, *arguments],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        input=given,
+        text=True,
+    )
+    return done.stdout
+
+
+class Reviewed:
+    """A project whose changes are reviewed, with what was shown."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.root = bench.root
+        self.commit_all("first")
+
+    def commit_all(self, message: str) -> None:
+        if not (self.root / ".git").exists():
+            git(self.root, "init", "-q")
+        git(self.root, "add", "-A", "--", ".", ":!.tideate")
+        git(self.root, "commit", "-q", "--allow-empty", "-m", message)
+
+    def status(self) -> list[str]:
+        """Return what differs from the last commit for git itself."""
+        told = git(self.root, "status", "--porcelain", "--", ".", ":!.tideate")
+        return told.splitlines()
+
+    async def review(self, what: str = "", path: str = "", *, reject: Any = ()) -> Any:
+        """Run a review; all is accepted but what is rejected.
+
+        :param reject: paths, or the hunks of a path; `all` for everything.
+        """
+        self.bench.front.answer = answering(reject)
+        return await self.bench.run("review_changes", inputs={"what": what, "path": path})
+
+    @property
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """What the last question showed, by path; that of a mode behind a `:`."""
+        payload = self.bench.front.requests[-1].payload
+        return {f"{file['path']}{':' if _is_mode(file) else ''}": file for file in payload["files"]}
+
+
+def _is_mode(file: dict[str, Any]) -> bool:
+    return str(file.get("note", "")).startswith("mode ")
+
+
+def answering(reject: Any) -> Callable[[ConfirmationRequest], Decision]:
+    """Answer a review: reject these paths or hunks, accept all others."""
+    wanted = reject if isinstance(reject, dict) else dict.fromkeys(reject)
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        files = []
+        for file in request.payload["files"]:
+            whole = file["action"] != "modify" or file.get("whole")
+            hunks = set(range(1 if whole else len(file["hunks"])))
+            rejected = set()
+            if "*" in wanted or file["path"] in wanted or file.get("move_to") in wanted:
+                chosen = wanted.get(file["path"])
+                rejected = hunks if chosen is None else hunks & set(chosen)
+            files.append({"path": file["path"], "accepted": [*(hunks - rejected)], "rejected": [*rejected]})
+        return Decision(True, {"files": files})
+
+    return answer
+
+
+@pytest.fixture
+def project(bench: Bench) -> Reviewed:
+    bench.write("a.py", FIRST)
+    bench.write("sub/b.py", "b = 1\n")
+    return Reviewed(bench)

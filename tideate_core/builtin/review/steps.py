@@ -1,0 +1,146 @@
+"""Steps of `review_changes`: find the other side, then review what differs from it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.builtin.review.git_changes import git_difference, image_now, name_problem
+from tideate_core.builtin.review.target import Target, find_target, project_root, read_patch
+from tideate_core.builtin.work import summary_of
+from tideate_core.engine import review_and_apply, review_written
+from tideate_core.errors import InvalidInput, OutsideRoot
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.util.escaping import label
+from tideate_core.workspace import ABSENT, Difference, changes_between, find_moves, patched_images
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange, FileImage, Workspace
+
+__all__ = ["find", "review"]
+
+MOST_NAMED: Final = 10
+
+
+async def find(step: StepContext) -> dict[str, Any]:
+    """Find out what is reviewed; a branch that moves later is the commit that it was."""
+    target = await find_target(step.workspace, step.inputs["what"], step.inputs["path"])
+    return target.model_dump()
+
+
+async def review(step: StepContext) -> dict[str, Any]:
+    """Review the changes hunk by hunk: of a patch what is accepted is applied, else what is rejected is
+    reverted."""
+    target, workspace = Target.model_validate(step.results["find"]), step.workspace
+    difference = await _difference(step, target)
+    changes = await asyncio.to_thread(_changes, difference)
+    _tell_left(step, difference)
+    if not changes:
+        return {"response": f"nothing is changed {target.since}", "files": []}
+    if target.kind == "patch":
+        written = await review_and_apply(step, await workspace.attach(changes))
+        return {"response": summary_of(written), "files": _paths(written)}
+    await _look_again(workspace, changes)
+    await _tell_unsaved(step, changes)
+    back = await review_written(step, changes, target.since)
+    kept = "all changes are kept" if not back else f"reverted:\n{summary_of(back)}"
+    return {"response": kept, "files": _paths(back)}
+
+
+def _paths(changes: list[FileChange]) -> list[str]:
+    return list(dict.fromkeys(change.move_to or change.path for change in changes))
+
+
+async def _difference(step: StepContext, target: Target) -> Difference:
+    workspace, root = step.workspace, project_root(step.workspace)
+    if target.kind == "commit":
+        return await git_difference(workspace, root, target.id, target.path)
+    if target.kind == "patch":
+        return await asyncio.to_thread(_patched, workspace, target)
+    return await _since_snapshot(workspace, target)
+
+
+async def _since_snapshot(workspace: Workspace, target: Target) -> Difference:
+    manager = SnapshotManager(project_root(workspace), private=workspace.private)
+    since = await manager.changes_since(target.id)
+    found = Difference()
+    for path, images in since.files.items():
+        if target.path and path != target.path and not path.startswith(f"{target.path}/"):
+            continue
+        why = name_problem(workspace, path)
+        if not why and "other" in (images[0].state.kind, images[1].state.kind):
+            why = "it is a directory or no regular file now"
+        if why:
+            found.left[path] = why
+        else:
+            found.files[path] = images
+    for path, modes in since.modes.items():
+        is_wanted = not target.path or path == target.path or path.startswith(f"{target.path}/")
+        if is_wanted and (workspace.entry(path)).is_file():
+            found.modes[path] = modes
+    return found
+
+
+def _patched(workspace: Workspace, target: Target) -> Difference:
+    """Return what a patch makes of the files.
+
+    :raises InvalidInput: it does not apply.
+    :raises OutsideRoot: it names a path outside of the project.
+    """
+    root, found = project_root(workspace), Difference()
+
+    def read(path: str) -> FileImage:
+        if why := name_problem(workspace, path):
+            raise OutsideRoot(f"the patch cannot be applied: {label(path)}: {why}")
+        image = image_now(root, path, found)
+        if image is None:
+            raise InvalidInput(f"the patch cannot be applied: {label(path)}: {found.left[path]}")
+        return image
+
+    before, after = patched_images(read_patch(target), read)
+    for path, then in before.items():
+        now = after[path]
+        if not then.state.holds_same_as(now.state):
+            found.files[path] = (then, now)
+        if then.state.kind == now.state.kind == "file":
+            mode = then.state.mode
+            wanted = mode | (mode & 0o444) >> 2 if now.state.mode else mode & ~0o111
+            if bool(mode & 0o100) != bool(now.state.mode):
+                found.modes[path] = (mode, wanted)
+    return found
+
+
+def _changes(difference: Difference) -> list[FileChange]:
+    gone = {path: then for path, (then, now) in difference.files.items() if now.state == ABSENT}
+    came = {path: now for path, (then, now) in difference.files.items() if then.state == ABSENT}
+    moved = {
+        new: old
+        for new, old in find_moves(gone, came).items()
+        if difference.files[new][1].state.kind == difference.files[old][0].state.kind
+    }
+    return changes_between(difference, moved)
+
+
+def _tell_left(step: StepContext, difference: Difference) -> None:
+    left = [f"{label(path)}: {why}" for path, why in sorted(difference.left.items())]
+    if len(left) > MOST_NAMED:
+        left[MOST_NAMED:] = [f"and {len(left) - MOST_NAMED} more"]
+    for words in left:
+        step.notice(f"not reviewed: {words}", level="warn")
+
+
+async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
+    """Have the editor read files that something else wrote, so that no buffer has an older text."""
+    if workspace.buffers is not None:
+        await workspace.buffers.changed_on_disk(
+            [workspace.entry(path) for change in changes for path in (change.path, change.move_to) if path]
+        )
+
+
+async def _tell_unsaved(step: StepContext, changes: list[FileChange]) -> None:
+    reviewed = {path for change in changes for path in (change.path, change.move_to)}
+    unsaved = [path for path in await step.workspace.unsaved_files() if path in reviewed]
+    if unsaved:
+        names = ", ".join(map(label, unsaved))
+        step.notice(f"saved files are reviewed; unsaved changes are not shown: {names}", level="warn")

@@ -1,0 +1,146 @@
+"""The subject of a review: a person's words for it, resolved once for the run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel
+
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.mentions import ask_git, check_place, empty_tree, find_commit
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.util.escaping import label
+from tideate_core.util.regular_files import read_bounded
+
+if TYPE_CHECKING:
+    from tideate_core.workspace import Workspace
+
+__all__ = ["Target", "find_target", "project_root", "read_patch"]
+
+LARGEST_PATCH: Final = 64 << 20
+"""Bytes."""
+HEAD: Final = "HEAD"
+SINCE_BASE: Final = "..."
+_PATCH_NAME: Final = (".diff", ".patch")
+_PATCH: Final = re.compile(rb"(?m)^(?:diff --git |--- \S)")
+_SNAPSHOT: Final = re.compile(r"(?:snapshot:)?([0-9a-f]{4,16})")
+_SHOWN: Final = 9
+"""Digits of an id."""
+
+
+class Target(BaseModel):
+    """The other side of a review."""
+
+    kind: Literal["commit", "snapshot", "patch"]
+    id: str
+    """Of a commit, a tree or a snapshot; of a patch its file, absolute."""
+    since: str
+    """In words: `since HEAD (1a2b3c4d5)`."""
+    path: str = ""
+    """Only of this file or folder, relative to the root; empty: of all."""
+
+
+def project_root(workspace: Workspace) -> Path:
+    """Return the project's root.
+
+    :raises InvalidInput: there is no project.
+    """
+    if workspace.root is None:
+        raise InvalidInput("there is no project here to review")
+    return workspace.root
+
+
+async def find_target(workspace: Workspace, what: str, path: str) -> Target:
+    """Return what the words of a person name.
+
+    :param what: a folder, a file, a commit, a branch, a snapshot or a patch file; empty: the last commit.
+    :param path: a folder or a file, if the other is none.
+    :raises InvalidInput: it names nothing, or several things.
+    :raises OutsideRoot: the path is outside of the project.
+    :raises WorkspaceError: there is no repository that can be read.
+    """
+    root = project_root(workspace)
+    place = root / what
+    stands = await asyncio.to_thread(os.path.lexists, place)
+    if what and stands:
+        if path:
+            raise InvalidInput(f"two paths are given, {what} and {path}; name one, and a commit if you like")
+        if await asyncio.to_thread(_is_patch, place):
+            return Target(kind="patch", id=str(place), since=f"of {label(place.name)}")
+        what, path = "", what
+    name = workspace.name_of(workspace.entry(path)) if path else ""
+    name = "" if name == "." else name
+    snapshot = await _find_snapshot(workspace, root, what)
+    if snapshot is not None:
+        since = f"since the snapshot {snapshot[:_SHOWN]}"
+        return Target(kind="snapshot", id=snapshot, since=since, path=name)
+    return await _commit(root, what, name)
+
+
+async def _find_snapshot(workspace: Workspace, root: Path, what: str) -> str | None:
+    """Return the id of the snapshot that begins so, None where there is none."""
+    found = _SNAPSHOT.fullmatch(what)
+    if found is None:
+        return None
+    known = await SnapshotManager(root, private=workspace.private).list()
+    ids = [one.id for one in known if one.id.startswith(found[1])]
+    if len(ids) > 1:
+        raise InvalidInput(f"several snapshots begin with {found[1]!r}; give more digits")
+    if not ids and what.startswith("snapshot:"):
+        raise InvalidInput(f"no snapshot begins with {found[1]!r}; `tideate snapshot list` names them")
+    return ids[0] if ids else None
+
+
+async def _commit(root: Path, what: str, path: str) -> Target:
+    await check_place(root)
+    name = what.removesuffix(SINCE_BASE)
+    try:
+        commit = await find_commit(root, name or HEAD)
+    except WorkspaceError as error:
+        if not what:
+            since = "in a repository without a commit"
+            return Target(kind="commit", id=await empty_tree(root), since=since, path=path)
+        if not path and await _was_there(root, what):
+            return await _commit(root, "", what)
+        raise InvalidInput(
+            f"nothing here is called {what!r}: name a folder, a file, a commit, a branch, a snapshot or a "
+            "patch file"
+        ) from error
+    words = name or HEAD
+    if what.endswith(SINCE_BASE):
+        output, _ = await ask_git(root, "merge-base", commit, HEAD)
+        commit, words = output.decode().strip(), f"the merge base with {words}"
+    since = f"since {label(words)}" + ("" if commit.startswith(words) else f" ({commit[:_SHOWN]})")
+    return Target(kind="commit", id=commit, since=since, path=path)
+
+
+async def _was_there(root: Path, path: str) -> bool:
+    """Tell whether the last commit has a path."""
+    if path.startswith("/") or ".." in Path(path).parts:
+        return False
+    try:
+        listed, _ = await ask_git(root, "ls-tree", HEAD, "--", path)
+    except WorkspaceError:
+        return False  # there is no commit
+    return bool(listed)
+
+
+def _is_patch(place: Path) -> bool:
+    if not place.is_file() or not place.name.endswith(_PATCH_NAME):
+        return False
+    return _PATCH.search(read_bounded(place, LARGEST_PATCH) or b"") is not None
+
+
+def read_patch(target: Target) -> bytes:
+    """Return the patch; blocking.
+
+    :raises InvalidInput: it is not there any more, or too large.
+    """
+    patch = read_bounded(Path(target.id), LARGEST_PATCH)
+    if patch is None:
+        raise InvalidInput(f"{target.id} is no regular file of at most {LARGEST_PATCH >> 20} MiB")
+    return patch

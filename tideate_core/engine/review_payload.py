@@ -1,0 +1,50 @@
+"""The question of a review and its changes, as a front end shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.util.escaping import label
+from tideate_core.workspace import change_note, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.workspace import FileChange
+
+__all__ = ["question_about", "shown_change"]
+
+
+def question_about(changes: Sequence[FileChange]) -> str:
+    """Return the question whether changes are to be made."""
+    if len(changes) > 1:
+        return f"Apply changes to {len(changes)} files?"
+    change = changes[0]
+    name = label(change.path) or "the buffer"
+    lines = (
+        f"+{sum(len(hunk.new) for hunk in change.hunks)} -{sum(len(hunk.old) for hunk in change.hunks)} lines"
+    )
+    if change.action == "move" and change.after != change.before:
+        return f"Move {name} to {label(change.move_to)}, and change it ({lines})?"
+    if change.whole:
+        return f"{change.action.capitalize()} {name}?"
+    return f"Apply the change to {name} ({lines})?"
+
+
+def shown_change(change: FileChange) -> dict[str, Any]:
+    """Return what a front end shows of a change."""
+    shape: dict[str, Any] = {"path": change.path, "action": change.action, "filetype": change.filetype}
+    if change.move_to:
+        shape["move_to"] = change.move_to
+    if change.buffer is not None:
+        digest = text_digest(change.before or "")
+        shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
+    else:
+        shape["before"] = change.before or ""
+    if note := change_note(change):
+        shape["note"] = note
+    if change.images is not None:
+        shape |= {"whole": True, "images": [image.state.digest for image in change.images]}
+    # of a move those that change the text on the way; there are none of one that is only moved
+    shape["hunks"] = [] if change.action == "delete" else [hunk.as_json() for hunk in change.hunks]
+    return shape

@@ -1,0 +1,173 @@
+"""Changes between images of files, as a review shows them, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import NotText
+from tideate_core.workspace.changes import FileChange, apply_hunks, lines_of
+from tideate_core.workspace.documents import Document
+from tideate_core.workspace.files import ABSENT, FileImage, FileState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["Difference", "change_note", "changes_between", "image_to_write", "reversed_change"]
+
+LARGEST_TEXT: Final = 2 << 20
+"""Bytes of a text whose lines are shown."""
+
+
+@dataclass(slots=True)
+class Difference:
+    """Difference between two states of files; paths relative to the root."""
+
+    files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
+    """Images then and now."""
+    modes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Permission bits then and now, of files that stood there all the time."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Why nothing can be said of a path."""
+
+
+def changes_between(difference: Difference, moved: Mapping[str, str]) -> list[FileChange]:
+    """Return changes, sorted by path; one of the permissions comes behind the one of the same file's text.
+
+    :param moved: old paths of files, by their new ones; both are among the files.
+    """
+    old = set(moved.values())
+    changes: list[FileChange] = []
+    for path in sorted({*difference.files, *difference.modes} - old):
+        if path in difference.files:
+            before, after = difference.files[path]
+            if path in moved:
+                before = difference.files[moved[path]][0]
+            changes.append(_change(path, moved.get(path), before, after))
+        if (modes := difference.modes.get(path)) is not None:
+            then, now = (FileImage(FileState("file", "", mode)) for mode in modes)
+            changes.append(FileChange(path, "modify", None, None, images=(then, now)))
+    return changes
+
+
+def _change(path: str, moved_from: str | None, before: FileImage, after: FileImage) -> FileChange:
+    then, now = _document(before), _document(after)
+    texts = None if then is None else then.text, None if now is None else now.text
+    images = (before, after)
+    if moved_from is not None:
+        return FileChange(moved_from, "move", *texts, move_to=path, images=images)
+    if before.state == ABSENT:
+        return FileChange(path, "create", None, texts[1], images=images)
+    if after.state == ABSENT:
+        return FileChange(path, "delete", texts[0], None, images=images)
+    if then is None or now is None:
+        return FileChange(path, "modify", None, None, images=images)
+    if _style(then) == _style(now) and before.data == then.encode() and after.data == now.encode():
+        return FileChange(path, "modify", *texts)
+    return FileChange(path, "modify", before.data.decode(), after.data.decode(), exact=True)
+
+
+def _document(image: FileImage) -> Document | None:
+    """Return a file's text, None where it is none that can be shown."""
+    if image.state.kind != "file" or len(image.data) > LARGEST_TEXT:
+        return None
+    try:
+        return Document.decode(image.data)
+    except NotText:
+        return None
+
+
+def _style(document: Document) -> tuple[str, bool, bool]:
+    return document.newline, document.final_newline, document.bom
+
+
+def reversed_change(change: FileChange, rejected: Collection[int]) -> FileChange:
+    """Return the change that leads back from where a change has led.
+
+    :param rejected: indexes of the hunks that are reverted; the others stay. Of a change that is made as a
+        whole all is reverted.
+    """
+    if not change.whole:
+        kept = set(range(len(change.hunks))).difference(rejected)
+        left = "\n".join(apply_hunks(lines_of(change.before), change.hunks, kept))
+        return replace(change, before=change.after, after=left)
+    before, after = change.images or (None, None)
+    images = None if before is None or after is None else (after, before)
+    action = {"create": "delete", "delete": "create"}.get(change.action, change.action)
+    path, move_to = (change.move_to, change.path) if change.move_to else (change.path, None)
+    return replace(
+        change,
+        path=path,
+        action=action,  # type: ignore[arg-type]
+        before=change.after,
+        after=change.before,
+        move_to=move_to,
+        images=images,
+    )
+
+
+def image_to_write(after: FileImage, found: FileImage, *, moved: bool) -> tuple[FileImage, bool]:
+    """Return an image with the mode that it gets, and whether that is the one of a new file.
+
+    Of git's images only the executable bits are known, of others the whole mode. A file that stays where it
+    is keeps its mode: another one is a change of its own.
+    """
+    if after.state.kind != "file":
+        return after, False
+    mode = after.state.mode
+    if found.state.kind != "file":
+        return after, not mode & 0o600
+    kept = found.state.mode
+    if not moved:
+        mode = kept
+    elif not mode & 0o600:
+        mode = kept | mode if mode else kept & ~0o111
+    return FileImage.of_file(after.data, mode), False
+
+
+def change_note(change: FileChange) -> str:
+    """Return in words what the texts of a change do not show; empty where they show all."""
+    if change.exact:
+        return _style_note(Document.decode((change.before or "").encode()), (change.after or "").encode())
+    if change.images is None:
+        return ""
+    before, after = change.images
+    modes = before.state.mode, after.state.mode
+    if change.is_of_mode:
+        return f"mode {modes[0]:o} → {modes[1]:o}"
+    shown = change.after if before.state == ABSENT else change.before
+    words = [] if shown is not None else [_described(before, after)]
+    if change.action == "move" and (modes[0] ^ modes[1]) & 0o100:
+        words.append(f"{'' if modes[1] & 0o100 else 'not '}executable")
+    elif change.action == "create" and modes[1] & 0o100:
+        words.append("executable")
+    return ", ".join(words)
+
+
+def _style_note(then: Document, data: bytes) -> str:
+    now = Document.decode(data)
+    words = []
+    if then.newline != now.newline:
+        words.append(f"line ends {_LINE_ENDS[then.newline]} → {_LINE_ENDS[now.newline]}")
+    if then.text and now.text and then.final_newline != now.final_newline:
+        words.append(
+            "the last line end is new" if now.final_newline else "no line end at the end of the file"
+        )
+    if then.bom != now.bom:
+        words.append("a byte order mark is new" if now.bom else "without its byte order mark")
+    return ", ".join(words)
+
+
+_LINE_ENDS: Final = {"\n": "LF", "\r\n": "CRLF"}
+
+
+def _described(before: FileImage, after: FileImage) -> str:
+    sides = [_side(image) for image in (before, after) if image.state != ABSENT]
+    return " → ".join(dict.fromkeys(sides))
+
+
+def _side(image: FileImage) -> str:
+    if image.state.kind == "link":
+        return f"link to {image.data.decode(errors='replace')}"
+    kind = "text" if len(image.data) > LARGEST_TEXT and b"\0" not in image.data else "binary"
+    return f"{kind}, {len(image.data):,} bytes"
