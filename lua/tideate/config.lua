@@ -87,6 +87,7 @@ M.schema = {
   { key = 'verify.environment.*', type = 'string', help = 'A variable that they get beside the few that every program gets.' },
   { key = 'verify.inherit', type = 'list', default = {}, help = 'Names of variables of the editor that they get too.' },
   { key = 'signs', type = 'boolean', lua = true, default = true, help = 'Whether the lines that a run was started on have a sign while it runs.' },
+  { key = 'picker', type = 'string', lua = true, default = 'auto', values = { 'auto', 'select', 'snacks', 'telescope', 'fzf-lua', 'mini' }, help = 'What `:Workflow pick` chooses with: a plugin, or `select` for `vim.ui.select()`; `auto`: the first of snacks, telescope, fzf-lua and mini that is there.' },
   { key = 'python', type = 'string', lua = true, help = 'The Python interpreter of the host; by default the one that `:Workflow install` made.' },
   { key = 'log_level', type = 'string', lua = true, default = 'info', values = { 'debug', 'info', 'warning', 'error' }, help = 'What the host writes to its log.' },
 }

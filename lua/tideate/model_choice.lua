@@ -97,12 +97,12 @@ local function select(result, workflow)
   end, models)
   table.insert(models, 1, { adapter = DEFAULT, model = result.default, source = 'configuration' })
   local prompt = workflow and ('Model of %s'):format(workflow) or 'Model'
-  local opts = { prompt = prompt, kind = 'tideate.model', format_item = item_line }
-  require('tideate.ui').select(models, opts, function(model)
-    if model then
-      M.choose(model.adapter, workflow)
-    end
-  end)
+  local items = vim.tbl_map(function(model)
+    return { text = item_line(model), value = model }
+  end, models)
+  require('tideate.pickers').open(prompt, items, function(model)
+    M.choose(model.adapter, workflow)
+  end, 'tideate.model')
 end
 
 --- Run `:Workflow model`.

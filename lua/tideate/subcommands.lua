@@ -166,6 +166,17 @@ return {
     complete = run_choice.ids(run_choice.is_active),
     run = checkpoint,
   },
+  {
+    name = 'pick',
+    args = '[what] [id]',
+    help = "Choose with your picker: `runs` (the default), `workflows`, `models`, or `files` that a run changed",
+    complete = function(lead)
+      return require('tideate.pick').complete(lead)
+    end,
+    run = function(rest)
+      require('tideate.pick').run(rest)
+    end,
+  },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
   {
     name = 'graph',

@@ -41,7 +41,7 @@ __all__ = [
 RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
-        *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint"),
+        *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint", "pick"),
         *("snapshot", "model", "login", "say"),
     }
 )

@@ -1,0 +1,152 @@
+--- `:Workflow pick`: runs, workflows, models and the files of a run in the person's picker.
+local M = {}
+
+local MOST_RUNS = 200
+local MOST_LINES = 500 -- of a file, in a preview
+
+---@param text string?
+---@return string of one line, with nothing that a screen obeys
+local function plain(text)
+  return require('tideate.ui.text').plain((vim.trim(text or ''):gsub('%s*\n%s*', ' ')))
+end
+
+---@param text string
+---@return string[]
+local function lines_of(text)
+  return require('tideate.ui.readable_text').lines(text)
+end
+
+---@param run tideate.StoredRun
+---@return tideate.PickItem
+local function run_item(run)
+  local when = os.date('%Y-%m-%d %H:%M', math.floor(run.started_at / 1000))
+  local words = { run.execution_id:sub(1, 8), when, run.workflow, run.state, run.prompt }
+  return {
+    text = table.concat(vim.tbl_map(plain, words), '  '),
+    value = run,
+    filetype = 'markdown',
+    preview = function()
+      local files = vim.tbl_map(function(file)
+        return '- ' .. file
+      end, run.files or {})
+      return lines_of(('# %s, %s\n\n%s\n\n%s\n\n%s'):format(
+        run.workflow,
+        run.state,
+        run.prompt or '',
+        run.error and ('Error: ' .. run.error) or '',
+        table.concat(files, '\n')
+      ))
+    end,
+  }
+end
+
+--- Have the person choose a run of the project.
+---@param fits fun(run: tideate.StoredRun): boolean
+---@param at_once boolean whether one that is the only one is not asked for
+---@param on_choice fun(run: tideate.StoredRun)
+local function choose_run(fits, at_once, on_choice)
+  local params = { limit = MOST_RUNS, folder = require('tideate.context').folder() }
+  require('tideate.client').request_or_tell('history', params, function(result)
+    local runs = vim.tbl_filter(fits, result.runs)
+    if at_once and #runs == 1 then
+      return on_choice(runs[1])
+    end
+    local items = vim.tbl_map(run_item, runs)
+    require('tideate.pickers').open('Runs', items, on_choice)
+  end)
+end
+
+local function pick_runs()
+  choose_run(function()
+    return true
+  end, false, function(run)
+    require('tideate.ui.run_page').show(run.execution_id)
+  end)
+end
+
+local function pick_workflows()
+  local context = require('tideate.context').capture()
+  require('tideate.client').request_or_tell('list', { folder = require('tideate.context').folder() }, function(result)
+    local registry = require('tideate.registry')
+    registry.set_host_workflows(result.workflows)
+    local items = vim.tbl_map(function(workflow)
+      return {
+        text = ('%s  %s'):format(plain(workflow.name), plain(workflow.description)),
+        value = workflow,
+        preview = function()
+          return lines_of(('%s\n\nSteps: %s'):format(workflow.description or '', table.concat(workflow.steps or {}, ', ')))
+        end,
+      }
+    end, registry.list())
+    require('tideate.pickers').open('Workflows', items, function(workflow)
+      require('tideate').run(workflow.name, { words = '', context = context })
+    end)
+  end)
+end
+
+local function pick_models()
+  require('tideate.model_choice').run('')
+end
+
+---@param run tideate.StoredRun
+---@param root string
+local function pick_file_of(run, root)
+  local items = vim.tbl_map(function(file)
+    local path = vim.startswith(file, '/') and file or vim.fs.joinpath(root, file)
+    return {
+      text = plain(file),
+      value = path,
+      filetype = vim.filetype.match({ filename = path }),
+      preview = function()
+        local there = vim.uv.fs_stat(path)
+        if not there or there.type ~= 'file' then
+          return { 'this file is not there' }
+        end
+        return lines_of(table.concat(vim.fn.readfile(path, '', MOST_LINES), '\n'))
+      end,
+    }
+  end, run.files)
+  local title = ('Files of run %s'):format(run.execution_id:sub(1, 8))
+  require('tideate.pickers').open(title, items, function(path)
+    vim.cmd.edit(vim.fn.fnameescape(path))
+  end)
+end
+
+---@param prefix string of a run's id
+local function pick_files(prefix)
+  local root = require('tideate.ui.prompt.history').project(require('tideate.context').folder())
+  local function changed(run)
+    return #(run.files or {}) > 0 and vim.startswith(run.execution_id, prefix)
+  end
+  choose_run(changed, prefix ~= '', function(run)
+    pick_file_of(run, root)
+  end)
+end
+
+---@type table<string, fun(rest: string)>
+local KINDS = { runs = pick_runs, workflows = pick_workflows, models = pick_models, files = pick_files }
+
+---@param lead string
+---@return string[]
+function M.complete(lead)
+  local names = vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, vim.tbl_keys(KINDS))
+  table.sort(names)
+  return names
+end
+
+--- Run `:Workflow pick`.
+---@param rest string
+function M.run(rest)
+  local kind, id = rest:match('^(%S*)%s*(.-)$')
+  kind = kind == '' and 'runs' or kind
+  if not KINDS[kind] or (id ~= '' and kind ~= 'files') then
+    local hint = require('tideate.did_you_mean').hint(kind, vim.tbl_keys(KINDS))
+    local words = ("`:Workflow pick` takes runs, workflows, models or files, got '%s'%s"):format(rest, hint)
+    return require('tideate.ui').notify(words, vim.log.levels.ERROR)
+  end
+  KINDS[kind](id)
+end
+
+return M
