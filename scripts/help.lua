@@ -99,9 +99,9 @@ end
 ---@param keys tideate.Key[]
 ---@return string[]
 local function key_lines(keys)
-  return vim.tbl_map(function(key)
-    return ('    %-16s %s'):format(table.concat(key.lhs, '  '), key.desc)
-  end, keys)
+  return vim.tbl_map(function(line)
+    return ('    %-16s %s'):format(line[1], line[2])
+  end, require('tideate.ui.keys').described(keys))
 end
 
 function parts.prompt_keys()

@@ -182,3 +182,32 @@ def test_equals_compares_with_the_marked_run_else_with_a_chosen_one(
     editor.feed("=")
     editor.wait(PAGE)
     assert len(editor.lua("return _G.offered")) == 1
+
+
+def test_x_exports_the_marked_runs_into_a_buffer_that_is_saved_by_hand(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server)
+    for prompt in ("first", "second"):
+        server.answers(prompt, f"the {prompt} answer")
+        start(editor, "ask", prompt)
+        assert result(editor)["ok"]
+    open_panel(editor)
+    editor.lua(CHOOSES_FIRST)
+    go_to(editor, "^▸ ✓ ask.*second")
+    editor.feed("x")
+    editor.wait("vim.bo.filetype == 'markdown' and vim.fn.expand('%'):match('^run%-%x+%.md$')")
+    assert "the second answer" in editor.lines()
+    assert editor.lua("return vim.bo.modified and vim.bo.buftype == ''")
+    editor.command("write")
+    editor.command("quit")
+    editor.command("Workflow status")  # it was open: closed
+    open_panel(editor)
+    for prompt in ("first", "second"):
+        go_to(editor, f"^▸ ✓ ask.*{prompt}")
+        editor.feed("m")
+        wait_line(editor, f"» ask.*{prompt}")
+    editor.feed("x")
+    editor.wait("vim.fn.expand('%'):match('^runs%-%x+%-and%-1%.md$')")
+    assert {"the first answer", "the second answer"} <= set(editor.lines())

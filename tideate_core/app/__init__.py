@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         step_named as step_named,
     )
     from tideate_core.app.run_diff import compare_runs as compare_runs, compared_texts as compared_texts
+    from tideate_core.app.run_export import ExportFormat as ExportFormat, export_runs as export_runs
     from tideate_core.app.runs import (
         GATES as GATES,
         average_ms as average_ms,
@@ -161,6 +162,7 @@ else:
                 "details_json read_details step_json step_named"
             ),
             "run_diff": "compare_runs compared_texts",
+            "run_export": "ExportFormat export_runs",
             "runs": (
                 "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
                 "next_command read_costs read_runs reader_of run_json short_id tokens_json"

@@ -62,6 +62,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate diff [OPTIONS] RUN RUN",
     ),
     "doctor": Command("doctor:doctor", "Check the installation, the configuration and the model adapters."),
+    "export": Command(
+        "export:export",
+        "Export runs as Markdown or JSON, with all that was said in them.\n\n"
+        "Texts of models and tools are code blocks in Markdown. Lines that seem to hold secrets are left "
+        "out.",
+        "tideate export [OPTIONS] RUN...",
+    ),
     "fork": Command(
         "fork:fork",
         "Run an ended run anew from a step on, with another prompt, other inputs or another model.\n\n"

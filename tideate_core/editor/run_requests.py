@@ -126,6 +126,15 @@ class StoredRuns:
         path, step = params.get("path"), params.get("step")
         return await run_views.diff_texts(self._root(params), one, other, path=path, step=step)
 
+    async def export(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the runs `execution_ids` as one `text` in a `format`; see `export_runs`.
+
+        :raises InvalidInput: there is no such format, or it is too long for a buffer.
+        :raises RunNotFound: no run has this id.
+        """
+        wanted = [str(one) for one in params["execution_ids"]]
+        return await run_views.export(self._root(params), wanted, str(params.get("format") or "markdown"))
+
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         """End a run of another process, or one that no process has: its unfinished writes are rolled back.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.app import (
     CHECK_ENDED,
@@ -14,6 +14,7 @@ from tideate_core.app import (
     actions,
     compare_runs,
     compared_texts,
+    export_runs,
     history_page,
     read_details,
     read_runs,
@@ -32,12 +33,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tideate_core.app import Item, RunDetails
+    from tideate_core.app import ExportFormat, Item, RunDetails
     from tideate_core.store import EventRow, RunRow, Status, StepRow
 
     Here = Mapping[str, Status]
 
-__all__ = ["call", "diff", "diff_texts", "events", "history", "interrupted", "said", "search", "show"]
+__all__ = [
+    "call",
+    "diff",
+    "diff_texts",
+    "events",
+    "export",
+    "history",
+    "interrupted",
+    "said",
+    "search",
+    "show",
+]
 
 PAGE: Final = 100
 """Runs of one page."""
@@ -222,6 +234,25 @@ async def diff_texts(
         if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
             raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
         return {"texts": [{"text": text} for text in texts]}
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
+async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, Any]:
+    """Return runs as one `text`, as `export_runs` does.
+
+    :raises InvalidInput: there is no such format, or it is longer than a buffer should be.
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+    if form not in ("markdown", "json"):
+        raise InvalidInput(f"there is no format {form!r}; there are markdown and json")
+
+    def read(reader: Reader) -> dict[str, Any]:
+        text = export_runs(reader, wanted, cast("ExportFormat", form))
+        if len(text) > LONGEST_TEXTS:
+            raise InvalidInput("that is too long for a buffer; `tideate export` in a shell writes a file")
+        return {"text": text}
 
     return {"ok": True, **await read_runs(root, read)}
 

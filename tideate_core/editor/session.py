@@ -87,6 +87,7 @@ class Session:
             "resume_run": runs.resume_run,
             "retry": runs.retry,
             "fork": runs.fork,
+            "export": runs.export,
             "diff": runs.diff,
             "diff_texts": runs.diff_texts,
             "cancel_stored": runs.cancel,

@@ -7,6 +7,7 @@ local M = {}
 ---@field desc string
 ---@field word? string short, for a footer; without it the key is only in the help
 ---@field modes? string[] that it is mapped in; normal mode, unless said
+---@field shown? string[] keys that the help names on one line with it; empty: another key names it
 ---@field begins? boolean a longer key begins with it, and is waited for
 
 ---@param buf integer
@@ -63,6 +64,20 @@ function M.words(keys)
   return words
 end
 
+--- The lines of a help: keys and what they do.
+---@param keys tideate.Key[]
+---@return { [1]: string, [2]: string }[]
+function M.described(keys)
+  local lines = {}
+  for _, key in ipairs(keys) do
+    local named = key.shown or key.lhs
+    if #named > 0 then
+      table.insert(lines, { table.concat(named, '  '), key.desc })
+    end
+  end
+  return lines
+end
+
 local ns = vim.api.nvim_create_namespace('tideate.help')
 
 --- Show what keys do; any of `q`, `<Esc>`, `<CR>` and `?` closes it.
@@ -71,13 +86,14 @@ local ns = vim.api.nvim_create_namespace('tideate.help')
 function M.help(title, keys)
   local text, window = require('tideate.ui.text'), require('tideate.ui.window')
   local lines, widest = {}, 0 ---@type tideate.Chunk[][], integer
-  for _, key in ipairs(keys) do
-    widest = math.max(widest, vim.fn.strdisplaywidth(table.concat(key.lhs, '  ')))
+  local described = M.described(keys)
+  for _, line in ipairs(described) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(line[1]))
   end
   local room = math.max(20, (window.room()) - 4 - widest - 4)
-  for _, key in ipairs(keys) do
-    local lhs = table.concat(key.lhs, '  ')
-    for index, part in ipairs(text.wrap(key.desc, room)) do
+  for _, line in ipairs(described) do
+    local lhs = line[1]
+    for index, part in ipairs(text.wrap(line[2], room)) do
       local head = text.pad(index == 1 and lhs or '', widest)
       table.insert(lines, { { ' ' .. head .. '  ', 'TideateKey' }, { part .. ' ' } })
     end

@@ -150,6 +150,10 @@ local function compare(node, controls)
   require('tideate.ui.panel.compare').with_another(node, controls)
 end
 
+local function export(node, controls)
+  require('tideate.ui.panel.export').of(node, controls)
+end
+
 local function output(run)
   if run.live then
     require('tideate.ui').toggle_output(run.id)
@@ -177,28 +181,40 @@ local function fold(wanted)
   end
 end
 
----@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls) }[]
+--- Keys, what they do, how; which keys the help names on the line.
+---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
-  { { '<CR>' }, 'open it: what was sent and answered, the place of an error …', of_node(open) },
-  { { '<Tab>', 'za' }, 'open or close what is below', fold() },
-  { { 'zo' }, 'open it', fold(true) },
-  { { 'zc' }, 'close it', fold(false) },
-  { { 'zR' }, 'open all that was read', function(controls)
-    controls.fold_all(true)
-  end },
-  { { 'zM' }, 'close all', function(controls)
-    controls.fold_all(false)
-  end },
+  { { '<CR>' }, 'open it: text, tool call, the place of an error …', of_node(open) },
+  { { '<Tab>', 'za' }, 'open or close what is below', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
+  { { 'zo' }, 'open it', fold(true), shown = {} },
+  { { 'zc' }, 'close it', fold(false), shown = {} },
+  {
+    { 'zR' },
+    'open all that was read; close all',
+    function(controls)
+      controls.fold_all(true)
+    end,
+    shown = { 'zR', 'zM' },
+  },
+  {
+    { 'zM' },
+    'close all',
+    function(controls)
+      controls.fold_all(false)
+    end,
+    shown = {},
+  },
   { { 'c' }, 'cancel the run', of_run(cancel) },
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
-  { { 'r' }, 'retry from this step on, or from the first that did not complete', of_ended(run_anew) },
+  { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
   { { 'f' }, 'fork: the same with another prompt', of_ended(fork) },
-  { { '=' }, 'compare the run, or the step, with the marked one, or with one that you choose', of_node(compare) },
-  { { 'm' }, 'mark the run or the step, or take its mark away', of_node(mark) },
   { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
+  { { '=' }, 'compare with the marked run or step, or a chosen one', of_node(compare) },
+  { { 'm' }, 'mark the run or the step, or take its mark away', of_node(mark) },
+  { { 'x' }, 'export the marked runs, or this one, into a buffer', of_node(export) },
   { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
   { { 'o' }, 'show or hide the output of the run', of_run(output) },
   { { 'F' }, 'show only runs of a name, of a state, or with some words', function(controls)
@@ -216,6 +232,7 @@ function M.keys(controls)
     return {
       lhs = entry[1],
       desc = entry[2],
+      shown = entry.shown,
       run = function()
         entry[3](controls)
       end,
