@@ -269,6 +269,9 @@ end
 ---@field prompt? string another one than it had
 ---@field inputs? table<string, any> other values of these
 ---@field adapter? string another one than it had
+---@field results? table<string, any> other results of steps before it
+---@field inputs_json? table<string, string> more inputs, as JSON
+---@field results_json? table<string, string> more results, as JSON
 ---@field folder? string of its project
 ---@field definition? 'file' that of the workflow's file, if it was changed since; else the run's own
 
@@ -281,7 +284,10 @@ function M.fork_stored(params, on_done)
   local folder = params.folder or require('tideate.context').folder()
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
   require('tideate.reply').note_folder(id, { cwd = folder })
-  local method = (params.prompt or params.inputs or params.adapter) and 'fork' or 'retry'
+  local edited = { 'prompt', 'adapter', 'inputs', 'inputs_json', 'results', 'results_json' }
+  local method = vim.iter(edited):any(function(name)
+    return params[name] ~= nil
+  end) and 'fork' or 'retry'
   local given = vim.tbl_extend('force', {}, params, { new_id = id, folder = folder })
   require('tideate.client').request(method, given, function(result)
     finish(id, result --[[@as tideate.RunResult]])

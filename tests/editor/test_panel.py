@@ -61,6 +61,7 @@ _G.build = function()
   return tree.rows(tree.nodes({ tree.run(run) }, sources), {})
 end
 """
+MODEL = "model (empty: the same)"
 HOSTILE = "\x1b[2J\x07 \u202eevil\u202c \u200b\nsecond line\r" + "x" * 300
 
 
@@ -679,20 +680,62 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     assert len(server.requests) == asked + 1  # the step before it was not asked again
     second_id = editor.lua(f"return {newest}.execution_id")
-    editor.lua("vim.ui.input = function(opts, give) _G.before = opts.default give('another') end")
     for key in "rf":  # of a run that completed, nothing says from where on
         go_to(editor, f"✓ pair .*{first[:8]}")
         editor.feed(key)
         editor.wait_screen("put the cursor on the step")
         editor.lua("vim.cmd.messages('clear')")
-    assert editor.lua(f"return {{ _G.before or 'not asked', {newest}.execution_id }}") == [
-        "not asked",
-        second_id,
-    ]
+    assert editor.lua(f"return {newest}.execution_id") == second_id
     go_to(editor, "✓ one")
     editor.feed("f")
+    editor.wait("vim.bo.filetype == 'tideate-fork'")
+    assert editor.lines() == ["▍▍ anew from the step one on", "▍ prompt", "go", f"▍ {MODEL}", ""]
+    editor.feed("ccanother<Esc>:w<CR>")
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, second_id)
-    assert editor.lua(f"return {{ _G.before, {newest}.prompt }}") == ["go", "another"]
+    assert editor.lua(f"return {newest}.prompt") == "another"
+
+
+def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    start(editor, "pair", "go")
+    first = result(editor)
+    assert first["ok"]
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first['execution_id'][:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ two")
+    editor.feed("f")
+    form = "vim.bo.filetype == 'tideate-fork'"
+    editor.wait(form)
+    lines = editor.lines()
+    assert lines[-2:] == ["▍ result of one", "FIRST"]
+    editor.set_lines([*lines[:-1], "OTHER", "▍▍ no heading", "", "▍ no part"])
+    editor.feed(":w<CR>")
+    editor.wait_screen("there is no part with this heading")
+    editor.lua("vim.cmd.messages('clear')")
+    editor.set_lines([*lines[:4], "nobody", *lines[5:-1], "OTHER", "▍▍ no heading", ""])
+    editor.feed(":w<CR>")
+    editor.wait_screen("nobody")  # such an adapter there is not: the form comes again with what was written
+    editor.wait(f"{form} and vim.fn.getline(5) == 'nobody'")
+    editor.set_lines([*lines[:-1], "OTHER", "▍▍ no heading", ""])
+    editor.feed(":w<CR>")
+    newest = "require('tideate.state').runs()[1]"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first["execution_id"])
+    editor.lua(f"""
+        local id = {newest}.execution_id
+        require('tideate.stored_runs').ask('show', {{ execution_id = id }}, function(answer)
+          _G.shown = answer
+        end)
+    """)
+    editor.wait("_G.shown")
+    assert editor.lua("return _G.shown.steps[1].result") == "OTHER\n▍ no heading\n"
 
 
 def test_help_names_every_key(screen: Editor) -> None:

@@ -118,6 +118,31 @@ async def test_a_fork_has_another_prompt_other_inputs_and_the_reused_results(ben
     assert (await run_row(bench, done.execution_id)).prompt == "do it"
 
 
+async def test_a_fork_reuses_the_results_that_it_is_given_in_place_of_the_old_ones(bench: Bench) -> None:
+    seen: list[Any] = []
+
+    async def reads(step: StepContext) -> Any:
+        seen.append(step.values()["steps"])
+        return {"said": "new"}
+
+    graph(bench, {**Steps().for_all("a", "b", "c"), "d": reads, "e": reads}, *DIAMOND)
+    first = await bench.run("g", "do it")
+    results = {"b": {"said": "other " * 5000}}
+    second = await forked(bench, first.execution_id, "e", results=results)
+    assert second.ok, second.error
+    after = await rows(bench, second.execution_id)
+    assert (after["b"].result, after["a"].result) == (results["b"], {"said": "a do it"})
+    assert seen[-1]["b"]["result"] == results["b"]
+    assert (await rows(bench, first.execution_id))["b"].result == {"said": "b do it"}
+    for wrong, words in (
+        ({"e": {}}, "is run anew"),
+        ({"x": {}}, "there is no step 'x'"),
+        ({"b": "text"}, "the result of 'b' is an object, not a text"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            await forked(bench, first.execution_id, "e", results=wrong)
+
+
 async def test_a_fork_asks_the_model_that_it_is_given(bench: Bench) -> None:
     steps = Steps()
     graph(bench, steps.for_all(), *DIAMOND)

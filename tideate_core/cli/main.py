@@ -183,6 +183,7 @@ WITH_VALUE: Final = frozenset(
         "--port",
         "--prompt",
         "--resume",
+        "--result",
         "--root",
         "--search",
         "--since",

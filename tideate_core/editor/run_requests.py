@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -99,10 +100,24 @@ class StoredRuns:
         return await self._fork(params, RunEdits(execution_id=params.get("new_id") or None))
 
     async def fork(self, params: dict[str, Any]) -> dict[str, Any]:
-        """As `retry`, with other `inputs`, another `prompt` and another `adapter` where they are given."""
-        prompt, adapter = params.get("prompt"), params.get("adapter")
-        inputs = dict(params.get("inputs") or {})
-        return await self._fork(params, RunEdits(prompt, inputs, adapter, params.get("new_id") or None))
+        """As `retry`, with other `inputs` and `results`, another `prompt` or `adapter` where they are given.
+
+        `inputs_json` and `results_json` are more of them, as JSON that a person wrote.
+
+        :raises InvalidInput: it is none.
+        """
+        prompt, adapter = params.get("prompt"), params.get("adapter") or None
+        inputs, results = (_values(params, name) for name in ("inputs", "results"))
+        edits = RunEdits(prompt, inputs, adapter, results, params.get("new_id") or None)
+        return await self._fork(params, edits)
+
+    async def fork_plan(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what a fork at `step` begins with, to be edited: `prompt`, `adapter`, `inputs`, `results`.
+
+        :raises TideateError: there can be none; says why.
+        """
+        wanted, step = str(params["execution_id"]), params.get("step") or None
+        return await run_views.fork_plan(self._root(params), wanted, step)
 
     async def _fork(self, params: dict[str, Any], edits: RunEdits) -> dict[str, Any]:
         folder, step = params.get("folder"), params.get("step") or None
@@ -228,6 +243,16 @@ class StoredRuns:
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))
+
+
+def _values(params: dict[str, Any], name: str) -> dict[str, Any]:
+    values = dict(params.get(name) or {})
+    for key, text in dict(params.get(f"{name}_json") or {}).items():
+        try:
+            values[key] = json.loads(text)
+        except ValueError as error:
+            raise InvalidInput(f"what is given for {key!r} has to be JSON: {error}") from error
+    return values
 
 
 def _newest_failed(reader: Reader) -> str:

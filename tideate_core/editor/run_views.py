@@ -25,6 +25,7 @@ from tideate_core.app import (
     step_json,
     wanted,
 )
+from tideate_core.engine import RunEdits, plan_fork
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
@@ -44,6 +45,7 @@ __all__ = [
     "diff_texts",
     "events",
     "export",
+    "fork_plan",
     "history",
     "interrupted",
     "said",
@@ -60,6 +62,8 @@ LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
 LONGEST_TEXTS: Final = 2 * 1024 * 1024
 """Characters of two texts that windows show side by side."""
+MOST_RESULTS: Final = 30
+"""Results of a run that are edited in one text; the last ones."""
 TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
 """Events that say more of a machine's step than its result does."""
 TOOL_CALLED: Final = "SD_EVENT_TOOL_CALLED"
@@ -238,6 +242,30 @@ async def diff_texts(
     return {"ok": True, **await read_runs(root, read)}
 
 
+async def fork_plan(root: Path | None, wanted: str, step: str | None) -> dict[str, Any]:
+    """Return what a fork of a run begins with: its prompt, its inputs, the results that it reuses.
+
+    :raises TideateError: there can be none; says why.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        plan = plan_fork(reader, wanted, step, RunEdits())
+        request = plan.request
+        kept = [_editable(row.step, row.result) for row in plan.reused if row.result is not None]
+        results = [one for one in kept if len(one["text"]) <= LONGEST_RESULT][-MOST_RESULTS:]
+        return {
+            "run": run_json(plan.source),
+            "step": plan.step,
+            "prompt": request.prompt,
+            "adapter": request.adapter,
+            "inputs": [_editable(name, value) for name, value in request.inputs.items()],
+            "results": results,
+            "more": len(kept) - len(results),
+        }
+
+    return {"ok": True, **await read_runs(root, read)}
+
+
 async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, Any]:
     """Return runs as one `text`, as `export_runs` does.
 
@@ -267,6 +295,13 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
         return [run_json(run) for run in resumable_runs(reader) if run.lease is not None]
 
     return await read_runs(root, read)
+
+
+def _editable(name: str, value: Any) -> dict[str, Any]:
+    """Return a value as a person edits it: JSON where it is no text."""
+    if isinstance(value, str):
+        return {"name": name, "text": value, "json": False}
+    return {"name": name, "text": json.dumps(value, ensure_ascii=False, indent=2), "json": True}
 
 
 def _newest(reader: Reader) -> RunRow:

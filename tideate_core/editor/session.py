@@ -87,6 +87,7 @@ class Session:
             "resume_run": runs.resume_run,
             "retry": runs.retry,
             "fork": runs.fork,
+            "fork_plan": runs.fork_plan,
             "export": runs.export,
             "diff": runs.diff,
             "diff_texts": runs.diff_texts,

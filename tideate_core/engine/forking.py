@@ -47,6 +47,8 @@ class RunEdits:
     prompt: str | None = None
     inputs: Mapping[str, JsonValue] = field(default_factory=dict)
     adapter: str | None = None
+    results: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Of steps before it, by step; the value has to be of the type that it was of."""
     execution_id: str | None = None
     """The fork's; None: a new one."""
 
@@ -97,6 +99,7 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
         again, cursor = _steps_again(chosen, rows, goes_on), _last(rows) + 1
     reused = [row for row in _ended(rows) if row.step not in again and (row.order or 0) <= cursor]
     kept = {row.step for row in reused}
+    _check_results(edits.results, reused, rows)
     repeated = [row for row in rows if row.step not in kept]
     request = _edited(reader.request(source.id), edits)
     begun = [row.order for row in repeated if row.order is not None]
@@ -108,9 +111,11 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
         again=tuple(row.step for row in repeated),
         step=chosen.step,
         memos_before=min(begun, default=_last(rows) + 1) - 1,
-        memos=(EARLIER, *(f"{CONVERSATION}{name}" for name in kept)),
-        no_memos=tuple(f"{CONVERSATION}{row.step}" for row in repeated),
+        # a conversation that led to another result is none of this run
+        memos=(EARLIER, *(f"{CONVERSATION}{name}" for name in kept if name not in edits.results)),
+        no_memos=tuple(f"{CONVERSATION}{name}" for name in (*(row.step for row in repeated), *edits.results)),
         request=request.model_dump(mode="json"),
+        results=edits.results,
     )
     files = tuple(dict.fromkeys(path for row in repeated for path in row.files))
     return ForkPlan(source, chosen.step, tuple(reused), files, request, definition, fork)
@@ -208,6 +213,29 @@ def _check_source(source: RunRow, definition: Definition) -> None:
         raise RunEnded(f"run {short} has not ended, and goes on by itself; resume it, or cancel it first")
     if definition.text in {"", "{}"}:
         raise InvalidInput(f"run {short} was refused, its workflow has mistakes; start it anew")
+
+
+def _check_results(
+    results: Mapping[str, JsonValue], reused: Sequence[StepRow], rows: Iterable[StepRow]
+) -> None:
+    """Refuse other results that nothing would read, or that what reads them could not.
+
+    :raises InvalidInput: a step has none that is reused, or its result is of another type.
+    """
+    known, every = {row.step: row for row in reused}, {row.step for row in rows}
+    for step, result in results.items():
+        if step not in every:
+            raise InvalidInput(f"there is no step {step!r}{did_you_mean(step, known)}")
+        if step not in known:
+            raise InvalidInput(f"the step {step!r} is run anew, its result cannot be given")
+        before = known[step].result
+        if _type_of(result) != _type_of(before):
+            raise InvalidInput(f"the result of {step!r} is {_type_of(before)}, not {_type_of(result)}")
+
+
+def _type_of(value: JsonValue) -> str:
+    names = {str: "a text", bool: "true or false", dict: "an object", list: "a list", type(None): "nothing"}
+    return names.get(type(value), "a number")
 
 
 def _named(source: RunRow, rows: Iterable[StepRow], step: str) -> StepRow:

@@ -14,7 +14,7 @@ from tideate_core.store.run_texts import add_prompt
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tideate_core.store.objects import Packed
     from tideate_core.store.transaction import Transaction
@@ -103,13 +103,19 @@ def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRo
     return _add_checkpoint(transaction, run, step, cursor, at)
 
 
-def fork(transaction: Transaction, wanted: Fork, request: str | Packed | None) -> None:
+def fork(
+    transaction: Transaction,
+    wanted: Fork,
+    request: str | Packed | None,
+    results: Mapping[str, str | Packed] | None = None,
+) -> None:
     """Make a run that nobody has, paused where another one stood; that one stays as it is.
 
     It has the definition, the request and the graph of the old one, the steps that had ended then, with
     their memos, and the earlier memos of those that were running then. It has no events yet.
 
     :param request: what the new run is started with, as a column holds it; None: what the old one was.
+    :param results: other results of steps that it has, as columns hold them, by step.
     :raises RunNotFound: the old run is gone.
     :raises StoreError: there is a run with the new id.
     """
@@ -137,6 +143,11 @@ def fork(transaction: Transaction, wanted: Fork, request: str | Packed | None) -
         transaction.execute(_COPY_PROMPT, (wanted.run, wanted.source))
     for statement in copy_rest:
         transaction.connection.execute(statement, named)
+    for step, result in (results or {}).items():
+        transaction.execute(
+            "UPDATE workflow_steps SET result = ? WHERE execution_id = ? AND step_id = ?",
+            (transaction.column(wanted.run, result), wanted.run, step),
+        )
 
 
 def checkpoint_fork(

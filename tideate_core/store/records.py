@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "TERMINAL",
@@ -289,6 +289,8 @@ class Fork:
     """Keys of such memos that are not in it."""
     request: dict[str, Any] | None = None
     """What it is started with; None: what the source was."""
+    results: Mapping[str, Any] = field(default_factory=dict)
+    """Other results of steps that are in it, by step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,8 @@ class Store:
         from tideate_core.store.checkpoints import fork
 
         request = None if wanted.request is None else pack(wanted.request)
-        await self._writer.do(lambda transaction: fork(transaction, wanted, request))
+        results = {step: pack(result) for step, result in wanted.results.items()}
+        await self._writer.do(lambda transaction: fork(transaction, wanted, request, results))
 
     async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
         """Ask the process that has a run for something; it knows within 50 ms, this process at once.

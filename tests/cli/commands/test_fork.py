@@ -40,6 +40,17 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     assert (shell.project / "a.py").read_text() == LOOP
 
 
+def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    place = f"{run[:8]}.refactor"
+    done = shell.run("fork", place, "--yes", "--result", "analyze=- it counts sheep")
+    assert done.returncode == 0, done.stderr
+    assert "it counts sheep" in str(answering.requests[-1])
+    assert shell.run("fork", place, "--yes", "--result", "refactor=x").returncode == 2
+    assert shell.run("fork", place, "--yes", "--result", "analyze").returncode == 2
+
+
 def test_a_fork_asks_with_another_prompt(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     assert shell.run("rollback", "--yes", run).returncode == 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from json import loads
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from tideate_core.app import STDIN, build_catalog, open_project
+from tideate_core.app import STDIN, build_catalog, open_project, reader_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.location import log_to_file
@@ -17,6 +18,8 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, RunEdits
@@ -63,6 +66,14 @@ def fork(
     adapter: Annotated[
         str | None, Parameter(name="--adapter", metavar="NAME", help="Another model adapter.")
     ] = None,
+    results: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--result",
+            metavar="STEP=VALUE",
+            help="Another result of a step that is reused, JSON where it is no text; repeatable.",
+        ),
+    ] = (),
     definition: Definition = "stored",
     yes: Yes = None,
     json: Json = False,
@@ -75,8 +86,31 @@ def fork(
         raise InvalidInput("the prompt is given twice, with --prompt and behind the run")
     if words:
         prompt = sys.stdin.read().strip() if words == (STDIN,) else " ".join(words)
-    edits = RunEdits(prompt, parse_inputs(inputs), adapter)
+    edits = RunEdits(prompt, parse_inputs(inputs), adapter, _results(results, run, root) if results else {})
     return _start(run, edits, definition, yes=yes, json=json, root=root)
+
+
+def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str, JsonValue]:
+    """Read `STEP=VALUE` arguments: JSON where the step's result is no text.
+
+    :raises InvalidInput: one has no step, a step comes twice, or the value is no JSON.
+    :raises RunNotFound: no run has this id.
+    """
+    from tideate_core.engine import split_run_step
+
+    reader = reader_of(root)
+    run = reader.run(split_run_step(wanted)[0])
+    known = {row.step: row.result for row in reader.steps(run.id)}
+    found: dict[str, JsonValue] = {}
+    for pair in pairs:
+        step, sign, value = pair.partition("=")
+        if not sign or not step or step in found:
+            raise InvalidInput(f"--result {pair}: a result is given as STEP=VALUE, once for each step")
+        try:
+            found[step] = value if isinstance(known.get(step), str) else loads(value)
+        except ValueError as error:
+            raise InvalidInput(f"--result {pair}: the value has to be JSON ({error})") from error
+    return found
 
 
 def _start(

@@ -91,17 +91,17 @@ local function tell(run, controls)
   })
 end
 
---- Run anew what has ended, from the step of the line on; of a run's line from the first that did not complete on.
+--- The place of a line: that of a run is the first step that did not complete.
 ---@param node tideate.ui.Node
 ---@param controls tideate.ui.PanelControls
----@param change? {prompt: string}
-local function run_anew(node, controls, change)
-  local params = {
-    execution_id = node.run.id,
-    step = node.step and (node.step:gsub('%[%d+%]$', '')) or nil,
-    folder = controls.folder(),
-  }
-  require('tideate.run').fork_stored(vim.tbl_extend('force', params, change or {}))
+---@return {execution_id: string, step?: string, folder: string}
+local function place_of(node, controls)
+  local step = node.step and (node.step:gsub('%[%d+%]$', '')) or nil
+  return { execution_id = node.run.id, step = step, folder = controls.folder() }
+end
+
+local function run_anew(node, controls)
+  require('tideate.run').fork_stored(place_of(node, controls))
 end
 
 --- Whether there is a step to run from: of a run's line, one that did not complete.
@@ -130,11 +130,7 @@ local function of_ended(deed)
 end
 
 local function fork(node, controls)
-  vim.ui.input({ prompt = 'Prompt of the new run: ', default = node.run.prompt }, function(prompt)
-    if prompt and vim.trim(prompt) ~= '' then
-      run_anew(node, controls, { prompt = prompt })
-    end
-  end)
+  require('tideate.ui.panel.fork').open(place_of(node, controls))
 end
 
 --- Mark a run or a step, or take its mark away.
@@ -208,7 +204,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork: the same with another prompt', of_ended(fork) },
+  { { 'f' }, 'fork from here: edit prompt, model, inputs, results', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },

@@ -1,0 +1,159 @@
+--- Form of a fork: what the new run begins with, edited as text; `:w` starts it.
+local M = {}
+
+-- begins the lines that are headings; a line of a text that begins so has another one before it
+local SIGN = '▍'
+local MODEL = 'model (empty: the same)'
+
+---@class tideate.ui.ForkPart
+---@field head string
+---@field text string as it is now
+---@field json? boolean the text is JSON
+---@field group 'prompt'|'adapter'|'inputs'|'results'
+---@field name? string of the input or the step
+
+---@class tideate.ui.ForkPlan the host's answer to `fork_plan`
+---@field run tideate.StoredRun
+---@field step string
+---@field prompt string
+---@field adapter? string
+---@field inputs {name: string, text: string, json: boolean}[]
+---@field results {name: string, text: string, json: boolean}[]
+---@field more integer results that are too long to be shown
+
+---@param plan tideate.ui.ForkPlan
+---@return tideate.ui.ForkPart[]
+local function parts_of(plan)
+  local plain = require('tideate.ui.text').plain
+  local parts = {
+    { head = 'prompt', text = plan.prompt, group = 'prompt' },
+    { head = MODEL, text = plan.adapter or '', group = 'adapter' },
+  }
+  for _, group in ipairs({ 'inputs', 'results' }) do
+    for _, one in ipairs(plan[group]) do
+      local head = (group == 'inputs' and 'input ' or 'result of ') .. plain(one.name) .. (one.json and ' (JSON)' or '')
+      table.insert(parts, { head = head, text = one.text, json = one.json, group = group, name = one.name })
+    end
+  end
+  return parts
+end
+
+---@param plan tideate.ui.ForkPlan
+---@param parts tideate.ui.ForkPart[]
+---@return string[]
+local function lines_of(plan, parts)
+  local more = plan.more > 0 and ('; %d more results: `tideate fork --result`'):format(plan.more) or ''
+  local lines = { SIGN .. SIGN .. ' anew from the step ' .. require('tideate.ui.text').plain(plan.step) .. ' on' .. more }
+  for _, part in ipairs(parts) do
+    table.insert(lines, SIGN .. ' ' .. part.head)
+    for _, line in ipairs(vim.split(part.text, '\n', { plain = true })) do
+      table.insert(lines, vim.startswith(line, SIGN) and SIGN .. line or line)
+    end
+  end
+  return lines
+end
+
+--- What was written in a form, by heading.
+---@param lines string[]
+---@param parts tideate.ui.ForkPart[]
+---@return table<string, string>? texts, string? err
+function M.read(lines, parts)
+  local known, found, current = {}, {}, nil
+  for _, part in ipairs(parts) do
+    known[part.head] = true
+  end
+  for index, line in ipairs(lines) do
+    local head = line:match('^' .. SIGN .. ' (.*)$')
+    if head and (not known[head] or found[head]) then
+      return nil, ('line %d: %s'):format(index, known[head] and 'this heading stands there twice' or 'there is no part with this heading')
+    elseif head then
+      current = {}
+      found[head] = current
+    elseif current then
+      table.insert(current, vim.startswith(line, SIGN) and line:sub(#SIGN + 1) or line)
+    end
+  end
+  return vim.tbl_map(function(said)
+    return table.concat(said, '\n')
+  end, found)
+end
+
+--- The parameters of a fork: only what was changed.
+---@param parts tideate.ui.ForkPart[]
+---@param texts table<string, string>
+---@return table<string, any> params
+local function changes(parts, texts)
+  local params = {}
+  for _, part in ipairs(parts) do
+    local text = texts[part.head]
+    if text and text ~= part.text then
+      if part.name then
+        local group = part.group .. (part.json and '_json' or '')
+        params[group] = params[group] or {}
+        params[group][part.name] = text
+      else
+        params[part.group] = part.group == 'adapter' and vim.trim(text) or text
+      end
+    end
+  end
+  params.prompt = params.prompt and vim.trim(params.prompt) ~= '' and params.prompt or nil
+  return params
+end
+
+---@param text string
+---@param level integer
+local function say(text, level)
+  -- behind the `:w` that is on its way, or the two would wait for Enter
+  vim.schedule(function()
+    require('tideate.ui').notify(text, level)
+  end)
+end
+
+---@param plan tideate.ui.ForkPlan
+---@param folder string
+---@param lines? string[] what the person had written
+local function open(plan, folder, lines)
+  local parts = parts_of(plan)
+  local edits, form = require('tideate.ui.text_edit'), nil ---@type table, tideate.TextEdit
+  local buf = edits.buffer('fork', plan.run.execution_id, function()
+    local written = form:lines()
+    local texts, err = M.read(written, parts)
+    if not texts then
+      return say(err --[[@as string]], vim.log.levels.ERROR)
+    end
+    local params = changes(parts, texts)
+    params.execution_id, params.step, params.folder = plan.run.execution_id, plan.step, folder
+    form:taken()
+    form:close()
+    local id ---@type string
+    id = require('tideate.run').fork_stored(params, function(result)
+      -- refused before it began: nothing that was written is lost
+      if not result.ok and not result.cancelled and not require('tideate.state').get_status(id) then
+        open(plan, folder, written)
+      end
+    end)
+  end)
+  form = edits.new(buf)
+  form:fill(lines or lines_of(plan, parts))
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].filetype = 'tideate-fork'
+  local short = require('tideate.stored_runs').short(plan.run.execution_id)
+  form:open(('fork of %s %s'):format(plan.run.workflow, short), math.max(12, #form:lines()))
+  local ns = vim.api.nvim_create_namespace('tideate.fork')
+  for row, line in ipairs(form:lines()) do
+    if vim.startswith(line, SIGN .. ' ') or row == 1 then
+      vim.api.nvim_buf_set_extmark(buf, ns, row - 1, 0, { line_hl_group = row == 1 and 'TideateHint' or 'TideateTitle' })
+    end
+  end
+  vim.api.nvim_win_set_cursor(form.win, { 3, 0 })
+end
+
+--- Open the form of a fork from a line on.
+---@param params {execution_id: string, step?: string, folder: string}
+function M.open(params)
+  require('tideate.stored_runs').ask('fork_plan', vim.deepcopy(params), function(result)
+    open(result --[[@as tideate.ui.ForkPlan]], params.folder)
+  end)
+end
+
+return M
