@@ -1,9 +1,6 @@
 --- The command `:Workflow`: subcommands, completion, help and menu from one table.
 local M = {}
 
---- Names that later versions use for subcommands; no workflow may take them.
-M.later = { 'review' }
-
 --- What `:Workflow` manages itself; everything else is a workflow.
 ---@type tideate.Subcommand[]
 M.subcommands = require('tideate.subcommands')
@@ -26,7 +23,7 @@ end
 ---@param name string
 ---@return boolean
 function M.reserved(name)
-  return find(name) ~= nil or vim.list_contains(M.later, name)
+  return find(name) ~= nil
 end
 
 --- The first word, and the rest as it was typed. A blank in a file's name is written `\ `.
@@ -52,9 +49,6 @@ local function dispatch(name, rest, context, bang)
     return require('tideate.ui').notify(text, vim.log.levels.ERROR)
   elseif command then
     return command.run(rest, command)
-  elseif M.reserved(name) then
-    local text = ('`:Workflow %s` is not part of this version'):format(name)
-    return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
   local opts = { words = rest, context = context, continues = bang and 'last' or nil }
   require('tideate').run(require('tideate.workflow_lookup').resolve(name), opts)

@@ -20,6 +20,7 @@ local M = {}
 ---@field files string[]
 ---@field owner? {pid: integer} the process that has or had it
 ---@field usage tideate.Usage
+---@field waits? string[] kinds of questions that nobody has answered; of runs that an ended process left
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
 ---@field rolled_back? boolean nothing is left of what it wrote
 
@@ -157,6 +158,57 @@ function M.resume(prefix, opts)
   end)
 end
 
+---@param run tideate.StoredRun
+---@param folder string
+local function open_review(run, folder)
+  if require('tideate.run').resume_stored(run.execution_id, folder) then
+    say(('opening the review of %s %s again'):format(M.label(run), run.execution_id:sub(1, M.SHORT)))
+  end
+end
+
+--- Open a review again: the one that waits here, else that of a run which an ended Neovim or shell left at it.
+function M.review()
+  if require('tideate.ui').focus() then
+    return
+  end
+  local folder = require('tideate.context').folder()
+  M.ask('to_review', { folder = folder }, function(result)
+    local runs, elsewhere = result.runs, result.elsewhere ---@type tideate.StoredRun[], tideate.StoredRun[]
+    if #runs == 1 then
+      return open_review(runs[1], folder)
+    elseif #runs > 1 then
+      return require('tideate.ui').select(runs, {
+        prompt = 'Review of which run?',
+        format_item = function(run)
+          return ('%s %s  %s'):format(run.execution_id:sub(1, M.SHORT), M.label(run), run.prompt)
+        end,
+      }, function(run)
+        if run then
+          open_review(run, folder)
+        end
+      end)
+    end
+    local words = 'no review is open, and no run waits for one'
+    if #elsewhere > 0 then
+      words = ('the review of %s is open in process %d'):format(M.label(elsewhere[1]), elsewhere[1].owner.pid)
+    end
+    say(words, vim.log.levels.WARN)
+  end)
+end
+
+--- What a run waits for, and how to go on with it.
+---@param run tideate.StoredRun
+---@return string
+local function how_to_go_on(run)
+  local waits = run.waits or {}
+  for _, kind in ipairs({ 'review', 'plan', 'document' }) do
+    if vim.list_contains(waits, kind) then
+      return ('%s waits for your answer to its %s; :Workflow review'):format(M.label(run), kind)
+    end
+  end
+  return ('%s was interrupted; :Workflow resume'):format(M.label(run))
+end
+
 --- The host found runs that an ended process left; told once, unless the person looks at them anyway.
 ---@param message {runs: tideate.StoredRun[]}
 function M.offer(message)
@@ -166,7 +218,7 @@ function M.offer(message)
   end
   local text ---@type string
   if #runs == 1 then
-    text = ('%s was interrupted; :Workflow resume'):format(M.label(runs[1]))
+    text = how_to_go_on(runs[1])
   else
     local which = 'runs were interrupted, the last one %s; :Workflow resume or :Workflow history'
     text = ('%d ' .. which):format(#runs, M.label(runs[1]))

@@ -121,6 +121,15 @@ return {
     end,
   },
   {
+    name = 'review',
+    args = '',
+    help = 'Open a review again, of this Neovim or one that an ended Neovim or shell left; its decisions are kept',
+    menu = true,
+    run = function()
+      require('tideate.stored_runs').review()
+    end,
+  },
+  {
     name = 'retry',
     args = '[id[.step]] [--definition=file]',
     help = "Run an ended run anew from a step on, the first that failed; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",

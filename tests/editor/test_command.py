@@ -269,12 +269,7 @@ def test_names_are_completed_before_a_host_has_started(faked: Editor, fake_host:
 @pytest.mark.parametrize("line", ["Workflow re", "'<,'>Workflow re", "2,3Workflow re", "Workf re"])
 def test_completion_fits_what_was_typed(editor: Editor, line: str) -> None:
     editor.feed("V<Esc>")
-    assert complete(editor, line) == ["refactor", "resume", "retry"]
-
-
-def test_what_comes_later_is_not_offered(editor: Editor) -> None:
-    later = editor.lua("return require('tideate.command').later")
-    assert not set(later) & set(complete(editor, "Workflow "))
+    assert complete(editor, line) == ["refactor", "resume", "retry", "review"]
 
 
 def test_ids_are_completed(faked: Editor) -> None:
@@ -310,17 +305,8 @@ def test_every_subcommand_says_what_it_does(editor: Editor) -> None:
 
 def test_the_reserved_names_are_those_of_python(editor: Editor) -> None:
     names = editor.lua("""
-    local command = require('tideate.command')
-    local names = vim.tbl_map(function(c) return c.name end, command.subcommands)
-    return vim.list_extend(names, command.later)""")
+    return vim.tbl_map(function(c) return c.name end, require('tideate.command').subcommands)""")
     assert set(names) == RESERVED_NAMES
-
-
-def test_a_later_subcommand_says_so(faked: Editor, fake_host: FakeHost) -> None:
-    listen(faked)
-    faked.command("Workflow review")
-    assert "not part of this version" in told(faked)
-    assert fake_host.heard() == []
 
 
 def test_cancel_without_an_id_cancels_all(faked: Editor, fake_host: FakeHost) -> None:

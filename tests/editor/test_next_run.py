@@ -62,7 +62,7 @@ def refactored(editor: Editor, **opts: Any) -> None:
     """Refactor, and say yes to the analysis and to the edit."""
     context = editor.lua("return require('tideate.context').capture({3, 4})")
     start(editor, "refactor", "tidy", context=context, **opts)
-    answers = ["y", "gA"] if opts.get("require_confirmation", True) else ["gA"]
+    answers = ["y", "gAg<CR>"] if opts.get("require_confirmation", True) else ["gAg<CR>"]
     for keys in answers:
         answer(editor, keys)
 
@@ -80,7 +80,7 @@ def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) 
     wait_focused(nvim)
     nvim.wait_screen("- app.py: calls f")
     nvim.feed("y")
-    for keys in ("y", "gA"):
+    for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
     nvim.wait(ENDED, 20, 2)
     first, second = nvim.lua("local runs = require('tideate.state').runs() return { runs[2], runs[1] }")
@@ -130,7 +130,7 @@ def test_a_program_that_goes_on_itself_is_not_asked(nvim: Editor) -> None:
         end)""",
         {"prompt": "tidy", "context": context},
     )
-    for keys in ("y", "gA"):
+    for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
     nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'plan'", 20)
     assert nvim.lua("return #require('tideate.ui').pending()") == 1

@@ -80,7 +80,7 @@ def test_all_keys_of_the_review_work_in_each_window(editor: Editor, window: str)
     editor.feed("gr")
     assert beside(editor) == ["A", "b", "C"]
     assert editor.lua("return vim.fn.winnr()") == number
-    editor.feed("gfa")
+    editor.feed("gfag<CR>")
     assert accepted(editor) == [[0, 1], [0, 1]]
     assert left_overs(editor) == NOTHING
 
@@ -118,7 +118,7 @@ def test_closing_either_window_shows_the_changes_inline(editor: Editor) -> None:
         assert editor.lua("return vim.wo.diff") is False
     editor.feed("gg]c")
     assert "eleven" in drawn(editor)
-    editor.feed("gR")
+    editor.feed("gRg<CR>")
     assert left_overs(editor)["autocmds"] == 0
 
 
@@ -133,7 +133,7 @@ def test_files_that_are_not_open_are_shown_beside_each_other_and_not_loaded(edit
     editor.feed("[f")
     assert beside(editor) == ["A", "b", "C"]
     assert editor.lua("return vim.fn.bufexists('more.txt')") == 0
-    editor.feed("gA")
+    editor.feed("gAg<CR>")
     assert left_overs(editor) == NOTHING
     assert editor.lines() == ["mine"]
 
@@ -213,7 +213,7 @@ def test_the_hunks_of_a_selection_are_decided_as_one(editor: Editor) -> None:
     editor.feed("5GV35Ggr")
     editor.feed("ggVGgo")
     editor.feed("gu")
-    editor.feed("gA")
+    editor.feed("gAg<CR>")
     assert accepted(editor) == [[0, 3]]
 
 

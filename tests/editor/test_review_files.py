@@ -41,7 +41,7 @@ def test_a_file_is_decided_at_once_and_reverted_as_one_decision(editor: Editor) 
     assert told(editor, "6 open")
     editor.feed("gu")
     editor.feed("]f")
-    editor.feed("gfr")
+    editor.feed("gfrg<CR>")
     assert accepted(editor) == [[1, 2, 3], []]
 
 
@@ -66,7 +66,7 @@ def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
     editor.feed("gggo")
     assert answers(editor) == []
     assert told(editor, "3 rejected, 3 open")
-    editor.feed("gA")
+    editor.feed("gAg<CR>")
     assert accepted(editor) == [[0], [0, 1]]
 
 
@@ -96,7 +96,7 @@ def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, A
     review(editor, file)
     wait_focused(editor)
     assert words in bar(editor)
-    editor.feed("a")
+    editor.feed("ag<CR>")
     assert accepted(editor) == [[0]]
 
 
@@ -181,7 +181,7 @@ def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> Non
     ]
     wide.feed("gu")
     assert shown_list(wide)[0] == "~ a.txt ✓1 ○3"
-    wide.feed("gA")
+    wide.feed("gAg<CR>")
     assert left_overs(wide) == NOTHING
 
 
@@ -223,7 +223,7 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     wide.feed("q")
     assert shown_list(wide) == []
     assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
-    wide.feed("glgA")
+    wide.feed("glgAg<CR>")
     assert accepted(wide) == [[], [0, 1], [0], [0], [0]]
     assert left_overs(wide) == NOTHING
 
@@ -234,5 +234,5 @@ def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) 
     wide.command("quit")
     wide.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
     wide.lua("require('tideate.ui').focus()")
-    wide.feed("gA")
+    wide.feed("gAg<CR>")
     assert accepted(wide) == [[0, 1, 2, 3], [0, 1]]

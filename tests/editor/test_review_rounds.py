@@ -40,13 +40,15 @@ def value(editor: Editor) -> dict[str, Any]:
     return dict(answer["value"])
 
 
-def test_a_reason_is_shown_below_its_hunk_and_sent_with_the_last_decision(editor: Editor) -> None:
+def test_a_reason_is_shown_below_its_hunk_and_sent_at_the_end(editor: Editor) -> None:
     review(editor, opened(editor))
     editor.feed("ga")
     editor.feed("gbas a loop<CR>")
     assert "» as a loop" in drawn(editor)
     editor.feed("ga")
     editor.feed("gr")
+    assert "all is decided: g<CR> sends 1 comment, gu reverts" in editor.messages()
+    editor.feed("g<CR>")
     assert answers(editor)[0]["accepted"] is False
     assert value(editor) == {
         "files": [{"path": "a.txt", "accepted": [0, 2], "rejected": [1, 3]}],
@@ -60,7 +62,7 @@ def test_a_comment_decides_nothing_and_a_reason_goes_with_an_acceptance(editor: 
     review(editor, opened(editor, HUNKS[1:3]))
     editor.feed("gsgood<CR>")
     editor.feed("ga")
-    editor.feed("gbno<CR>")
+    editor.feed("gbno<CR>g<CR>")
     assert value(editor)["comments"] == [
         {"path": "a.txt", "hunk": 0, "text": "good"},
         {"path": "a.txt", "hunk": 1, "text": "no"},
@@ -77,7 +79,7 @@ def test_an_acceptance_takes_the_reason_away_and_an_empty_line_too(editor: Edito
     assert "» never" in drawn(editor)
     editor.feed("[cgb<C-u><CR>")
     assert "»" not in drawn(editor)
-    editor.feed("gA")
+    editor.feed("gAg<CR>")
     assert value(editor)["comments"] == []
     assert answers(editor)[0]["accepted"] is True
 
@@ -87,6 +89,7 @@ def test_a_reason_of_several_lines_is_written_in_a_buffer(editor: Editor) -> Non
     editor.feed("gB")
     editor.feed("ione<CR>two<Esc>")
     editor.feed("<CR>")
+    editor.feed("g<CR>")
     assert value(editor)["comments"] == [{"path": "a.txt", "hunk": 0, "text": "one\ntwo"}]
     assert left_overs(editor) == NOTHING
 
@@ -95,6 +98,11 @@ def test_something_is_said_of_all_and_nothing_has_to_be_decided(editor: Editor) 
     review(editor, opened(editor))
     editor.feed("gSiall of it<Esc>:w<CR>")
     assert answers(editor) == []
+    editor.feed("gu")
+    editor.feed("g<CR>")
+    assert answers(editor) == [], "nothing is decided, and nothing was said"
+    editor.feed("gU")
+    assert "comment on all of it: all of it" in editor.messages()
     editor.feed("g<CR>")
     assert value(editor)["comments"] == [{"text": "all of it"}]
 
@@ -116,7 +124,7 @@ def test_decisions_are_reverted_and_made_again(editor: Editor) -> None:
     assert "» why" in drawn(editor)
     editor.feed("gU")
     assert "there is no later decision" in editor.messages()
-    editor.feed("gR")
+    editor.feed("gRg<CR>")
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0], "rejected": [1, 2, 3]}]
     assert [one["text"] for one in value(editor)["comments"]] == ["why"]
 
@@ -126,7 +134,7 @@ def test_a_revision_opens_only_what_is_not_decided(editor: Editor) -> None:
     review(editor, file, revision=2)
     assert editor.lua("return vim.fn.line('.')") == 10
     assert "revision 2" in str(editor.lua("return vim.wo.winbar"))
-    editor.feed("ga")
+    editor.feed("gag<CR>")
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 1, 3], "rejected": [2]}]
 
 
@@ -134,7 +142,7 @@ def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor
     file = {**opened(editor), "decided": {"accepted": [0, 3], "rejected": [1, 2]}}
     review(editor, file, revision=2)
     assert answers(editor) == []
-    assert "everything is decided: g<CR> finishes" in editor.messages()
+    assert "all is decided: g<CR> finishes" in editor.messages()
     editor.feed("g<CR>")
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
 
@@ -143,7 +151,7 @@ def test_in_a_buffer_of_the_review_the_key_that_finishes_is_its_own(editor: Edit
     hunk = {"start": 0, "old": [], "new": ["new"]}
     file = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [hunk]}
     review(editor, {**file, "decided": {"accepted": [0], "rejected": []}}, revision=2)
-    assert "everything is decided: <CR> finishes" in editor.messages()
+    assert "all is decided: <CR> finishes" in editor.messages()
     editor.feed("<CR>")
     assert value(editor)["files"] == [{"path": "new.txt", "accepted": [0], "rejected": []}]
 
@@ -166,7 +174,7 @@ def test_comments_that_nobody_can_be_asked_about_are_shown_and_not_sent(editor: 
 def test_blanks_of_any_keyboard_are_no_comment(editor: Editor, blank: str) -> None:
     review(editor, opened(editor, HUNKS[1:3]))
     editor.feed(f"gs{blank}<CR>")
-    editor.feed("gA")
+    editor.feed("gAg<CR>")
     assert value(editor)["comments"] == []
     assert answers(editor)[0]["accepted"] is True
 
@@ -176,7 +184,7 @@ def test_comments_that_were_not_answered_come_back(editor: Editor) -> None:
     review(editor, file, comments=[{"path": "a.txt", "hunk": 0, "text": "again"}])
     editor.feed("gg")
     assert "» again" in drawn(editor)
-    editor.feed("G[cga")
+    editor.feed("G[cgag<CR>")
     assert [one["text"] for one in value(editor)["comments"]] == ["again"]
 
 
@@ -256,19 +264,19 @@ def test_three_rounds_of_reasons_each_open_only_what_changed(editor: Editor) -> 
         wait_review(editor, 1)
         editor.feed(f"gb{FIRST}<CR>")
         editor.feed("ga")
-        editor.feed("gr")
+        editor.feed("grg<CR>")
         wait_review(editor, 2)
         assert editor.lua("return vim.fn.line('.')") == 1
         editor.feed("G")
         editor.feed(f"gb{SECOND}<CR>")
-        editor.feed("ga")
+        editor.feed("gag<CR>")
         wait_review(editor, 3)
         assert editor.lua("return vim.fn.line('.')") == 30
-        editor.feed(f"gb{THIRD}<CR>")
+        editor.feed(f"gb{THIRD}<CR>g<CR>")
         wait_review(editor, 4)
         assert editor.lua("return vim.fn.line('.')") == 30
         assert editor.lines() == LINES, "nothing is written before the last review"
-        editor.feed("ga")
+        editor.feed("gag<CR>")
         assert result(editor, 40)["ok"]
         assert editor.lines() == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "Letzter"]
         assert server.unmatched == []

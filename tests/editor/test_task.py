@@ -60,7 +60,7 @@ def waits(editor: Editor) -> str:
 
 def go(editor: Editor, **keys: str) -> list[str]:
     """Give a key for each kind of question until the task has ended; returns the kinds."""
-    answer = {"document": "y", "review": "gA", "gate": "y", **keys}
+    answer = {"document": "y", "review": "gAg<CR>", "gate": "y", **keys}
     kinds = [waits(editor)]
     while kinds[-1] != "end":
         editor.feed(answer[kinds[-1]])
@@ -240,9 +240,9 @@ def test_a_host_that_dies_leaves_what_was_written_in_the_plan(nvim: Editor, serv
     assert nvim.lines()[0] == "> a thought"
     nvim.feed(":w<CR>y")
     nvim.wait_for(lambda: waits(nvim) == "review", "the task goes on", LIMIT)
-    nvim.feed("gA")
+    nvim.feed("gAg<CR>")
     assert nvim.wait("(require('tideate.ui').pending()[1] or {}).ready", LIMIT)
-    nvim.feed("gA")
+    nvim.feed("gAg<CR>")
     nvim.wait_for(lambda: (nvim.cwd / "CHANGELOG.md").read_text() == AFTER["CHANGELOG.md"], "written", LIMIT)
     nvim.wait("not require('tideate').is_running()", LIMIT)
     assert nvim.lua("return require('tideate.state').runs()[1].state") == "completed"

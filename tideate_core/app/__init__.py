@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         run_json as run_json,
         short_id as short_id,
         tokens_json as tokens_json,
+        waits_for as waits_for,
     )
     from tideate_core.app.snapshots import (
         choose_snapshot as choose_snapshot,
@@ -165,7 +166,7 @@ else:
             "run_export": "ExportFormat export_runs",
             "runs": (
                 "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
-                "next_command read_costs read_runs reader_of run_json short_id tokens_json"
+                "next_command read_costs read_runs reader_of run_json short_id tokens_json waits_for"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
             "threads": "found_runs read_step_thread read_thread runs_with title_of",

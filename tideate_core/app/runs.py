@@ -39,6 +39,7 @@ __all__ = [
     "run_json",
     "short_id",
     "tokens_json",
+    "waits_for",
 ]
 
 T = TypeVar("T")
@@ -102,6 +103,18 @@ def find_runs(
         unfinished = reader.runs(limit=MOST_UNFINISHED, name=name, unfinished=True)
         return [run for run in unfinished if state_of(run) == status][:limit]
     return reader.runs(limit=limit, name=name, status=status)
+
+
+def waits_for(reader: Reader, run: RunRow) -> set[str]:
+    """Return the kinds of the questions that a run, or one within it, has open; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    asked = reader.last_event(run.id, "SD_EVENT_CONFIRMATION_REQUIRED")
+    answered = reader.last_event(run.id, "SD_EVENT_CONFIRMATION_ANSWERED")
+    is_open = asked is not None and (answered is None or answered.sequence < asked.sequence)
+    kinds = {str(asked.data["kind"])} if asked is not None and is_open else set()
+    return kinds.union(*(waits_for(reader, child) for child in reader.unfinished_within(run.id)))
 
 
 def run_json(run: RunRow) -> dict[str, Any]:

@@ -40,6 +40,12 @@ class EditorQuestions:
         self._post = post
         self._ids = itertools.count(1)
         self._open: dict[str, asyncio.Future[Any]] = {}
+        self._runs: dict[str, str] = {}
+
+    @property
+    def waiting_runs(self) -> set[str]:
+        """The runs whose questions the person has not answered."""
+        return set(self._runs.values())
 
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         """Return Lua's result.
@@ -49,6 +55,8 @@ class EditorQuestions:
         key = str(next(self._ids))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._open[key] = answer
+        if method == "confirm":
+            self._runs[key] = params["execution_id"]
         self._post({"type": "ask", "id": key, "method": method, "params": params})
         try:
             return await answer
@@ -57,6 +65,7 @@ class EditorQuestions:
             raise
         finally:
             del self._open[key]
+            self._runs.pop(key, None)
 
     def answer(self, params: dict[str, Any]) -> None:
         """Take an answer; one to a question that was withdrawn is late and means nothing."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.app import (
     Cancellation,
@@ -16,11 +16,12 @@ from tideate_core.app import (
     run_json,
     run_to_resume,
     short_id,
+    waits_for,
 )
 from tideate_core.editor import run_views
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
-from tideate_core.store import Message
+from tideate_core.store import MOST_UNFINISHED, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
 
     from tideate_core.editor.projects import Projects
     from tideate_core.engine import Changed
-    from tideate_core.store import Reader, Status
+    from tideate_core.store import Reader, RunRow, Status
 
 __all__ = ["InterruptedRunNotices", "StoredRuns"]
 
 log = logging.getLogger(__name__)
+
+REVIEWED: Final = frozenset({"review", "plan", "document"})
+"""Kinds of questions that show what a model made."""
 
 
 class StoredRuns:
@@ -83,6 +87,22 @@ class StoredRuns:
                 f"run {short_id(run.id)} is under way in {where}; it can be paused or cancelled there"
             )
         return {"ok": True, "run": run_json(run), "owned": owned}
+
+    async def to_review(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the runs that wait for the person's answer and that no process here has, the newest first.
+
+        Those with a review, a plan or a document; `elsewhere` are those of other living processes.
+        """
+        here = self._here()
+
+        def read(reader: Reader) -> list[RunRow]:
+            runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
+            outer = [run for run in runs if run.parent is None and run.id not in here]
+            return [run for run in outer if REVIEWED.intersection(waits_for(reader, run))]
+
+        found = await read_runs(self._root(params), read)
+        free, owned = ([run_json(run) for run in found if run.resumable is free] for free in (True, False))
+        return {"ok": True, "runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a run to its end, and return its result."""

@@ -23,6 +23,7 @@ from tideate_core.app import (
     run_json,
     runs_with,
     step_json,
+    waits_for,
     wanted,
 )
 from tideate_core.engine import RunEdits, plan_fork
@@ -288,11 +289,14 @@ async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, A
 async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """Return the runs whose process ended before they did, the newest first.
 
+    Each with what it waits for, `waits`: kinds of questions that the person has not answered.
+
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> list[dict[str, Any]]:
-        return [run_json(run) for run in resumable_runs(reader) if run.lease is not None]
+        found = [(run, sorted(waits_for(reader, run))) for run in resumable_runs(reader)]
+        return [{**run_json(run), "waits": waits} for run, waits in found if waits or run.lease is not None]
 
     return await read_runs(root, read)
 

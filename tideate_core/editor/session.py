@@ -73,6 +73,7 @@ class Session:
             "run": self._run,
             "preview": self._preview,
             "cancel": self._cancel,
+            "leave_run": self._leave_run,
             "pause": self._pause,
             "resume": self._resume,
             "rollback": runs.rollback,
@@ -84,6 +85,7 @@ class Session:
             "run_said": runs.said,
             "run_call": runs.call,
             "to_resume": runs.to_resume,
+            "to_review": runs.to_review,
             "resume_run": runs.resume_run,
             "retry": runs.retry,
             "fork": runs.fork,
@@ -163,7 +165,12 @@ class Session:
             task.add_done_callback(partial(self._reply, key))
 
     async def leave(self) -> None:
-        """Cancel all that is asked for; when this returns, the ends of the runs are in the store."""
+        """Cancel all that is asked for; when this returns, the ends of the runs are in the store.
+
+        A run that waits for an answer has none when Neovim ends: it is left as it is, to be resumed.
+        """
+        for run in self._asker.waiting_runs:
+            self._projects.runner_of(run).leave(run)
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -193,6 +200,10 @@ class Session:
             self._projects.runner_of(execution_id).cancel(execution_id)
             return {"ok": True, "cancelled": [execution_id]}
         return {"ok": True, "cancelled": [i for runner in self._projects.runners for i in runner.cancel()]}
+
+    async def _leave_run(self, params: dict[str, Any]) -> dict[str, Any]:
+        execution_id = str(params["execution_id"])
+        return {"ok": True, "left": self._projects.runner_of(execution_id).leave(execution_id)}
 
     async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
         self._projects.runner_of(params["execution_id"]).pause(params["execution_id"])

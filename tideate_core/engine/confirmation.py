@@ -32,6 +32,8 @@ class ConfirmationRequest:
     """The question is about the work of a model that is not to be relied on."""
     executed: Sequence[ExecutableFile] = ()
     """Files of the change or the plan that other tools run by themselves; each front end warns of them."""
+    draft: str = ""
+    """The file in which a front end keeps what the person did so far about a review; empty: in none."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {name: getattr(self, name) for name in self.__slots__}

@@ -22,6 +22,7 @@ from tideate_core.engine.lifecycle import (
 from tideate_core.engine.memory import NEXT_RUN, RUN, Memory
 from tideate_core.engine.messages import RunMessages
 from tideate_core.engine.recorded_run import recorded_result
+from tideate_core.engine.review_drafts import forget_drafts
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.scheduler import Scheduler
 from tideate_core.engine.spending import Ledger
@@ -248,6 +249,7 @@ class LiveRun:
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
             self.messages.close()
             await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
+            await asyncio.to_thread(forget_drafts, self._store.private, self.execution.id)
         except StoreError as failure:
             words = error_fields(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}

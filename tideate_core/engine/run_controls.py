@@ -74,8 +74,16 @@ class RunControls:
         await live.messages.send(text)
         return live.execution.id
 
-    def leave(self) -> list[str]:
-        """Stop all runs without ending them, so that another process can resume them; returns the ids."""
+    def leave(self, execution_id: str | None = None) -> list[str]:
+        """Stop a run, or all, without ending it, so that it can be resumed; returns the ids.
+
+        :param execution_id: with it the run is left that it is within.
+        :raises RunNotFound: nothing of this id is running.
+        """
+        if execution_id is not None:
+            live = self._get(self._get(execution_id).execution.outermost.id)
+            live.leave()
+            return [live.execution.id]
         for live in self._running.values():
             live.leave()
         return list(self._running)

@@ -134,6 +134,7 @@ class StepRun:
             memory=run.memory,
             recorder=run.recorder,
             warned=run.execution.warned,
+            private=run.store.private if run.store else None,
         )
 
     @cached_property

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, digest_of
+from tideate_core.engine.review_drafts import draft_path
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
@@ -20,6 +25,7 @@ class StepPerson:
     """Asks and tells the person in one attempt of a step; an answer is remembered over a crash.
 
     :param warned: warnings that are not repeated in the run.
+    :param private: the project's private state; None of a run that is in no store.
     """
 
     def __init__(
@@ -31,6 +37,7 @@ class StepPerson:
         memory: Memory,
         recorder: Recorder,
         warned: set[str],
+        private: Path | None = None,
     ) -> None:
         self.step = step
         self._attempt = attempt
@@ -38,6 +45,7 @@ class StepPerson:
         self._memory = memory
         self._recorder = recorder
         self._warned = warned
+        self._private = private
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Return the answer to a question, which is durable then."""
@@ -47,13 +55,30 @@ class StepPerson:
         kept = memory.recall(self.step, key)
         if kept is not MISSING:
             return Decision.of_json(kept)
-        self.emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
+        # durable: whoever looks at a run that nobody has is told what it waits for
+        await self._recorder.durable_event(
+            EventName.CONFIRMATION_REQUIRED, {"step": self.step, "kind": kind, "message": message}
+        )
+        draft = await self._draft(request, key)
         with persons_time():
-            decision = await self._front.confirm(request)
+            decision = await self._front.confirm(replace(request, draft=str(draft or "")))
         # before anything depends on it
         await memory.remember(self.step, key, decision.as_json(), keep=False)
+        if draft is not None:
+            await asyncio.to_thread(draft.unlink, missing_ok=True)
         self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
         return decision
+
+    async def _draft(self, request: ConfirmationRequest, key: str) -> Path | None:
+        """Return where an editor keeps what the person decided so far in a review."""
+        if request.kind != "review" or self._private is None or self._front.editor is None:
+            return None
+        try:
+            run = request.execution_id
+            return await asyncio.to_thread(draft_path, self._private, run, self.step, key)
+        except OSError as error:
+            self.notice(f"the decisions of this review would not outlive the editor: {error}", level="warn")
+            return None
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
         self.emit(EventName.NOTICE, message=message, level=level)

@@ -83,7 +83,7 @@ end
 --- Comment on all of the change.
 function Comments:comment_on_all()
   self:ask_lines('What is to change?', self.model.comment, function(text)
-    self.model.comment = comment(text)
+    self:change({ { unit = self.model, comment = comment(text) } })
     self:draw_bars()
   end)
 end

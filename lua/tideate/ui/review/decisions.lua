@@ -1,6 +1,8 @@
 --- Decisions of a person in a review: accept, reject, finish.
 
 ---@class tideate.ReviewDecisions: tideate.ReviewNavigation
+---@field write_decisions fun(self, decisions: tideate.ReviewDecision[])
+---@field write_down fun(self, step: table)
 local Decisions = setmetatable({}, { __index = require('tideate.ui.review.navigation') })
 
 ---@param message string
@@ -10,8 +12,8 @@ local function say(message, level)
 end
 
 ---@class tideate.ReviewDecision
----@field unit tideate.ReviewUnit
----@field state 'open'|'accepted'|'rejected'
+---@field unit tideate.ReviewUnit|tideate.ReviewModel the model where it is a comment on all of the change
+---@field state? 'open'|'accepted'|'rejected' of a hunk
 ---@field comment? tideate.ReviewComment
 
 ---@param model tideate.ReviewModel
@@ -21,27 +23,56 @@ local function carry_out(model, decisions)
   local before = {}
   for _, one in ipairs(decisions) do
     table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment })
-    model:set(one.unit, one.state, one.comment)
+    if one.unit == model then
+      model.comment = one.comment
+    else
+      model:set(one.unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
+    end
   end
   return before
 end
 
 --- Change decisions in one step, which `gu` reverts.
 ---@param decisions tideate.ReviewDecision[]
-function Decisions:change(decisions)
+function Decisions:make(decisions)
   table.insert(self.past, carry_out(self.model, decisions))
   self.future = {}
+end
+
+--- Revert the last step, or make it again.
+---@param from 'past'|'future'
+---@return tideate.ReviewDecision[]? decisions nil where there is none
+function Decisions:move(from)
+  local decisions = table.remove(self[from])
+  if decisions then
+    table.insert(from == 'past' and self.future or self.past, carry_out(self.model, decisions))
+  end
+  return decisions
+end
+
+--- The person changed decisions.
+---@param decisions tideate.ReviewDecision[]
+function Decisions:change(decisions)
+  self:make(decisions)
+  self:write_decisions(decisions)
+  self.sure = false
 end
 
 --- Revert the last decision, or make it again.
 ---@param from 'past'|'future'
 function Decisions:travel(from)
-  local decisions = table.remove(self[from])
+  local decisions = self:move(from)
   if not decisions then
     return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
   end
-  table.insert(from == 'past' and self.future or self.past, carry_out(self.model, decisions))
-  self:go_to(decisions[1].unit)
+  self:write_down({ again = from })
+  self.sure = false
+  local unit = decisions[1].unit
+  if unit == self.model then
+    say(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
+    return self:draw()
+  end
+  self:go_to(unit --[[@as tideate.ReviewUnit]])
 end
 
 --- Decide about the hunk under the cursor.
@@ -147,7 +178,7 @@ function Decisions:reopen_hunk()
   self:decide_units({ unit }, 'open', 'this hunk')
 end
 
---- Say that the review has ended, which the last decision does by itself.
+--- Say how the review has ended.
 ---@param count { open: integer, accepted: integer, total: integer }
 ---@param changed integer accepted hunks whose lines the person changed
 function Decisions:report(count, changed)

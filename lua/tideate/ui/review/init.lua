@@ -29,7 +29,9 @@ local M = {}
 ---@field sure boolean a decline was asked for once
 ---@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
 ---@field future tideate.ReviewDecision[][]
-local Review = setmetatable({}, { __index = require('tideate.ui.review.comments') })
+---@field waits? boolean it cannot be shown now
+---@field unwritten? boolean decisions cannot be written down
+local Review = setmetatable({}, { __index = require('tideate.ui.review.draft') })
 Review.__index = Review
 
 --- A file's buffer, ready for the review.
@@ -56,33 +58,33 @@ end
 
 --- Load a buffer again that the person closed.
 ---@param file tideate.ReviewFile with a buffer
----@param base string? the text that its hunks were made for
 ---@return string? reason why its changes cannot be reviewed
-local function load_again(file, base)
-  if vim.api.nvim_buf_is_loaded(file.buffer) then
-    return
-  end
-  local name = file.path ~= '' and file.path or ('buffer %d'):format(file.buffer)
+local function load_again(file)
   local reason = require('tideate.edit').load_again(file.buffer)
   if reason then
+    local name = file.path ~= '' and file.path or ('buffer %d'):format(file.buffer)
     return ('%s was closed, and %s'):format(name, reason)
-  end
-  local position = require('tideate.ui.review.hunk_position')
-  local place = position.finder(file.buffer, file, base)
-  for _, hunk in ipairs(file.hunks) do
-    if not position.stands_at(file.buffer, hunk, place(hunk)) then
-      return ('%s was closed, and its file has other lines where the change goes'):format(name)
-    end
   end
 end
 
---- The person closed the buffer: the review goes on in its file, loaded again, or ends with the reason.
+--- Nothing of the review is on the screen, and it is still open.
+---@param what string that was closed
+function Review:say_open(what)
+  require('tideate.ui').notify(('%s was closed, its review is open: :Workflow review'):format(what))
+end
+
+--- The person closed the buffer: the review goes on in its file, loaded again, or waits to be opened again.
 ---@param made tideate.ReviewBuffer
 ---@param file tideate.ReviewFile
 function Review:reopen(made, file)
-  local reason = made.scratch and ('%s was closed'):format(file.path) or load_again(file, made.overlay.base)
+  if made.scratch then
+    made.overlay:close()
+    self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- it is made anew
+    return self:say_open(file.path)
+  end
+  local reason = load_again(file)
   if reason then
-    return self:decline(reason)
+    return self.waits or self:put_off(reason)
   end
   made.restore_keys = nil -- they went with the buffer
   made.overlay:anchor()
@@ -92,7 +94,7 @@ function Review:reopen(made, file)
     self:set_keys(made.buf)
   end
   if self.active then
-    require('tideate.ui').notify(('%s was closed, its review is still open: :Workflow'):format(file.path))
+    self:say_open(file.path)
   end
 end
 
@@ -100,6 +102,9 @@ end
 ---@param index integer
 function Review:unloaded(index)
   local made = self.buffers[index]
+  if not made then
+    return
+  end
   -- :edit reads a buffer again through an unload
   if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
     self:reopen(made, self.model.entries[index].file)
@@ -186,6 +191,17 @@ function Review:help()
   require('tideate.ui.keys').help('review', self.side:focused() and keys.keys_beside(self) or keys.keys(self, scratch))
 end
 
+--- Why the review cannot be shown, if so.
+---@return string?
+function Review:obstacle()
+  for _, entry in ipairs(self.model.entries) do
+    local reason = entry.file.buffer and load_again(entry.file)
+    if reason then
+      return reason
+    end
+  end
+end
+
 --- Bring the person to what is open, and set the keys.
 ---@param unasked boolean? nothing that the person did brings them here
 function Review:focus(unasked)
@@ -194,6 +210,11 @@ function Review:focus(unasked)
     self.stop_waiting = nil
   end
   local first = not self.active
+  local reason = self:obstacle()
+  if reason then
+    return self:put_off(reason)
+  end
+  self.waits = false
   self.active = true
   if unasked then
     self.guard:arm()
@@ -205,15 +226,14 @@ function Review:focus(unasked)
   end
   require('tideate.ui.output').make_room()
   local index = self.model:next_open(self.current)
-  if not index then
-    local key = self:buffer(1).scratch and '<CR>' or 'g<CR>'
-    require('tideate.ui').notify(('everything is decided: %s finishes'):format(key))
-  end
   self:go_to_file(index or 1)
   if first then
     self.files:open_if_wide()
   end
   self:go_to_first()
+  if not index then
+    self:say_decided()
+  end
 end
 
 ---@return boolean
@@ -225,6 +245,15 @@ end
 ---@return boolean
 function Review:ready()
   return self:focused() and self.guard:ready()
+end
+
+--- It cannot be shown now: the run waits, to be resumed.
+---@param reason string
+function Review:put_off(reason)
+  self.waits = true
+  local words = '%s; the review waits: :Workflow review opens it again'
+  require('tideate.ui').notify(words:format(reason), vim.log.levels.WARN)
+  require('tideate.client').tell('leave_run', { execution_id = self.question.execution_id })
 end
 
 --- End without an answer: everything is as before.
@@ -266,7 +295,7 @@ function Review:hold_back()
     if vim.api.nvim_win_is_valid(win) then
       return window.close(kept) -- it was not closed
     end
-    local words = 'the review is still open (%s): q declines it, :qa leaves, and :Workflow resume goes on with it then'
+    local words = 'the review is still open (%s): :Workflow review goes to it; :qa leaves, and it waits for the next Neovim'
     require('tideate.ui').notify(words:format(self.model:summary()), vim.log.levels.WARN)
   end)
 end
@@ -323,25 +352,13 @@ function Review:watch()
       local index = self:index_of(buf)
       local made = index and self.buffers[index]
       vim.schedule(function()
-        local shown = made and #vim.fn.win_findbuf(buf) > 0
-        if not self.closed and made and made.scratch and not shown and vim.v.exiting == vim.NIL then
-          self:decline('the review was closed')
+        local shown = made and vim.api.nvim_buf_is_loaded(buf) and #vim.fn.win_findbuf(buf) == 0
+        if not self.closed and made and made.scratch and shown and vim.v.exiting == vim.NIL then
+          self:say_open('the window')
         end
       end)
     end,
   })
-end
-
---- Why the review cannot be shown, if so.
----@param model tideate.ReviewModel
----@return string?
-local function obstacle(model)
-  for _, entry in ipairs(model.entries) do
-    local reason = entry.file.buffer and load_again(entry.file)
-    if reason then
-      return reason
-    end
-  end
 end
 
 --- Let a person review changes.
@@ -371,12 +388,16 @@ function M.open(question, respond)
   end)
   self.files = require('tideate.ui.review.file_list').new(self)
   self.side = require('tideate.ui.review.side_view').new(self)
+  self:restore()
   self:watch()
-  local reason = obstacle(self.model)
-  if reason or #self.model.entries == 0 then
+  local reason = self:obstacle()
+  if #self.model.entries == 0 then
     vim.schedule(function()
-      self:decline(reason or 'there is nothing to review')
+      self:decline('there is nothing to review')
     end)
+    return self
+  elseif reason then
+    self:put_off(reason)
     return self
   end
   for index, entry in ipairs(self.model.entries) do

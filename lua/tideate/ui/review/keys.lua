@@ -11,13 +11,13 @@ function M.keys(review, scratch)
   local revisable = review.model.revisable
   ---@type { [1]: string, [2]: string?, [3]: string?, [4]: string, [5]: fun(), [6]: string[]? }[] real, single, word, help
   local rows = {
-    { 'ga', 'a', 'accept', 'accept the hunk; the last decision finishes the review', function()
+    { 'ga', 'a', 'accept', 'accept the hunk', function()
       review:decide('accepted')
     end },
-    { 'gr', 'r', 'reject', 'reject the hunk; the last decision finishes the review', function()
+    { 'gr', 'r', 'reject', 'reject the hunk', function()
       review:decide('rejected')
     end },
-    { 'gb', 'b', revisable and 'because' or nil, 'reject the hunk because …: a line for the model; the last decision sends all comments', function()
+    { 'gb', 'b', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', function()
       review:reject_because(false)
     end },
     { 'gB', 'B', nil, 'the same, with a reason of several lines', function()
@@ -77,7 +77,7 @@ function M.keys(review, scratch)
     { '[f', '<S-Tab>', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gu', 'u', nil, 'revert the last decision or comment', function()
+    { 'gu', 'u', nil, 'revert the last decision or comment; also the one that left nothing open', function()
       review:travel('past')
     end },
     { 'gU', '<C-r>', nil, 'make it again', function()
@@ -92,7 +92,7 @@ function M.keys(review, scratch)
     { 'gh', 't', nil, 'hide or show the changes', function()
       review:toggle()
     end },
-    { 'g<CR>', '<CR>', 'finish', 'finish: what is open is left out; with nothing decided it says so and the review continues', function()
+    { 'g<CR>', '<CR>', 'finish', 'finish: comments go to the model, else what was accepted is written and what is open left out; with nothing decided it says so and the review continues', function()
       review:finish()
     end },
     { 'g?', '?', 'help', 'this help', function()
@@ -130,6 +130,29 @@ function M.keys_beside(review)
       review.side:toggle()
     end }
   end, M.keys(review, true))
+end
+
+--- The words of the bar: first what is to be done next.
+---@param review tideate.Review
+---@param scratch boolean
+---@return { [1]: string, [2]: string }[]
+local function bar_words(review, scratch)
+  local keys = M.keys(review, scratch)
+  if review.model:next_open(1) then
+    return require('tideate.ui.keys').words(keys)
+  end
+  local first, rest = {}, {}
+  for _, key in ipairs(keys) do
+    local what = key.lhs[1]
+    if what == 'g<CR>' then
+      table.insert(first, 1, key)
+    elseif what == 'gu' then
+      table.insert(first, vim.tbl_extend('force', key, { word = 'revert' }))
+    else
+      table.insert(rest, key)
+    end
+  end
+  return require('tideate.ui.keys').words(vim.list_extend(first, rest))
 end
 
 --- A path whose end can be read.
@@ -242,7 +265,7 @@ function M.bar(review, index, win)
     end, chunks)),
       false
   end
-  local words = require('tideate.ui.keys').words(M.keys(review, review.buffers[index].scratch))
+  local words = bar_words(review, review.buffers[index].scratch)
   local help = text.keys({ table.remove(words) })
   local least = text.keys(vim.list_slice(words, 1, 2))
   local room = math.max(10, total - text.width(least) - text.width(help))

@@ -180,6 +180,16 @@ function Moves:go_to(unit)
   self:go_to_unit(unit)
 end
 
+--- Say what is left to do where everything is decided.
+function Moves:say_decided()
+  local said = self.model:said()
+  local words = said == 0 and 'finishes' or ('sends %s'):format(said == 1 and '1 comment' or said .. ' comments')
+  local made = self.buffers[self.current]
+  local finish, revert = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
+  words = ('all is decided: %s %s'):format(finish, words)
+  require('tideate.ui').notify(#self.past > 0 and ('%s, %s reverts'):format(words, revert) or words)
+end
+
 ---@param step 1|-1
 function Moves:step_file(step)
   local count = #self.model.entries
@@ -187,12 +197,12 @@ function Moves:step_file(step)
   self:go_to_first()
 end
 
---- Go on to what is open, or finish.
+--- Go on to what is open. The last decision does not finish the review, so that it can be reverted, too.
 function Moves:advance()
   self:draw()
   local index = self.model:next_open(self.current)
   if not index then
-    return self:finish()
+    return self:say_decided()
   end
   if self.files:focused() then
     return self.files:go_to(assert(self.model:next_open(self.files:index())))

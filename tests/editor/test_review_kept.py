@@ -1,0 +1,170 @@
+"""Reviews that outlive their Neovim: opened again with the decisions and comments made until then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_review_rounds import FIRST, LINES, answer, drawn
+from tests.editor.test_run_views import kill, second, stored
+from tests.support.dialogs import wait_focused
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+def summary(editor: Editor) -> str:
+    """What the bar says of the review."""
+    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor with the review of a refactoring of three hunks."""
+    editor = start_editor(ui=(120, 30))
+    (editor.cwd / ".tideate").mkdir()
+    configure(editor, server)
+    server.answers("what must not change", "Nothing.", times=1)
+    server.answers("in one fenced block", answer("FIRST", "LAST"))
+    server.answers(FIRST, answer("ERSTER", "LAST"))
+    editor.edit("a.txt", "\n".join(LINES) + "\n")
+    start(editor, "refactor", "shout", require_confirmation=False)
+    editor.wait("vim.wo.winbar:find('3 open', 1, true)")
+    wait_focused(editor)
+    return editor
+
+
+def run_of(editor: Editor) -> str:
+    return str(editor.lua("return require('tideate.state').runs()[1].execution_id"))
+
+
+def reopened(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
+    """The next Neovim, in which the review was opened again."""
+    editor = second(start_editor, first, server)
+    editor.lua("vim.o.columns = 120")
+    editor.command("Workflow review")
+    editor.wait("vim.wo.winbar:find(' review ', 1, true)")
+    wait_focused(editor)
+    return editor
+
+
+def ended(editor: Editor, run: str) -> Any:
+    editor.wait("require('tideate.state').ended(...)", 60, run)
+    return editor.lua("return require('tideate').get_status(...)", run)
+
+
+def written(editor: Editor) -> list[str]:
+    return (editor.cwd / "a.txt").read_text().splitlines()
+
+
+def leave(editor: Editor) -> None:
+    editor.quit()
+
+
+LEAVING: dict[str, Callable[[Editor], None]] = {"killed": kill, "qall": leave}
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_decisions_and_comments_are_there_in_the_next_neovim(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, way: str
+) -> None:
+    run, requests = run_of(nvim), len(server.requests)
+    nvim.feed("ga")
+    nvim.feed("gbno<CR>")
+    nvim.feed("ga")
+    nvim.feed("gu")
+    nvim.feed("gSiall of it<Esc>:w<CR>")
+    LEAVING[way](nvim)
+    assert not stored(nvim, run).ended
+    editor = reopened(start_editor, nvim, server)
+    assert len(server.requests) == requests, "the model is not asked again"
+    assert "1 accepted, 1 rejected, 1 open · 2 comments" in summary(editor)
+    assert editor.lua("return vim.fn.line('.')") == 30
+    editor.feed("[c")
+    assert "» no" in drawn(editor)
+    editor.feed("gu")
+    editor.feed("gUgu")
+    editor.feed("gu")
+    assert "1 accepted, 2 open" in summary(editor), "what was decided there is undone here"
+    editor.feed("gAg<CR>")
+    assert ended(editor, run)["state"] == "completed"
+    assert written(editor) == ["FIRST", *LINES[1:14], "MIDDLE", *LINES[15:29], "LAST"]
+    assert not list(nvim.state.glob("reviews/*")), "nothing is left of the draft"
+
+
+def test_a_host_that_dies_keeps_the_decisions(nvim: Editor) -> None:
+    run = run_of(nvim)
+    nvim.feed("gagr")
+    host = nvim.lua("return require('tideate.host').info().pid")
+    nvim.lua("vim.uv.kill(..., 9)", host)
+    nvim.wait("_G.done")
+    assert "review" not in summary(nvim)
+    nvim.command("Workflow review")
+    nvim.wait("vim.wo.winbar:find(' review ', 1, true)")
+    wait_focused(nvim)
+    assert "1 accepted, 1 rejected, 1 open" in summary(nvim)
+    nvim.feed("gag<CR>")
+    assert ended(nvim, run)["state"] == "completed"
+    assert nvim.lines() == ["FIRST", *LINES[1:29], "LAST"]
+
+
+def test_the_second_round_is_kept_as_the_first(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    run = run_of(nvim)
+    nvim.feed(f"gb{FIRST}<CR>")
+    nvim.feed("gagag<CR>")
+    nvim.wait("vim.wo.winbar:find('revision 2', 1, true)")
+    wait_focused(nvim)
+    nvim.feed("gA")
+    kill(nvim)
+    editor = reopened(start_editor, nvim, server)
+    assert "revision 2" in summary(editor)
+    assert "all is decided: <CR> finishes, u reverts" in editor.messages()
+    editor.feed("g<CR>")
+    assert ended(editor, run)["state"] == "completed"
+    assert written(editor) == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "LAST"]
+
+
+def test_the_next_neovim_says_what_waits_and_one_beside_it_where(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    beside = second(start_editor, nvim, server)
+    beside.command("Workflow review")
+    beside.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('is open in process')")
+    nvim.feed("ga")
+    nvim.quit()
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow list")
+    words = "waits for your answer to its review; :Workflow review"
+    editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
+
+
+def test_without_a_review_it_says_so(start_editor: EditorFactory, server: ModelServer) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server)
+    editor.command("Workflow review")
+    editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('no review is open', 1, true)")
+
+
+def test_a_review_that_was_wiped_out_waits_and_is_opened_again(nvim: Editor) -> None:
+    run = run_of(nvim)
+    nvim.feed("ga")
+    nvim.command("bwipeout! a.txt")
+    assert result(nvim)["cancelled"]
+    assert "waits: :Workflow review opens it again" in nvim.messages()
+    nvim.command("Workflow review")
+    nvim.wait("vim.wo.winbar:find(' review ', 1, true)")
+    wait_focused(nvim)
+    assert "1 accepted, 2 open" in summary(nvim)
+    nvim.feed("g<CR>")
+    assert ended(nvim, run)["state"] == "completed"
+    assert written(nvim) == ["FIRST", *LINES[1:]]
