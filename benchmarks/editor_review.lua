@@ -109,7 +109,7 @@ function M.review(files, hunks, loaded, decisions)
   return result
 end
 
---- The same text, before and after, in one scratch buffer.
+--- The same text, before and after, in one scratch buffer, with the same syntax.
 ---@param files integer
 ---@param hunks integer
 ---@return table<string, any>
@@ -130,6 +130,7 @@ function M.scratch(files, hunks)
     buf = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
     vim.api.nvim_win_set_buf(0, buf)
+    vim.bo[buf].syntax = 'python'
   end)
   result.memory = memory() - before
   result.decisions = {}

@@ -236,3 +236,21 @@ def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) 
     wide.lua("require('tideate.ui').focus()")
     wide.feed("gAg<CR>")
     assert accepted(wide) == [[0, 1, 2, 3], [0, 1]]
+
+
+def test_buffers_of_files_on_disk_are_not_kept_and_their_decisions_are(editor: Editor) -> None:
+    review(editor, *({**MORE, "path": f"{number}.txt"} for number in range(50)))
+    wait_focused(editor)
+    editor.feed("ga")
+    most = 0
+    for _ in range(49):
+        editor.feed("]f")
+        most = max(most, editor.lua("return #vim.api.nvim_list_bufs()"))
+    assert most <= 25
+    editor.feed("]f")
+    assert editor.lua("return vim.fn.expand('%:t')") == "0.txt"
+    assert told(editor, "1 accepted, 99 open")
+    editor.feed("gggr")
+    editor.feed("gA")
+    assert accepted(editor) == [[1], *[[0, 1]] * 49]
+    assert left_overs(editor) == NOTHING

@@ -328,7 +328,7 @@ function Review:watch()
   vim.api.nvim_create_autocmd('CursorMoved', {
     group = self.group,
     callback = function(event)
-      if self:index_of(event.buf) then
+      if self:index_of(event.buf) or event.buf == self.side.buf then
         self:draw_bars()
       end
     end,

@@ -3,6 +3,26 @@
 ---@class tideate.ReviewNavigation: tideate.Review
 local Moves = {}
 
+local MOST_HIDDEN = 20 -- buffers of the review's own that no window shows
+
+--- Delete buffers of the review's own that no window shows, where there are many; each is made again when it is
+--- looked at.
+function Moves:forget_hidden()
+  local hidden = {} ---@type integer[]
+  for index, made in pairs(self.buffers) do
+    if made.scratch and index ~= self.current and #vim.fn.win_findbuf(made.buf) == 0 then
+      table.insert(hidden, index)
+    end
+  end
+  for _, index in ipairs(#hidden > MOST_HIDDEN and hidden or {}) do
+    local made = self.buffers[index]
+    -- first, or its end would be that of the review
+    self.buffers[index], self.index_by_buffer[made.buf] = nil, nil
+    made.overlay:close()
+    vim.api.nvim_buf_delete(made.buf, { force = true })
+  end
+end
+
 ---@param index integer
 function Moves:go_to_file(index)
   self.side:check()
@@ -17,6 +37,7 @@ function Moves:go_to_file(index)
   end
   vim.api.nvim_set_current_win(win)
   self.current = index
+  self:forget_hidden()
   self.side:show(index, win)
   if beside and self.side:visible() then
     vim.api.nvim_set_current_win(self.side.win)
