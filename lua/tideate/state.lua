@@ -169,6 +169,18 @@ function M.activity(execution_id)
   return record and record.activity
 end
 
+--- The run that a person started, of one that is a step of it or of a step.
+---@param execution_id string
+---@return string
+function M.root_of(execution_id)
+  local record = records[execution_id]
+  while record and record.parent and records[record.parent] do
+    execution_id = record.parent
+    record = records[execution_id]
+  end
+  return execution_id
+end
+
 --- The runs that are steps of a run, the oldest first.
 ---@param execution_id string
 ---@return tideate.Run[]

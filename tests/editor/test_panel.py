@@ -58,7 +58,7 @@ local sources = {
   details = {},
 }
 _G.build = function()
-  return tree.rows(tree.nodes({ tree.run(run) }, sources), {})
+  return tree.rows({ tree.run_node(tree.run(run), sources) }, {})
 end
 """
 MODEL = "model (empty: the same)"
@@ -264,6 +264,36 @@ def test_the_tree_of_four_times_as_many_steps_is_four_times_the_work(screen: Edi
     assert many < 5 * few
 
 
+def test_a_text_that_grows_builds_no_rows_anew_and_writes_only_what_is_seen(screen: Editor) -> None:
+    run = Run(screen, "wide", *(f"s{number}" for number in range(60)))
+    for number in range(1, 61):
+        run.start(number)
+        run.event("TOKEN", step=f"s{number - 1}", text="begins ")
+    screen.wait_for(lambda: sum("begins" in line for line in panel(screen)) == 60, "a turn of every step")
+    screen.wait("not require('tideate.client').busy()")  # an answer of the store builds all anew
+    screen.lua("""
+        local tree, text = require('tideate.ui.panel.tree'), require('tideate.ui.text')
+        _G.built, _G.written = 0, {}
+        local rows, splice = tree.rows, text.splice
+        tree.rows = function(...) _G.built = _G.built + 1 return rows(...) end
+        text.splice = function(buf, ns, first, last, lines)
+          for row = first, first + #lines - 1 do _G.written[tostring(row)] = true end
+          splice(buf, ns, first, last, lines)
+        end
+    """)
+    for number in range(60):
+        run.event("TOKEN", step=f"s{number}", text="grows")
+    wait_line(screen, "begins grows")
+    height = screen.lua(f"return vim.api.nvim_win_get_height(vim.fn.bufwinid({PANEL}))")
+    assert screen.lua("return _G.built") == 0
+    assert 0 < len(screen.lua("return vim.tbl_keys(_G.written)")) <= height
+    run.event("MODEL_ANSWERED", step="s0", model="m", usage={"input_tokens": 1, "output_tokens": 1})
+    wait_line(screen, "✓ turn 1  m  begins grows")
+    assert screen.lua("return _G.built") > 0
+    run.event("TOKEN", step="s0", text="another turn")  # one that the tree does not have yet
+    wait_line(screen, "● turn 2  another turn")
+
+
 # -- folds --------------------------------------------------------------------------------------------
 
 
@@ -405,9 +435,9 @@ def test_details_that_cannot_be_read_are_asked_for_once_until_the_list_is_read_a
     go_to(editor, "▸ ✓ ask ")
     editor.lua(
         """
-        _G.shows, _G.draws = 0, 0
-        local client, drawing = require('tideate.client'), require('tideate.ui.panel.drawing')
-        local request, draw = client.request, drawing.draw
+        _G.shows = 0
+        local client = require('tideate.client')
+        local request = client.request
         client.request = function(method, params, call, ...)
           if method == 'show' and not _G.readable then
             _G.shows = _G.shows + 1
@@ -415,15 +445,15 @@ def test_details_that_cannot_be_read_are_asked_for_once_until_the_list_is_read_a
           end
           return request(method, params, call, ...)
         end
-        drawing.draw = function(...) _G.draws = _G.draws + 1 draw(...) end
         """
     )
     editor.feed("zo")
     wait_line(editor, "cannot be read: the store is locked")
     for _ in range(3):
-        draws = editor.lua("return _G.draws")
-        editor.command("doautocmd <nomodeline> VimResized")
-        editor.wait("_G.draws > ...", 60, draws)
+        editor.feed("zc")
+        wait_no_line(editor, "cannot be read")
+        editor.feed("zo")
+        wait_line(editor, "cannot be read")
     assert editor.lua("return _G.shows") == 1
     editor.lua("_G.readable = true require('tideate.ui.panel').refresh()")
     wait_line(editor, "✓ query")

@@ -34,7 +34,12 @@ M.LOOKS = {
 ---@field buf integer
 ---@field width integer columns
 ---@field lines tideate.Chunk[][] that stand in the buffer
----@field made table<string, { [1]: string, [2]: tideate.Chunk[], depth: integer, open?: boolean }> by a node's key: what the line says, the line
+---@field made table<string, tideate.ui.DrawnLine> by a node's key
+
+---@class tideate.ui.DrawnLine
+---@field [1] string what it says
+---@field [2] tideate.Chunk[] the line
+---@field row tideate.ui.Row that it was made of
 
 ---@param buf integer
 ---@return tideate.ui.Drawn
@@ -172,6 +177,21 @@ local function line(row, width, time, tokens, cost)
   return chunks
 end
 
+--- The line of a row as it is now: the very same one where it says the same.
+---@param row tideate.ui.Row
+---@param width integer
+---@param known? tideate.ui.DrawnLine
+---@return tideate.ui.DrawnLine
+local function line_of(row, width, known)
+  local time, tokens, cost = figures(row.node)
+  local says = signature(row, time, tokens, cost)
+  if known and known[1] == says then
+    known.row = row
+    return known
+  end
+  return { says, line(row, width, time, tokens, cost), row = row }
+end
+
 ---@param it tideate.ui.Drawn
 ---@param rows tideate.ui.Row[]
 ---@param width integer
@@ -183,13 +203,9 @@ local function lines_of(it, rows, width, seen)
     local node = row.node
     local known = width == it.width and it.made[node.key] or nil
     -- what runs out of sight is written when it comes into sight
-    local hidden = node.began and (index < seen.first or index > seen.last)
-    if not (known and hidden and known.depth == row.depth and known.open == row.open) then
-      local time, tokens, cost = figures(node)
-      local says = signature(row, time, tokens, cost)
-      if not known or known[1] ~= says then
-        known = { says, line(row, width, time, tokens, cost), depth = row.depth, open = row.open }
-      end
+    local at_work = (node.began or node.renew) and index >= seen.first and index <= seen.last
+    if not known or known.row ~= row or at_work then
+      known = line_of(row, width, known)
     end
     made[node.key] = known
     lines[index] = known[2]
@@ -247,6 +263,34 @@ function M.draw(it, rows, win)
     write(it, lines, first + 1, last, #lines - behind)
   end
   it.lines = lines
+end
+
+--- Write what changed in rows that are seen, and at work.
+---@param it tideate.ui.Drawn
+---@param rows tideate.ui.Row[] those that were drawn last
+---@param win integer
+function M.touch(it, rows, win)
+  local from = nil ---@type integer?
+  local first, last = vim.fn.line('w0', win), vim.fn.line('w$', win)
+  for index = first, last + 1 do
+    local row = index <= last and rows[index] or nil
+    local changed = false
+    if row and (row.node.began or row.node.renew) then
+      if row.node.renew then
+        row.node:renew()
+      end
+      local known = it.made[row.node.key]
+      local now = line_of(row, it.width, known)
+      changed = now ~= known
+      it.made[row.node.key], it.lines[index] = now, now[2]
+    end
+    if changed and not from then
+      from = index
+    elseif not changed and from then
+      write(it, it.lines, from, index - 1, index - 1)
+      from = nil
+    end
+  end
 end
 
 --- The head of the columns on the right.

@@ -22,10 +22,7 @@ end
 local function call_node(call, parent, index)
   local data, calls = call.data, require('tideate.ui.tool_calls')
   local hint = type(data.error) == 'string' and one_line(data.error) or data.size and calls.size_words(data.size)
-  if call.progress and call.state == 'running' then
-    hint = calls.progress_words(call.progress):match('  (.*)$')
-  end
-  return {
+  local node = {
     key = ('%s/c%d'):format(parent.key, index),
     kind = 'call',
     label = calls.name(data),
@@ -37,6 +34,13 @@ local function call_node(call, parent, index)
     step = parent.step,
     about = call,
   }
+  if call.state == 'running' then
+    node.renew = function()
+      node.hint = call.progress and calls.progress_words(call.progress):match('  (.*)$') or hint or nil
+    end
+    node:renew()
+  end
+  return node
 end
 
 ---@param turn tideate.TurnActivity
@@ -64,17 +68,23 @@ local function turn_node(turn, parent)
     key = ('%s/t%d'):format(parent.key, turn.number),
     kind = 'turn',
     label = 'turn ' .. turn.number,
-    hint = turn_hint(turn),
+    hint = turn.state ~= 'running' and turn_hint(turn) or nil,
     flows = turn.state == 'running',
     state = turn.state,
     began = turn.state == 'running' and turn.began or nil,
     took = turn.duration_ms,
-    tokens = tokens or turn.state == 'running' and math.ceil(turn.bytes / 4) or nil,
+    tokens = tokens,
     cost = cost,
     run = parent.run,
     step = parent.step,
     about = turn,
   }
+  if turn.state == 'running' then
+    node.renew = function()
+      node.hint, node.tokens = turn_hint(turn), math.ceil(turn.bytes / 4)
+    end
+    node:renew()
+  end
   if #turn.calls > 0 then
     node.opens = true
     node.children = function()

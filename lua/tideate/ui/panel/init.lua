@@ -9,11 +9,7 @@ local SECOND = 1000
 ---@field win integer
 ---@field back integer the window the person came from
 ---@field runs tideate.ui.PanelRuns
----@field folds table<string, boolean>
----@field marks table<string, tideate.ui.Node> by key
----@field rows tideate.ui.Row[]
----@field merged tideate.ui.PanelRun[] the runs that are shown
----@field drawn tideate.ui.Drawn
+---@field view tideate.ui.PanelView
 ---@field at? string the key that the cursor goes to once it is there
 ---@field due? boolean it is going to be drawn
 ---@field stop? fun() ends the clock
@@ -74,52 +70,6 @@ function M.close()
   end
 end
 
---- The rows that are no runs: which model is asked, that there are more runs, or none.
----@param nodes tideate.ui.Node[]
----@return tideate.ui.Node[]
-local function framed(nodes)
-  local all = {}
-  for index, line in ipairs(require('tideate.model_choice').lines()) do
-    table.insert(all, { key = 'head' .. index, kind = 'head', label = line, state = 'head' })
-  end
-  vim.list_extend(all, nodes)
-  if #nodes == 0 then
-    local filtered = shown.runs.list.filter ~= '' and 'no runs match; F changes the filter'
-    local words = shown.runs.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet'
-    table.insert(all, { key = 'none', kind = 'empty', label = words, state = 'empty' })
-  elseif shown.runs.list.more then
-    table.insert(all, { key = 'more', kind = 'more', label = 'more …', state = 'more' })
-  end
-  return all
-end
-
----@return tideate.ui.TreeSources
-local function sources()
-  local state = require('tideate.state')
-  return { activity = state.activity, within = state.within, details = shown.runs.details, unread = shown.runs.unread }
-end
-
----@param runs tideate.ui.PanelRun[]
-local function draw_bar(runs)
-  local text, drawing = require('tideate.ui.text'), require('tideate.ui.panel.drawing')
-  local running = #vim.tbl_filter(function(run)
-    return run.state == 'running'
-  end, runs)
-  local filter = shown.runs.list.filter
-  local chunks = {
-    { filter ~= '' and (' runs: %s '):format(filter) or ' runs ', 'TideateTitle' },
-    { shown.runs.known and '' or 'reading … ', 'TideateHint' },
-    { running > 0 and ('%d running '):format(running) or '', 'TideateRunning' },
-  }
-  vim.list_extend(chunks, text.keys({ { '?', 'keys' } }))
-  local head = drawing.head()
-  local room = vim.api.nvim_win_get_width(shown.win) - #head - 1
-  local bar = text.bar(text.fit_chunks(chunks, room)) .. '%=' .. text.bar({ { head, 'TideateHint' } })
-  if vim.wo[shown.win].winbar ~= bar then
-    require('tideate.ui.window').options(shown.win, { winbar = bar })
-  end
-end
-
 --- Times go on while something runs, also where no event comes.
 ---@param active boolean
 local function keep_time(active)
@@ -136,28 +86,17 @@ local function keep_time(active)
   end
 end
 
----@param rows tideate.ui.Row[]
----@param key? string
----@return integer?
-local function row_of(rows, key)
-  for index, row in ipairs(key and rows or {}) do
-    if row.node.key == key then
-      return index
-    end
-  end
-end
-
 --- Keep the cursor on what it was on.
----@param rows tideate.ui.Row[]
 ---@param key? string
 ---@param before integer
-local function put_cursor(rows, key, before)
-  local at = row_of(rows, shown.at)
+local function put_cursor(key, before)
+  local view = shown.view
+  local at = view:row_of(shown.at)
   if at then
     shown.at = nil
   end
-  at = at or row_of(rows, key) or before
-  at = math.max(1, math.min(at, #rows))
+  at = at or view:row_of(key) or before
+  at = math.max(1, math.min(at, #view.rows))
   if at ~= vim.api.nvim_win_get_cursor(shown.win)[1] then
     vim.api.nvim_win_set_cursor(shown.win, { at, 0 })
   end
@@ -167,27 +106,36 @@ function draw()
   if not vim.api.nvim_win_is_valid(shown.win) then
     return
   end
-  local state, tree = require('tideate.state'), require('tideate.ui.panel.tree')
+  local view = shown.view
   local before = vim.api.nvim_win_get_cursor(shown.win)[1]
-  local key = shown.rows[before] and shown.rows[before].node.key
-  local runs = tree.merge(shown.runs.list.runs, state.runs(), shown.runs.list.filter == '')
-  local rows = tree.rows(framed(tree.nodes(runs, sources())), shown.folds)
-  shown.rows, shown.merged = rows, runs
-  for _, row in ipairs(rows) do
-    row.marked = shown.marks[row.node.key] ~= nil
-  end
-  require('tideate.ui.panel.drawing').draw(shown.drawn, rows, shown.win)
-  put_cursor(rows, key, before)
-  draw_bar(runs)
-  keep_time(#state.active() > 0)
-  for _, row in ipairs(rows) do
-    if row.node.kind == 'run' and row.node.opens and row.open then
-      shown.folds[row.node.key] = true -- also when it has ended: what somebody reads stays
+  local key = view.rows[before] and view.rows[before].node.key
+  if view:build(shown.runs) then
+    view:write(shown.win)
+    put_cursor(key, before)
+    keep_time(#require('tideate.state').active() > 0)
+    for _, row in ipairs(view.rows) do
+      if row.open and row.node.wants then
+        shown.runs:want(row.node.wants)
+      end
     end
-    if row.open and row.node.wants then
-      shown.runs:want(row.node.wants)
-    end
+  else
+    view:touch(shown.win)
   end
+  view:draw_bar(shown.win, shown.runs)
+end
+
+--- Draw all of it soon: what it is made of was read.
+local function build_soon()
+  if shown then
+    shown.view:invalidate()
+    draw_soon()
+  end
+end
+
+--- Draw all of it at once, as the person wants it now.
+local function rebuild()
+  shown.view:invalidate()
+  draw()
 end
 
 --- Read the runs again: something happened to one.
@@ -207,7 +155,7 @@ end
 --- The row under the cursor.
 ---@return tideate.ui.Row?
 local function current()
-  return M.is_visible() and shown.rows[vim.api.nvim_win_get_cursor(shown.win)[1]] or nil
+  return M.is_visible() and shown.view.rows[vim.api.nvim_win_get_cursor(shown.win)[1]] or nil
 end
 
 local function on_moved()
@@ -228,13 +176,13 @@ local function fold(open)
   local depth = row.depth
   while row and (row.open == nil or open == false and not row.open) and row.depth > 0 do
     at = at - 1
-    row = shown.rows[at] and shown.rows[at].depth < depth and shown.rows[at] or row
+    row = shown.view.rows[at] and shown.view.rows[at].depth < depth and shown.view.rows[at] or row
     depth = row.depth
   end
   if row and row.open ~= nil then
-    shown.folds[row.node.key] = open == nil and not row.open or open == true
+    shown.view.folds[row.node.key] = open == nil and not row.open or open == true
     shown.at = row.node.key
-    draw()
+    rebuild()
   end
 end
 
@@ -243,15 +191,15 @@ end
 local function fold_all(open)
   local count
   repeat
-    count = #shown.rows
-    for _, row in ipairs(shown.rows) do
+    count = #shown.view.rows
+    for _, row in ipairs(shown.view.rows) do
       -- runs of the store whose details nobody wanted stay closed
       if row.open ~= nil and (not open or not row.node.wants or shown.runs.details[row.node.wants]) then
-        shown.folds[row.node.key] = open
+        shown.view.folds[row.node.key] = open
       end
     end
-    draw()
-  until not open or #shown.rows == count
+    rebuild()
+  until not open or #shown.view.rows == count
 end
 
 ---@type tideate.ui.PanelControls
@@ -268,14 +216,12 @@ local controls = {
     return runs[require('tideate.ui.panel.list').place_of(runs, id)]
   end,
   marks = function()
-    return shown and shown.marks or {}
+    return shown and shown.view.marks or {}
   end,
   runs = function()
-    return shown and shown.merged or {}
+    return shown and shown.view.runs or {}
   end,
-  redraw = function()
-    draw()
-  end,
+  redraw = rebuild,
   fold = fold,
   fold_all = fold_all,
   changed = M.changed,
@@ -335,12 +281,8 @@ local function open(list)
   local it = {
     buf = buf,
     back = back,
-    runs = require('tideate.ui.panel.runs').new(list, require('tideate.context').folder(), draw_soon),
-    folds = {},
-    marks = {},
-    merged = {},
-    rows = {},
-    drawn = require('tideate.ui.panel.drawing').new(buf),
+    runs = require('tideate.ui.panel.runs').new(list, require('tideate.context').folder(), build_soon),
+    view = require('tideate.ui.panel.view').new(buf),
   }
   it.win = require('tideate.ui.panel.window').open(buf)
   shown = it
@@ -365,7 +307,7 @@ function M.open(what)
   end
   shown.at = what.at
   shown.runs:read(list)
-  draw()
+  rebuild()
 end
 
 --- Show the panel, or close it.
@@ -389,6 +331,7 @@ local MOVES = {
 ---@param event tideate.Event
 function M.on_event(event)
   if shown then
+    shown.view:take(event)
     draw_soon()
     if event.name == 'SD_EVENT_WORKFLOW_STARTED' and not event.data.parent and vim.api.nvim_get_current_win() ~= shown.win then
       shown.at = event.execution_id -- who works elsewhere sees what they just began

@@ -28,6 +28,7 @@ local M = {}
 ---@field wants? string id of a run whose details its children are made of
 ---@field run? tideate.ui.PanelRun that it belongs to
 ---@field step? string that it belongs to
+---@field renew? fun(node: tideate.ui.Node) bring what grows up to date
 ---@field about? any what it stands for: an activity, a stored step, a text
 
 ---@class tideate.ui.RunDetails the host's answer to `show`
@@ -39,6 +40,7 @@ local M = {}
 ---@class tideate.ui.TreeSources
 ---@field activity fun(id: string): tideate.Activity?
 ---@field within fun(id: string): tideate.Run[]
+---@field status? fun(id: string): tideate.Run?
 ---@field details table<string, tideate.ui.RunDetails>
 ---@field unread? table<string, string> why a run's details could not be read
 
@@ -353,17 +355,12 @@ function M.run_node(run, sources)
   node.children = function()
     return run_children(node, sources)
   end
+  node.renew = active and sources.status and function()
+    run.live = sources.status(run.id) or run.live
+    node.tokens, node.cost = spent_by(run, sources)
+    node.hint = progress_of(run)
+  end or nil
   return node
-end
-
---- The nodes of runs.
----@param runs tideate.ui.PanelRun[]
----@param sources tideate.ui.TreeSources
----@return tideate.ui.Node[]
-function M.nodes(runs, sources)
-  return vim.tbl_map(function(run)
-    return M.run_node(run, sources)
-  end, runs)
 end
 
 ---@class tideate.ui.Row

@@ -1,0 +1,178 @@
+--- What the panel shows: rows of runs, built anew only for those where something changed, and its winbar.
+
+---@class tideate.ui.PanelBlock the rows of a run
+---@field stored? tideate.StoredRun that they were built from
+---@field live boolean
+---@field rows tideate.ui.Row[]
+
+---@class tideate.ui.PanelView
+---@field rows tideate.ui.Row[]
+---@field runs tideate.ui.PanelRun[] that are shown
+---@field folds table<string, boolean> by a node's key: whether it is open, where the person said so
+---@field marks table<string, tideate.ui.Node> by key
+---@field private drawn tideate.ui.Drawn
+---@field private blocks table<string, tideate.ui.PanelBlock> by the run's id
+---@field private stale table<string, true> ids of runs of this Neovim that changed
+---@field private whole boolean everything is to be built
+---@field private structure table<tideate.StepActivity, integer> how many entries a step had when it was looked at
+local View = {}
+View.__index = View
+
+local M = {}
+
+---@param buf integer
+---@return tideate.ui.PanelView
+function M.new(buf)
+  return setmetatable({
+    rows = {},
+    runs = {},
+    folds = {},
+    marks = {},
+    drawn = require('tideate.ui.panel.drawing').new(buf),
+    blocks = {},
+    stale = {},
+    whole = true,
+    structure = setmetatable({}, { __mode = 'k' }),
+  }, View)
+end
+
+--- Build a run anew at the next drawing; all of them without an id.
+---@param id? string
+function View:invalidate(id)
+  if id then
+    self.stale[id] = true
+  else
+    self.whole = true
+  end
+end
+
+--- Take an event of a run: a text that grows needs no other rows until it is a turn of its own.
+---@param event tideate.Event
+function View:take(event)
+  local state = require('tideate.state')
+  if require('tideate.run_events').FREQUENT[event.name] then
+    local activity = state.activity(event.execution_id)
+    local step = activity and activity.steps[event.data.step]
+    if not step or self.structure[step] == #step.entries then
+      return
+    end
+    self.structure[step] = #step.entries
+  end
+  self:invalidate(state.root_of(event.execution_id))
+end
+
+--- The rows that are no runs: which model is asked, that there are more runs, or none.
+---@param runs tideate.ui.PanelRuns
+---@return tideate.ui.Row[] above, tideate.ui.Row[] below
+local function frame(runs, count)
+  local above, below = {}, {}
+  local function row(rows, key, kind, label)
+    table.insert(rows, { node = { key = key, kind = kind, label = label, state = kind }, depth = 0 })
+  end
+  for index, line in ipairs(require('tideate.model_choice').lines()) do
+    row(above, 'head' .. index, 'head', line)
+  end
+  if count == 0 then
+    local filtered = runs.list.filter ~= '' and 'no runs match; F changes the filter'
+    row(below, 'none', 'empty', runs.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet')
+  elseif runs.list.more then
+    row(below, 'more', 'more', 'more …')
+  end
+  return above, below
+end
+
+---@param run tideate.ui.PanelRun
+---@param sources tideate.ui.TreeSources
+---@return tideate.ui.PanelBlock
+function View:block(run, sources)
+  local known = self.blocks[run.id]
+  local same = known and known.stored == run.stored and known.live == (run.live ~= nil)
+  if same and not self.whole and not self.stale[run.id] then
+    return known --[[@as tideate.ui.PanelBlock]]
+  end
+  local tree = require('tideate.ui.panel.tree')
+  local rows = tree.rows({ tree.run_node(run, sources) }, self.folds)
+  for _, row in ipairs(rows) do
+    row.marked = self.marks[row.node.key] ~= nil
+    if row.node.kind == 'run' and row.node.opens and row.open then
+      self.folds[row.node.key] = true -- also when it has ended: what somebody reads stays
+    end
+  end
+  return { stored = run.stored, live = run.live ~= nil, rows = rows }
+end
+
+--- Build what changed; false where nothing did.
+---@param runs tideate.ui.PanelRuns
+---@return boolean
+function View:build(runs)
+  if not self.whole and next(self.stale) == nil then
+    return false
+  end
+  local state, tree = require('tideate.state'), require('tideate.ui.panel.tree')
+  local sources = {
+    activity = state.activity,
+    within = state.within,
+    status = state.get_status,
+    details = runs.details,
+    unread = runs.unread,
+  }
+  self.runs = tree.merge(runs.list.runs, state.runs(), runs.list.filter == '')
+  local blocks, rows, below = {}, frame(runs, #self.runs)
+  for _, run in ipairs(self.runs) do
+    blocks[run.id] = self:block(run, sources)
+    vim.list_extend(rows, blocks[run.id].rows)
+  end
+  vim.list_extend(rows, below)
+  self.rows, self.blocks, self.stale, self.whole = rows, blocks, {}, false
+  return true
+end
+
+---@param key? string
+---@return integer?
+function View:row_of(key)
+  for index, row in ipairs(key and self.rows or {}) do
+    if row.node.key == key then
+      return index
+    end
+  end
+end
+
+--- Write the rows after they were built.
+---@param win integer
+function View:write(win)
+  require('tideate.ui.panel.drawing').draw(self.drawn, self.rows, win)
+end
+
+--- Write what goes on in those rows that are seen: their times, and texts that grow.
+---@param win integer
+function View:touch(win)
+  if self.drawn.width ~= vim.api.nvim_win_get_width(win) then
+    return self:write(win)
+  end
+  require('tideate.ui.panel.drawing').touch(self.drawn, self.rows, win)
+end
+
+--- Keep the winbar true.
+---@param win integer
+---@param runs tideate.ui.PanelRuns
+function View:draw_bar(win, runs)
+  local text, drawing = require('tideate.ui.text'), require('tideate.ui.panel.drawing')
+  local running = #vim.tbl_filter(function(run)
+    return run.state == 'running'
+  end, self.runs)
+  local filter = runs.list.filter
+  local chunks = {
+    { filter ~= '' and (' runs: %s '):format(filter) or ' runs ', 'TideateTitle' },
+    { runs.known and '' or 'reading … ', 'TideateHint' },
+    { running > 0 and ('%d running '):format(running) or '', 'TideateRunning' },
+  }
+  vim.list_extend(chunks, text.keys({ { '?', 'keys' } }))
+  local head = drawing.head()
+  local room = vim.api.nvim_win_get_width(win) - #head - 1
+  local bar = text.bar(text.fit_chunks(chunks, room)) .. '%=' .. text.bar({ { head, 'TideateHint' } })
+  if vim.wo[win].winbar ~= bar then
+    require('tideate.ui.window').options(win, { winbar = bar })
+  end
+end
+
+return M
