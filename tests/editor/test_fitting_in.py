@@ -164,3 +164,29 @@ def test_no_key_is_mapped_outside_of_our_buffers_and_each_of_ours_is_described(e
     found = editor.lua(f"return vim.tbl_map(function(one) return one.desc or '' end, {plugs})")
     assert len(found) > 10
     assert [text for text in found if not text.startswith("tideate: ")] == []
+
+
+@pytest.mark.parametrize("background", ["light", "dark"])
+def test_groups_are_links_to_standard_ones_that_a_person_may_set(editor: Editor, background: str) -> None:
+    """No colour is our own, so a scheme of either background, or one without colours, is enough."""
+    editor.command(f"set background={background}")
+    editor.lua("vim.api.nvim_set_hl(0, 'TideateFailed', { link = 'Search' })")
+    editor.lua("require('tideate.ui.highlights').define()")
+    links = editor.lua("return require('tideate.ui.highlights').links")
+    shown = editor.lua(
+        "return vim.tbl_map(function(group) return vim.api.nvim_get_hl(0, { name = group }).link end, ...)",
+        sorted(links),
+    )
+    assert dict(zip(sorted(links), shown, strict=True)) == {**links, "TideateFailed": "Search"}
+    exists = "return vim.tbl_filter(function(name) return vim.fn.hlexists(name) == 0 end, ...)"
+    assert editor.lua(exists, sorted(set(links.values()))) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "mark"),
+    [("starting", "…"), ("paused", "‖"), ("completed", "✓"), ("failed", "✗"), ("cancelled", "⊘")],
+)
+def test_states_are_told_apart_without_colours(editor: Editor, state: str, mark: str) -> None:
+    run = {"name": "ask", "state": state, "step": 0, "total_steps": 1, "elapsed_ms": 5, "steps": []}
+    title = editor.lua("return require('tideate.ui.progress').title(...)", run)
+    assert mark in "".join(chunk[0] for chunk in title)
