@@ -104,6 +104,7 @@ function M.review(files, hunks, loaded, decisions)
   result.memory = memory() - before
   result.all = timed(function()
     vim.api.nvim_feedkeys('gA', 'mx', false)
+    review:finish()
   end)
   assert(answered, 'the review did not end')
   return result

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_ui_review import FILES, HUNKS, NOTHING, accepted, bar, left_overs, opened, review
+from tests.editor.test_ui_review import FILES, NOTHING, accepted, bar, left_overs, opened, review
 from tests.support.dialogs import answers, wait_focused
 from tests.support.work import lua_work_of
 
@@ -21,8 +21,9 @@ MORE = {
     "filetype": "",
     "hunks": [{"start": 0, "old": ["a"], "new": ["A"]}, {"start": 2, "old": ["c"], "new": ["C"]}],
 }
-BINARY = {"path": "logo.png", "action": "modify", "binary": True, "before": "", "hunks": []}
-MODE = {"path": "run.sh", "action": "modify", "mode": ["100644", "100755"], "before": "ls", "hunks": []}
+BINARY = {"path": "logo.png", "action": "modify", "whole": True, "note": "binary, 3 bytes", "hunks": []}
+MODE = {"path": "run.sh", "action": "modify", "whole": True, "note": "mode 644 → 755", "hunks": []}
+NOTED = {**MORE, "note": "line ends CRLF → LF"}
 
 
 def test_a_file_is_decided_at_once_and_reverted_as_one_decision(editor: Editor) -> None:
@@ -83,13 +84,14 @@ def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (BINARY, "b logo.png · binary"),
-        (MODE, "m run.sh · mode 100644 → 100755"),
-        ({**MODE, "hunks": HUNKS[:1]}, "~ run.sh · mode 100644 → 100755 · 1 open"),
+        (BINARY, "b logo.png · binary, 3 bytes"),
+        (MODE, "m run.sh · mode 644 → 755"),
+        ({**NOTED, "hunks": NOTED["hunks"][:1]}, "~ more.txt · line ends CRLF → LF · 1 ope"),
+        ({**MODE, "note": "link to a → link to b"}, "l run.sh · link to a → link to b"),
         (FILES[1], "+ new.lua · create"),
         (FILES[2], "- old.txt · delete"),
         (FILES[3], "→ from.txt → to.txt · move"),
-        ({**FILES[2], "binary": True}, "- old.txt · delete · binary"),
+        ({**FILES[2], "note": "binary, 1 bytes"}, "- old.txt · delete · binary, 1 bytes"),
     ],
 )
 def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, Any], words: str) -> None:
@@ -98,6 +100,20 @@ def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, A
     assert words in bar(editor)
     editor.feed("ag<CR>")
     assert accepted(editor) == [[0]]
+
+
+def test_what_has_no_lines_is_told_and_one_file_may_be_there_twice(editor: Editor) -> None:
+    review(editor, MORE, {**MODE, "path": "more.txt"}, {**FILES[1], **BINARY, "action": "create"})
+    wait_focused(editor)
+    editor.feed("]fga")
+    assert editor.lines() == ["binary, 3 bytes"]
+    editor.feed("[f")
+    assert editor.lines() == ["mode 644 → 755"]
+    editor.wait_for(lambda: "mode 644 → 755" in bar(editor), "the bar says it, too")
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[0, 1], [0], [0]]
+    assert left_overs(editor) == NOTHING
 
 
 def test_lines_that_stand_twice_are_told_apart_after_a_reload(editor: Editor) -> None:
@@ -165,7 +181,7 @@ def shown_list(editor: Editor) -> list[str]:
 
 
 def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> None:
-    review(wide, opened(wide), MORE, BINARY, MODE, {**MORE, "mode": ["100644", "100755"]}, *FILES[1:])
+    review(wide, opened(wide), MORE, BINARY, MODE, {**MODE, "path": "more.txt"}, *FILES[1:])
     wait_focused(wide)
     assert wide.lua("return vim.fn.expand('%:t')") == "a.txt"
     wide.feed("gagr")
@@ -174,7 +190,7 @@ def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> Non
         "~ more.txt ○2",
         "b logo.png ○",
         "m run.sh ○",
-        "~m more.txt ○2",
+        "m more.txt ○",
         "+ new.lua ○",
         "- old.txt ○",
         "→ from.txt → to.txt ○",
@@ -252,5 +268,6 @@ def test_buffers_of_files_on_disk_are_not_kept_and_their_decisions_are(editor: E
     assert told(editor, "1 accepted, 99 open")
     editor.feed("gggr")
     editor.feed("gA")
+    editor.feed("g<CR>")
     assert accepted(editor) == [[1], *[[0, 1]] * 49]
     assert left_overs(editor) == NOTHING

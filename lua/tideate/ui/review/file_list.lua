@@ -63,7 +63,8 @@ end
 local function line(entry)
   local text, keys = require('tideate.ui.text'), require('tideate.ui.review.keys')
   local file, sign = entry.file, entry.sign
-  local more = entry.danger and '!' or file.binary and sign[1] ~= 'b' and 'b' or file.mode and sign[1] ~= 'm' and 'm' or ' '
+  local kind = require('tideate.ui.review.model').kind_sign(file)
+  local more = entry.danger and '!' or kind ~= sign[1] and kind or ' '
   local chunks = {
     { ' ' .. sign[1], sign[2] },
     { more .. ' ', entry.danger and require('tideate.ui.executed_files').GROUP or 'TideateChangeSign' },

@@ -174,8 +174,7 @@ end
 ---@return string
 function M.kind(file)
   local words = { file.action ~= 'modify' and file.action or nil }
-  table.insert(words, file.binary and 'binary' or nil)
-  table.insert(words, file.mode and ('mode %s → %s'):format(file.mode[1], file.mode[2]) or nil)
+  table.insert(words, file.note)
   return table.concat(words, ' · ')
 end
 
@@ -200,7 +199,7 @@ local function numbers(review, index, win, wide, brief)
   if #review.model.entries > 1 then
     table.insert(parts, ('file %d/%d'):format(index, #review.model.entries))
   end
-  if entry.whole or entry.file.mode then
+  if entry.file.action ~= 'modify' or entry.file.note then
     table.insert(parts, M.kind(entry.file))
   end
   if not entry.whole and not brief and win == vim.api.nvim_get_current_win() and index == review.current then

@@ -5,8 +5,8 @@ local M = {}
 ---@field path string
 ---@field action 'create'|'modify'|'delete'|'move'
 ---@field move_to? string
----@field binary? boolean its content cannot be shown as lines; decided about as a whole
----@field mode? { [1]: string, [2]: string } before and after, as git writes it: `100644`
+---@field whole? boolean it is decided about as a whole: binary, a link, of another mode
+---@field note? string what its lines do not show: `binary, 3 bytes`, `mode 644 → 755`
 ---@field buffer? integer
 ---@field tick? integer
 ---@field filetype? string
@@ -72,14 +72,20 @@ local function repeat_decisions(units, decided)
   end
 end
 
+--- The letter of what a file's lines do not show: binary, a link, another mode.
+---@param file tideate.ReviewFile
+---@return string?
+function M.kind_sign(file)
+  return file.note and ({ binary = 'b', link = 'l', mode = 'm' })[file.note:match('^%a+')]
+end
+
 --- The sign of a file, and its group.
 ---@param file tideate.ReviewFile
 ---@return { [1]: string, [2]: string }
 local function sign_of(file)
-  if file.action == 'modify' and file.binary then
-    return { 'b', 'TideateChangeSign' }
-  elseif file.action == 'modify' and file.mode and #(file.hunks or {}) == 0 then
-    return { 'm', 'TideateChangeSign' }
+  local kind = file.action == 'modify' and file.whole and M.kind_sign(file)
+  if kind then
+    return { kind, 'TideateChangeSign' }
   end
   return require('tideate.ui.plan').SIGNS[file.action]
 end
@@ -90,8 +96,8 @@ end
 ---@return tideate.ReviewEntry
 local function entry_of(question, file, index)
   local hunks = file.hunks or {}
-  local whole = file.action ~= 'modify' or file.binary == true or #hunks == 0
-  local units = whole and { unit(file.binary and {} or hunks) } or vim.tbl_map(function(hunk)
+  local whole = file.action ~= 'modify' or file.whole == true or #hunks == 0
+  local units = whole and { unit(hunks) } or vim.tbl_map(function(hunk)
     return unit({ hunk })
   end, hunks)
   repeat_decisions(units, file.decided)

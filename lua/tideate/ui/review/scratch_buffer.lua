@@ -8,10 +8,12 @@ local M = {}
 function M.open(file, id)
   local window = require('tideate.ui.window')
   local shown = require('tideate.ui.text')
-  local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path)))
+  local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path))
+  -- of one file the text and the mode may change
+  local buf = window.scratch(vim.fn.bufexists(name) == 1 and ('%s (%s)'):format(name, shown.plain(file.note or '')) or name)
   local text = file.before or ''
-  if file.binary then
-    text = 'a binary file: its content is not shown'
+  if file.note and text == '' and #(file.hunks or {}) == 0 then
+    text = file.note
   elseif file.action == 'create' then
     text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
   end
@@ -19,7 +21,7 @@ function M.open(file, id)
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modifiable = false
-  M.colour(buf, not file.binary and file.filetype or '')
+  M.colour(buf, file.filetype)
   return buf
 end
 

@@ -39,8 +39,7 @@ end
 ---@param entry tideate.ReviewEntry
 ---@return boolean
 local function has_sides(entry)
-  return not entry.file.binary
-    and #(entry.file.hunks or {}) > 0
+  return #(entry.file.hunks or {}) > 0
     and entry.file.action ~= 'create'
     and entry.file.action ~= 'delete'
 end
