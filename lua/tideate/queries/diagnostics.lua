@@ -1,6 +1,13 @@
 --- What language servers and linters complain of, in a file or wherever they have looked.
 local M = {}
 
+---@class tideate.TextDiagnostic
+---@field line integer 0-based
+---@field severity integer
+---@field message string
+---@field source string
+---@field code string
+
 local MOST = 200
 local SETTLED = 200 -- milliseconds without news after which a server that published something has said it all
 local METHOD = 'textDocument/diagnostic'

@@ -26,13 +26,6 @@ local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed meanwhile
 ---@field pulling? integer|true number of the request
 ---@field is_over? boolean
 
----@class tideate.TextDiagnostic
----@field line integer 0-based
----@field severity integer
----@field message string
----@field source string
----@field code string
-
 ---@class tideate.SecondServer
 ---@field name string
 ---@field is_ready boolean
