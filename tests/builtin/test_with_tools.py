@@ -209,18 +209,47 @@ async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: 
     assert b"item.net * 1.3" in bench.fingerprint()["shop/price.py"]
 
 
-async def test_work_that_a_limit_ends_is_offered_all_the_same(bench: Bench) -> None:
+def unfinished(bench: Bench) -> None:
+    """Have a model that needs more turns than it has."""
     limits = bench.config.limits.model_copy(update={"turns": 2})
     bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "1.2", "1.3")
     edit(bench, "shop/cart.py", "items):", "items, rate=1):")
     bench.server.answers("This is your last turn", "I am not done.")
+
+
+async def test_a_person_may_take_work_that_a_limit_ended(bench: Bench) -> None:
+    unfinished(bench)
     result = await bench.run("multi_file", "raise it")
     assert result.ok, (result.error, bench.server.unmatched)
     assert b"1.3" in bench.fingerprint()["shop/price.py"]
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert any("limits.turns (2) was reached" in notice for notice in notices)
+    assert [request.kind for request in bench.front.requests] == ["plan", "override", "review"]
+    asked = bench.front.requests[1]
+    assert asked.message.startswith("The edits are unfinished: limits.turns (2) was reached.")
+    assert "~ shop/price.py" in asked.details
+
+
+@pytest.mark.parametrize(
+    ("by", "code", "words"),
+    [
+        ("policy:yes", "StepFailed", "limits.turns (2) was reached; nothing was written. Raise that limit"),
+        ("user", None, "not like this"),
+    ],
+)
+async def test_work_that_a_limit_ended_is_taken_by_no_policy(
+    bench: Bench, by: str, code: str | None, words: str
+) -> None:
+    unfinished(bench)
+    before = bench.fingerprint()
+    bench.front.answer = lambda request: Decision(
+        request.kind != "override", by=by if request.kind == "override" else "user", reason="not like this"
+    )
+    result = await bench.run("multi_file", "raise it")
+    assert (result.ok, result.error_code, result.cancelled) == (False, code, code is None)
+    assert bench.fingerprint() == before
+    ended = bench.front.events[-1].data
+    assert words in (ended.get("error") or ended["message"])
 
 
 async def test_a_skill_is_listed_and_opened(bench: Bench) -> None:

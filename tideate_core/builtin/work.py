@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Bounds, StagedFiles, within_plan, write_with_tools
 from tideate_core.engine import review_and_apply, revision_prompt, with_material
+from tideate_core.errors import StepFailed
+from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +38,8 @@ async def work_and_review(
     :param named: files that were to change; the result says which of them did not.
     """
     done = await _work(step, prompt, staged, bounds, earlier)
+    if done.exhausted and done.changes:
+        await _ask_about_unfinished(step, done)
 
     async def revise(feedback: Feedback) -> list[FileChange]:
         nonlocal done
@@ -65,8 +69,30 @@ async def _work(
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:
-        step.notice(f"{done.exhausted} was reached: what was done until then is shown", level="warn")
+        step.notice(f"{done.exhausted} was reached before the work was handed in", level="warn")
     return done
+
+
+async def _ask_about_unfinished(step: StepContext, done: WrittenWork) -> None:
+    """Ask whether unfinished work is reviewed as it is; a policy's yes does not make it a finished one.
+
+    :raises Declined: the person does not want it.
+    :raises StepFailed: no person could be asked.
+    """
+    question = "Review what is there, unfinished as it is?"
+    decision = await step.confirm(
+        "override",
+        f"The edits are unfinished: {done.exhausted} was reached. {question}",
+        details=summary_of(done.changes, ()),
+    )
+    if decision.accepted:
+        return
+    if decision.by == "user":
+        raise Declined(decision.reason or f"the edits are unfinished: {done.exhausted} was reached")
+    raise StepFailed(
+        f"the edits are unfinished: {done.exhausted} was reached; nothing was written. Raise that limit in "
+        "the configuration, ask for less at once, or run it where a person can be asked"
+    )
 
 
 async def work_again(
