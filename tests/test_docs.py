@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from cyclopts import CycloptsError
 
 from scripts import help as help_text, reference
 from scripts.help import generated
-from tests.support.documents import DOCUMENTS, Block, blocks
+from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines
 from tests.support.editor import REPOSITORY, find_nvim
 from tideate_core.adapters.known_providers import known_providers
 from tideate_core.agents.role_files import read_role
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS = REPOSITORY / "docs"
+HELP_FILES = sorted((REPOSITORY / "doc").glob("*.txt"))
 PICTURE = re.compile(r"(?:\]\(|src(?:set)?=\")([^)\"]+\.svg)")
 READ_LUA = """
 vim.opt.runtimepath:prepend(vim.fn.getcwd())
@@ -56,13 +56,28 @@ def test_the_help_is_current() -> None:
 
 
 def test_neovim_takes_the_help_and_no_link_leads_nowhere(tmp_path: Path) -> None:
-    shutil.copy(help_text.HELP, tmp_path)
+    for path in HELP_FILES:
+        shutil.copy(path, tmp_path)
     command = [find_nvim(), "--clean", "--headless", "-c", f"helptags {tmp_path}", "-c", "qall!"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30, check=True)
     assert done.stderr.strip() == b""
     tags = {line.split("\t")[0] for line in (tmp_path / "tags").read_text(encoding="utf-8").splitlines()}
-    links = set(re.findall(r"\|([^|\s]+)\|", help_text.HELP.read_text(encoding="utf-8")))
-    assert links - tags == set()
+    for path in HELP_FILES:
+        links = set(re.findall(r"\|([^|\s]+)\|", path.read_text(encoding="utf-8")))
+        assert links - tags == set(), path.name
+
+
+def test_the_help_by_tasks_fits_its_window() -> None:
+    lines = (REPOSITORY / "doc" / "tideate-tasks.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(re.sub(r"[|`]", "", line)) > 79] == []  # these are concealed
+
+
+def test_commands_of_the_help_by_tasks_are_workflows() -> None:
+    text = (REPOSITORY / "doc" / "tideate-tasks.txt").read_text(encoding="utf-8")
+    named = re.findall(r":(?:'<,'>)?Workflow ([a-z_]+)", text)
+    builtin = {line.split()[1] for line in generated()["workflows"] if line.startswith(":Workflow ")}
+    assert len(named) >= 6
+    assert set(named) <= {*builtin, "ask", "trust"}
 
 
 def test_every_prompt_is_named_in_the_help() -> None:
@@ -169,7 +184,7 @@ def test_the_drawing_of_a_task_is_current() -> None:
         check=True,
         timeout=60,
     )
-    assert (DOCS / "pictures" / "task.svg").read_bytes() == drawn.stdout, "run `make screenshots`"
+    assert (DOCS / "pictures" / "task.svg").read_bytes() == drawn.stdout, "run `tideate graph task -o FILE`"
 
 
 def test_every_picture_is_there_and_is_used() -> None:
@@ -191,22 +206,21 @@ def test_commands_of_neovim_that_the_documents_name_are_there() -> None:
         assert set(named) <= {*listed, *builtin, *own}, document.name
 
 
-def shell_lines() -> list[tuple[str, str]]:
-    """Return each `tideate` command of the documents' shell blocks, and its place."""
-    return [
-        (f"{block.where}+{number}", line)
-        for block in blocks("sh")
-        for number, line in enumerate(block.text.splitlines())
-        if re.match(r"(.*\| )?tideate ", line)
-    ]
+def said_somewhere() -> str:
+    """Return the source texts, with string literals that Python joins joined."""
+    python = "\n".join(
+        path.read_text(encoding="utf-8") for path in (REPOSITORY / "tideate_core").rglob("*.py")
+    )
+    lua = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "lua").rglob("*.lua"))
+    return re.sub(r'"\s*\n\s*f?"', "", python) + lua
 
 
-def arguments_of(line: str) -> list[str]:
-    """Return the words of the `tideate` command of a line, without what the shell takes for itself."""
-    words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
-    command = words[words.index("tideate") + 1 :]
-    end = next((at for at, word in enumerate(command) if word in {"<", ">", "|"}), len(command))
-    return [STDIN if word == "-" else word for word in command[:end]]
+def test_messages_of_the_troubleshooting_are_said_by_the_code() -> None:
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
+    said = said_somewhere()
+    assert len(messages) >= 15
+    assert [part for message in messages for part in message.split("…") if part not in said] == []
 
 
 def test_every_command_of_the_shell_is_one() -> None:
@@ -214,7 +228,11 @@ def test_every_command_of_the_shell_is_one() -> None:
     assert len(lines) > 60
     for where, line in lines:
         try:
-            app.parse_args(arguments_of(line), exit_on_error=False, print_error=False)
+            app.parse_args(
+                [STDIN if word == "-" else word for word in arguments_of(line)],
+                exit_on_error=False,
+                print_error=False,
+            )
         except CycloptsError as error:
             raise AssertionError(f"{where}: {line}: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ from tests.support.editor import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DOCUMENTS", "Block", "blocks", "the_block"]
+__all__ = ["DOCUMENTS", "Block", "arguments_of", "blocks", "shell_lines", "the_block"]
 
 DOCUMENTS: Final = [
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
@@ -54,3 +55,21 @@ def the_block(name: str, language: str, words: str) -> str:
         block.text for block in blocks(language) if block.path == REPOSITORY / name and words in block.text
     ]
     return found
+
+
+def shell_lines() -> list[tuple[str, str]]:
+    """Return each `tideate` command of the documents' shell blocks, and its place."""
+    return [
+        (f"{block.where}+{number}", line)
+        for block in blocks("sh")
+        for number, line in enumerate(block.text.splitlines())
+        if re.match(r"(.*\| )?tideate ", line)
+    ]
+
+
+def arguments_of(line: str) -> list[str]:
+    """Return the words of the `tideate` command of a line, without what the shell takes for itself."""
+    words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
+    command = words[words.index("tideate") + 1 :]
+    end = next((at for at, word in enumerate(command) if word in {"<", ">", "|"}), len(command))
+    return command[:end]

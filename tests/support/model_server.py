@@ -128,11 +128,17 @@ class ModelServer:
         self._rules.append(Rule(match, text, cut_after=after_chars, clean_cut=clean, times=times))
 
     def holds(
-        self, match: str, *, text: Text = "held answer", before_first: bool = False, times: int | None = None
+        self,
+        match: str,
+        *,
+        text: Text = "held answer",
+        before_first: bool = False,
+        times: int | None = None,
+        pieces: Sequence[str] | None = None,
     ) -> Gate:
         """Stream the first piece (or nothing), then wait for the gate, then stream the rest."""
         gate = Gate()
-        self._rules.append(Rule(match, text, gate=gate, gate_before_first=before_first, times=times))
+        self._rules.append(Rule(match, text, pieces, gate=gate, gate_before_first=before_first, times=times))
         return gate
 
     # waiting

@@ -1,0 +1,120 @@
+"""A terminal that is read cell by cell."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from typing import TYPE_CHECKING
+
+import pyte
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyte.screens import Char
+
+LIMIT = 120.0
+"""Seconds that anything is waited for at most."""
+QUIET = 0.5
+"""Seconds without a change after which a screen is taken to be drawn."""
+SPINNER = re.compile(r"[\u2801-\u28ff]")
+STRINGS = re.compile(r"\x1b[P_^].*?\x1b\\", re.DOTALL)
+"""Control strings that pyte would print: questions to the terminal."""
+OPEN_STRING = re.compile(r"\x1b(?:[P_^].*)?\Z", re.DOTALL)
+"""One whose end has not come yet."""
+
+
+class Terminal:
+    """A command in a terminal of its own; what it draws is read while something is waited for."""
+
+    def __init__(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, columns: int, rows: int
+    ) -> None:
+        self._own, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._process = subprocess.Popen(
+            argv,
+            env=dict(env),
+            cwd=cwd,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.Stream(self._screen)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._waiting = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self._own, keys.encode())
+
+    def rows(self) -> list[str]:
+        return list(self._screen.display)
+
+    def cells(self) -> list[list[Char]]:
+        """Return the cells of each row, with their colours."""
+        columns = range(self._screen.columns)
+        return [[self._screen.buffer[row][column] for column in columns] for row in range(self._screen.lines)]
+
+    def wait_for(self, words: str) -> None:
+        """Wait until the words stand on the screen, and nothing more is drawn.
+
+        :raises TimeoutError: they do not within the limit.
+        """
+        self._wait(lambda: words in "\n".join(self.rows()), f"not on the screen: {words!r}")
+
+    def wait_gone(self, words: str) -> None:
+        """Wait until the words stand on the screen no more, and nothing more is drawn.
+
+        :raises TimeoutError: they do after the limit.
+        """
+        self._wait(lambda: words not in "\n".join(self.rows()), f"still on the screen: {words!r}")
+
+    def close(self) -> None:
+        """End the command and all that it started."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait(LIMIT)
+        os.close(self._own)
+
+    def _wait(self, met: Callable[[], bool], otherwise: str) -> None:
+        deadline = time.monotonic() + LIMIT
+        while not met():
+            if time.monotonic() > deadline or (not self._read(1.0) and self._process.poll() is not None):
+                raise TimeoutError(otherwise + "\n" + "\n".join(self.rows()))
+        shown, since = self._at_rest(), time.monotonic()
+        while time.monotonic() < since + QUIET:
+            self._read(0.1)
+            if (now := self._at_rest()) != shown:
+                shown, since = now, time.monotonic()
+            if since > deadline:
+                raise TimeoutError("the screen did not come to rest\n" + "\n".join(self.rows()))
+
+    def _at_rest(self) -> str:
+        return SPINNER.sub("", "\n".join(self.rows()))
+
+    def _read(self, seconds: float) -> bool:
+        readable, _, _ = select.select([self._own], [], [], seconds)
+        if not readable:
+            return False
+        try:
+            data = os.read(self._own, 1 << 16)
+        except OSError:
+            return False  # how Linux says that the other side was closed
+        text = STRINGS.sub("", self._waiting + self._decoder.decode(data))
+        self._waiting = match[0] if (match := OPEN_STRING.search(text)) else ""
+        self._stream.feed(text.removesuffix(self._waiting))
+        return True
