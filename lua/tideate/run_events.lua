@@ -34,6 +34,7 @@ local function finish(state)
     record.error = data.error
     record.declined = data.reason == 'declined' or nil
     record.files = data.files or {}
+    record.unchanged = data.unchanged or nil
     record.next = data.next
   end
 end

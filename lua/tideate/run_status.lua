@@ -55,6 +55,7 @@ local M = {}
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
+---@field unchanged? boolean it was to change something, and its answer changes nothing
 ---@field root? string of its project, absolute
 ---@field next? tideate.NextRun that it proposed to follow it
 
@@ -104,6 +105,7 @@ function M.view(record)
     current_tool = record.current_tool,
     rolled_back = record.rolled_back,
     declined = record.declined,
+    unchanged = record.unchanged,
     started_at = record.started_at,
     elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),

@@ -65,6 +65,8 @@ async def test_an_answer_that_changes_nothing_is_told_and_not_reviewed(bench: Be
         "the answer changes nothing"
     ]
     assert bench.fingerprint() == before
+    assert result.as_json()["unchanged"] is True
+    assert bench.front.data(EventName.WORKFLOW_COMPLETED)[0]["unchanged"] is True
 
 
 async def test_planned_files_whose_answers_change_nothing_are_a_run_without_changes(bench: Bench) -> None:
@@ -72,6 +74,7 @@ async def test_planned_files_whose_answers_change_nothing_are_a_run_without_chan
     bench.server.answers("Change a.py: use the new name", "```python\nfrom old import f\n\nf()\n```")
     result = await bench.run("multi_file", "move f into a library")
     assert (result.ok, result.files, result.response) == (True, [], "nothing to change")
+    assert result.unchanged
 
 
 async def test_text_for_a_buffer_that_cannot_be_changed_is_presented_with_its_filetype(bench: Bench) -> None:

@@ -202,3 +202,16 @@ def test_reading_the_status_is_no_more_work_however_much_was_streamed(running: E
         ID,
     )
     assert read() < 1.1 * before
+
+
+def test_a_run_whose_answer_changes_nothing_is_not_called_done(running: Editor) -> None:
+    words = """
+      local run = require('tideate').get_status(...)
+      return vim.iter(require('tideate.ui.progress').title(run)):map(function(c) return c[1] end):join('')
+    """
+    apply(running, "WORKFLOW_COMPLETED", files=[], unchanged=True)
+    assert status(running)["unchanged"] is True
+    assert "= nothing changed" in running.lua(words, ID)
+    apply(running, "WORKFLOW_STARTED", OTHER, name="ask", steps=["query"], adapter="fake", prompt="p")
+    apply(running, "WORKFLOW_COMPLETED", OTHER, files=[])
+    assert "✓ done" in running.lua(words, OTHER)

@@ -172,7 +172,8 @@ async def execute(step: StepContext) -> dict[str, Any]:
         reasons = "; ".join(map(str, failed.values()))
         raise StepFailed(f"left out {', '.join(failed)}; changed {', '.join(paths) or 'nothing'}. {reasons}")
     unchanged = [change.path for change in kept if _is_unchanged(change)]
-    return {"response": summary_of(written, unchanged), "files": paths}
+    result: dict[str, Any] = {"response": summary_of(written, unchanged), "files": paths}
+    return result if written else {**result, "unchanged": True}
 
 
 async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]:

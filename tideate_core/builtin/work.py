@@ -55,6 +55,7 @@ async def work_and_review(
     return {
         "response": "\n\n".join(filter(None, [done.summary, summary_of(written, unchanged)])),
         "files": paths,
+        **({} if written else {"unchanged": True}),
     }
 
 

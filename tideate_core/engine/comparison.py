@@ -127,7 +127,8 @@ class _ComparedRun:
     @property
     def answered(self) -> bool:
         """It ended with an answer that is there to be read."""
-        return self.result is not None and self.result.ok and bool(self.result.response)
+        result = self.result
+        return result is not None and result.ok and bool(result.response) and not result.unchanged
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if request.execution_id != self.id or request.kind not in {"plan", "review"}:
@@ -347,7 +348,15 @@ class Comparison:
             return shape | {"state": "review", "files": run.review.payload["files"]}
         result = run.result
         assert result is not None  # noqa: S101 it has ended
-        state = "completed" if result.ok else "cancelled" if result.cancelled else "failed"
+        state = (
+            "unchanged"
+            if result.unchanged
+            else "completed"
+            if result.ok
+            else "cancelled"
+            if result.cancelled
+            else "failed"
+        )
         return shape | {"state": state, "error": result.error, "response": result.response}
 
     async def _review(self, chosen: _ComparedRun) -> Decision | None:
@@ -374,6 +383,12 @@ class Comparison:
             asking.cancel()
             change.cancel()
             await asyncio.gather(asking, change, return_exceptions=True)
+
+
+def _state(result: WorkflowResult) -> str:
+    if result.ok:
+        return "unchanged" if result.unchanged else "completed"
+    return "cancelled" if result.cancelled else "failed"
 
 
 def _has_written(run: _ComparedRun) -> bool:

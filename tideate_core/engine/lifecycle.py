@@ -12,7 +12,7 @@ from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.recording import tokens_of
-from tideate_core.engine.result import WorkflowResult, usage_json
+from tideate_core.engine.result import WorkflowResult, leaves_unchanged, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending
@@ -219,6 +219,8 @@ def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
     data = {"response": response, "usage": usage_json(execution.usage), "files": execution.files}
     if executed := _executed(execution):
         data["executed"] = executed
+    if not execution.files and leaves_unchanged(execution.results):
+        data["unchanged"] = True
     return _event(execution, EventName.WORKFLOW_COMPLETED, data), _result(
         execution, ok=True, response=response
     )

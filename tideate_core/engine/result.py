@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters import Usage
 
-__all__ = ["WorkflowResult", "usage_json"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["WorkflowResult", "leaves_unchanged", "usage_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class WorkflowResult:
     next_run: dict[str, Any] | None = None
     """The run that is proposed to follow; see `with_next_run`."""
 
+    @property
+    def unchanged(self) -> bool:
+        """It ended well, and the answers of its models change nothing of what they were to change."""
+        return self.ok and not self.files and leaves_unchanged(self.results)
+
     def as_json(self) -> dict[str, Any]:
         """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
         shape: dict[str, Any] = {
@@ -53,6 +61,8 @@ class WorkflowResult:
             "usage": usage_json(self.usage),
             "duration_ms": self.duration_ms,
         }
+        if self.unchanged:
+            shape["unchanged"] = True
         if self.executed:
             shape["executed"] = self.executed
         if self.path is not None:
@@ -69,6 +79,11 @@ class WorkflowResult:
         elif not self.ok:
             shape |= {"error": self.error, "error_code": self.error_code}
         return shape
+
+
+def leaves_unchanged(results: Mapping[str, Any]) -> bool:
+    """Tell whether a step was to change something, and its answer changes nothing."""
+    return any(isinstance(value, dict) and value.get("unchanged") is True for value in results.values())
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:

@@ -142,7 +142,8 @@ async def review_lines(
         return [change_to(latest)]
 
     written, _ = await _review_and_write(step, [change_to(new)], revised if revise else None)
-    return {"response": "\n".join(latest), "files": [change.path for change in written]}, written
+    result = {"response": "\n".join(latest), "files": [change.path for change in written]}
+    return result if written else {**result, "unchanged": True}, written
 
 
 async def ask_for_review(

@@ -174,6 +174,10 @@ end
 ---@param run tideate.Run
 ---@return string
 local function done_words(run)
+  if run.unchanged then
+    local took = require('tideate.ui.progress').duration(run.elapsed_ms)
+    return ('%s: nothing changed, the answer leaves everything as it is (%s)'):format(run.name, took)
+  end
   local count = #run.files
   local files = count == 0 and '' or (', %d %s changed'):format(count, count == 1 and 'file' or 'files')
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)

@@ -24,10 +24,13 @@ local RUNS = {
 ---@type tideate.ui.Look
 local DECLINED = { mark = '⊘', group = 'TideateWarning', word = 'declined' }
 
+---@type tideate.ui.Look
+local UNCHANGED = { mark = '=', group = 'TideateHint', word = 'nothing changed' }
+
 ---@param run tideate.Run
 ---@return tideate.ui.Look
 local function look_of(run)
-  return run.declined and DECLINED or RUNS[run.state] or RUNS.running
+  return run.declined and DECLINED or run.unchanged and UNCHANGED or RUNS[run.state] or RUNS.running
 end
 
 ---@type table<string, tideate.ui.Look>

@@ -66,6 +66,8 @@ def _words(run: Mapping[str, Any], taken: str | None) -> Text:
         return Text(visible(" ".join(str(run["error"]).split())), style="red")
     if run.get("cancelled") or run.get("state") == "cancelled":
         return Text("not taken" if run.get("reason") == "declined" else "cancelled", style="dim")
+    if run.get("unchanged") or run.get("state") == "unchanged":
+        return Text("changes nothing", style="dim")
     if run.get("state") != "review":
         return Text("answered")
     files = [ReviewedFile.of(file) for file in run["files"]]

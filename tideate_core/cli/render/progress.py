@@ -331,6 +331,8 @@ class Progress:
         data = event.data
         words = [f"{data['duration_ms'] / 1000:.1f} s", usage_words(data["usage"])]
         self._print(", ".join(filter(None, words)), "dim")
+        if data.get("unchanged"):
+            self._print("nothing changed: the answer leaves everything as it is", "yellow")
         if data["files"]:
             self._print(f"changed: {', '.join(map(label, data['files']))}", "green")
 
