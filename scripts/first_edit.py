@@ -95,8 +95,10 @@ def walk(home: Path, server: ModelServer, steps: Steps) -> None:
         with steps.step("y, until the review opens"):
             nvim.type("y")
             nvim.wait_for("ga accept")
-        with steps.step("ga accepts"):
+        with steps.step("ga accepts, g<CR> finishes"):
             nvim.type("ga")
+            nvim.wait_for("g<CR> finish")
+            nvim.type("g\r")
             nvim.wait_for("done")
             nvim.wait_for("return sum(prices)")
 
