@@ -66,7 +66,7 @@ class Size:
 
 SIZES: Final = {
     False: Size(5, 1_000, 1_000, 300, 10_000, 50, 2, True),
-    True: Size(1, 150, 200, 60, 1_500, 15, 1, False),
+    True: Size(1, 60, 60, 30, 500, 5, 1, False),
 }
 
 
