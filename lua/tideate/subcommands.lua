@@ -122,11 +122,17 @@ return {
   },
   {
     name = 'review',
-    args = '',
-    help = 'Open a review again, of this Neovim or one that an ended Neovim or shell left; its decisions are kept',
+    args = '[ref, snapshot, patch or path] [path]',
+    help = 'Open a review again, of this Neovim or one that an ended Neovim or shell left; its decisions are kept. With an argument: review what something else wrote since a commit (`HEAD`), a branch or a snapshot, or a patch file, or in a folder or file since the last commit; what is rejected is reverted',
     menu = true,
-    run = function()
-      require('tideate.stored_runs').review()
+    complete = function(lead)
+      return require('tideate.review_changes').complete(lead)
+    end,
+    run = function(rest)
+      if rest == '' then
+        return require('tideate.stored_runs').review()
+      end
+      require('tideate.review_changes').start(rest)
     end,
   },
   {

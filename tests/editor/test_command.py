@@ -269,7 +269,7 @@ def test_names_are_completed_before_a_host_has_started(faked: Editor, fake_host:
 @pytest.mark.parametrize("line", ["Workflow re", "'<,'>Workflow re", "2,3Workflow re", "Workf re"])
 def test_completion_fits_what_was_typed(editor: Editor, line: str) -> None:
     editor.feed("V<Esc>")
-    assert complete(editor, line) == ["refactor", "resume", "retry", "review"]
+    assert complete(editor, line) == ["refactor", "resume", "retry", "review", "review_changes"]
 
 
 def test_ids_are_completed(faked: Editor) -> None:

@@ -122,6 +122,7 @@ class Session:
             "login_finish": logins.finish,
             "login_key": logins.keep,
             "contexts": mentions.describe,
+            "review_names": self._review_names,
             "context_show": mentions.show,
             "machine_check": language.check,
             "machine_outline": language.outline,
@@ -129,6 +130,13 @@ class Session:
             "definition_check": self._definition_check,
             "graph": self._graph,
         }
+
+    async def _review_names(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the branches, tags and snapshots of a folder's project."""
+        # here, because the host is to be ready before git and snapshots are loaded
+        from tideate_core.app import review_names
+
+        return {"ok": True, "names": await review_names(self._projects.workspace(params.get("folder")).root)}
 
     def announce(self) -> None:
         """Tell Lua the configuration, and what a person should know about it."""

@@ -45,6 +45,10 @@ def shown_change(change: FileChange) -> dict[str, Any]:
         shape["note"] = note
     if change.images is not None:
         shape |= {"whole": True, "images": [image.state.digest for image in change.images]}
+        if change.is_of_mode:
+            shape["mode"] = [f"100{image.state.mode:o}" for image in change.images]
+        elif change.before is change.after is None:
+            shape["binary"] = True
     # of a move those that change the text on the way; there are none of one that is only moved
     shape["hunks"] = [] if change.action == "delete" else [hunk.as_json() for hunk in change.hunks]
     return shape

@@ -179,10 +179,14 @@ function Decisions:reopen_hunk()
 end
 
 --- Say how the review has ended.
----@param count { open: integer, accepted: integer, total: integer }
+---@param count { open: integer, accepted: integer, rejected: integer, total: integer }
 ---@param changed integer accepted hunks whose lines the person changed
 function Decisions:report(count, changed)
   local words = ('review finished: %d of %d accepted'):format(count.accepted - changed, count.total)
+  if self.model.written then
+    words = ('review finished: %d of %d kept, %d reverted'):format(count.total - count.rejected, count.total, count.rejected)
+    return say(words)
+  end
   if count.open > 0 then
     words = ('%s, %s left out'):format(words, count.open == 1 and '1 hunk' or count.open .. ' hunks')
   end
@@ -227,7 +231,8 @@ function Decisions:ask_to_decline()
     return self:decline()
   end
   self.sure = true
-  say(self.model:summary() .. '; q again declines all of it, g<CR> finishes')
+  local words = self.model.written and 'q again ends the review and changes nothing' or 'q again declines all of it'
+  say(('%s; %s, g<CR> finishes'):format(self.model:summary(), words))
 end
 
 return Decisions

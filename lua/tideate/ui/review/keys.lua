@@ -109,7 +109,7 @@ function M.keys(review, scratch)
   if scratch then
     table.insert(keys, #keys, {
       lhs = { 'q', '<Esc>' },
-      desc = 'decline all changes',
+      desc = review.model.written and 'end the review: everything stays as it is' or 'decline all changes',
       run = function()
         review:ask_to_decline()
       end,

@@ -47,6 +47,7 @@ local M = {}
 ---@field comment? tideate.ReviewComment on all of it
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
+---@field written boolean the changes stand in the files already: what is rejected is reverted
 local Model = {}
 Model.__index = Model
 
@@ -152,6 +153,7 @@ function M.new(question)
     touched = {},
     revision = payload.revision or 1,
     revisable = payload.revisable == true,
+    written = payload.written == true,
   }, Model)
   repeat_comments(model, payload.comments or {})
   return model
@@ -261,7 +263,7 @@ function Model:result()
   end, self.entries)
   local comments = self:comments()
   return {
-    accepted = any and #comments == 0,
+    accepted = (any or self.written) and #comments == 0,
     reason = #comments > 0 and 'comments were sent to the model' or nil,
     value = { files = files, comments = comments },
   }

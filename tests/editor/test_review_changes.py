@@ -1,0 +1,124 @@
+"""`:Workflow review` in a real Neovim: what something else wrote is kept or reverted, a patch is applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.review.conftest import FIRST, git
+from tests.support.dialogs import answers, ask, wait_focused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.editor import Editor
+
+TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
+HUNKS = [{"start": 0, "old": ["one"], "new": ["ONE"]}, {"start": 7, "old": ["eight"], "new": ["EIGHT"]}]
+DONE = """
+_G.ended = nil
+vim.api.nvim_create_autocmd('User', {
+  pattern = { 'TideateWorkflowCompleted', 'TideateWorkflowFailed', 'TideateWorkflowCancelled' },
+  callback = function(event) _G.ended = event.match .. ' ' .. (event.data.error or '') end,
+})
+"""
+
+
+def written(editor: Editor, *files: dict[str, Any]) -> None:
+    text = {"path": "a.py", "action": "modify", "before": FIRST.rstrip("\n"), "filetype": "", "hunks": HUNKS}
+    ask(editor, "review", payload={"files": [text, *files], "written": True, "revisable": False})
+    wait_focused(editor)
+
+
+def test_what_is_rejected_alone_is_an_answer_and_the_end_says_what_is_reverted(editor: Editor) -> None:
+    mode = {"path": "a.py", "action": "modify", "hunks": [], "note": "mode 644 → 755", "whole": True}
+    binary = {**mode, "path": "bin", "binary": True, "note": "binary, 3 bytes"}
+    written(editor, {**mode, "before": "", "mode": ["100644", "100755"]}, {**binary, "before": ""})
+    editor.feed("r")
+    editor.feed("q")
+    assert "q again ends the review and changes nothing" in editor.messages()
+    editor.feed("r")
+    assert "mode 644 → 755" in editor.lua("return vim.wo.winbar")
+    editor.feed("r")
+    assert editor.lines() == ["binary, 3 bytes"]
+    editor.feed("a")
+    editor.feed("g<CR>")
+    (answer,) = answers(editor)
+    assert answer["accepted"] is True
+    assert answer["value"]["files"] == [
+        {"path": "a.py", "accepted": [], "rejected": [0, 1]},
+        {"path": "a.py", "accepted": [], "rejected": [0]},
+        {"path": "bin", "accepted": [0], "rejected": []},
+    ]
+    assert "review finished: 1 of 4 kept, 3 reverted" in editor.messages()
+
+
+@pytest.fixture
+def project(editor: Editor) -> Path:
+    root = editor.cwd
+    (root / "a.py").write_text(FIRST)
+    (root / "sub dir").mkdir()
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    git(root, "branch", "topic")
+    editor.lua(DONE)
+    return root
+
+
+@pytest.mark.slow
+def test_a_file_that_something_else_wrote_is_reviewed_reverted_and_rolled_back(
+    editor: Editor, project: Path
+) -> None:
+    editor.edit("a.py")
+    (project / "a.py").write_text(TWO)  # the buffer has the text of before
+    (project / "sub dir/new.txt").write_text("new\n")
+    editor.command("Workflow review HEAD")
+    wait_focused(editor)
+    assert "tideate://review/" in editor.lua("return vim.api.nvim_buf_get_name(0)")
+    editor.command("Workflow review")  # it is open already
+    editor.feed("r")
+    editor.feed("a")
+    editor.feed("r")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert (project / "a.py").read_text() == FIRST.replace("eight", "EIGHT")
+    assert not (project / "sub dir/new.txt").exists()
+    shown = editor.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('a.py'), 0, 1, true)[1]")
+    assert (shown, editor.lua("return vim.bo[vim.fn.bufnr('a.py')].modified")) == ("one", False)
+    editor.command("Workflow rollback")
+    editor.wait_for(lambda: (project / "sub dir/new.txt").exists(), "the run is rolled back")
+    editor.wait_for(lambda: (project / "a.py").read_text() == TWO, "the run is rolled back")
+
+
+@pytest.mark.slow
+def test_a_patch_and_a_folder_with_a_blank_and_names_that_complete(editor: Editor, project: Path) -> None:
+    patch = project / "x.patch"
+    patch.write_text("--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n")
+    editor.command("Workflow review x.patch")
+    wait_focused(editor)
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert (project / "a.py").read_text() == FIRST.replace("one", "ONE")
+    patch.unlink()
+    (project / "sub dir/new.txt").write_text("new\n")
+    editor.lua("_G.ended = nil")
+    editor.command(r"Workflow review HEAD sub\ dir")
+    wait_focused(editor)
+    assert editor.lines() == ["new"]
+    editor.feed("r")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert list((project / "sub dir").iterdir()) == []
+    editor.lua("_G.ended = nil")
+    editor.command("Workflow review sub dir")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    editor.lua("require('tideate.review_changes').refresh(function() _G.known = true end)")
+    editor.wait("_G.known")
+    found = editor.lua("return vim.fn.getcompletion('Workflow review ', 'cmdline')")
+    assert found == ["HEAD", "main", "topic", "a.py", "sub dir/"]
+    assert editor.lua("return vim.fn.getcompletion('Workflow review to', 'cmdline')") == ["topic"]
+    editor.command("Workflow review one two three")
+    assert "at most two things are given" in editor.messages()
