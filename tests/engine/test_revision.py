@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from tideate_core.engine.revision import Decided, Feedback, Revision
+from tideate_core.engine.decisions import Decided
+from tideate_core.engine.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import FileChange, Hunk
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from tideate_core.agents import StagedFiles
-    from tideate_core.engine.revision import Decided, ReviewAnswer
+    from tideate_core.engine.decisions import Decided
+    from tideate_core.engine.revision import ReviewAnswer
     from tideate_core.engine.selected_text import Subject
     from tideate_core.gates import SyntaxProblem
     from tideate_core.workflows import Decision, PersonAccess, StepContext

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, Field, StrictInt, ValidationError
 
 from tideate_core.edits import fence_for
+from tideate_core.engine.decisions import LEFT_OUT, Decided, carried, file_name, hunk_count, reduced
 from tideate_core.errors import InvalidInput, UnusableAnswer
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase_each, unified_diff
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comment",
-    "Decided",
     "Feedback",
     "PartlyRevised",
     "ReviewAnswer",
@@ -28,29 +28,8 @@ __all__ = [
 ]
 
 UNUSABLE: Final = "the answer to the review cannot be used"
-REPLACED: Final = "the revision changes what you had accepted; it is open again"
-LEFT_OUT: Final = "the correction leaves out what you had accepted"
-MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
 MOST_QUOTED: Final = 6_000
 """Characters of the part of a change that a model is shown with the comment on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The decisions on one change, by the index of its hunks; a change that is no `modify` is one hunk."""
-
-    accepted: frozenset[int] = frozenset()
-    rejected: frozenset[int] = frozenset()
-    added: tuple[Hunk, ...] = ()
-    """Hunks of other compared runs, accepted beside its own."""
-
-    @property
-    def any_accepted(self) -> bool:
-        return bool(self.accepted or self.added)
-
-    def as_json(self) -> dict[str, Any]:
-        shape: dict[str, Any] = {"accepted": sorted(self.accepted), "rejected": sorted(self.rejected)}
-        return {**shape, "added": [hunk.as_json() for hunk in self.added]} if self.added else shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +147,7 @@ class Revision:
         if value is None:
             return ReviewAnswer(
                 [
-                    replace(decided, accepted=frozenset(range(_count(change))) - decided.rejected)
+                    replace(decided, accepted=frozenset(range(hunk_count(change))) - decided.rejected)
                     for change, decided in zip(self.changes, self.decided, strict=True)
                 ]
             )
@@ -211,7 +190,7 @@ class Revision:
     def accepted(self, decided: Sequence[Decided]) -> list[FileChange]:
         """Return the changes as they were accepted."""
         pairs = zip(self.changes, decided, strict=True)
-        return [kept for change, one in pairs if (kept := _reduced(change, one)) is not None]
+        return [kept for change, one in pairs if (kept := reduced(change, one)) is not None]
 
     def followed_by(
         self,
@@ -229,23 +208,23 @@ class Revision:
         :param corrected: files that had errors; what the model left out of them is left out.
         """
         earlier = {change.path: (change, one) for change, one in zip(self.changes, decided, strict=True)}
-        carried: list[tuple[FileChange, Decided]] = []
+        following: list[tuple[FileChange, Decided]] = []
         fallen: list[str] = []
         for change in changes:
             known = earlier.pop(change.path, None)
             if known is None:
-                carried.append((change, Decided()))
+                following.append((change, Decided()))
                 continue
-            made, verdict, gone = _carried(*known, change, keep_accepted=change.path not in corrected)
-            carried.append((made, verdict))
+            made, verdict, gone = carried(*known, change, keep_accepted=change.path not in corrected)
+            following.append((made, verdict))
             fallen += gone
         for change, one in earlier.values():
-            kept = _reduced(change, one)
+            kept = reduced(change, one)
             if kept is not None and change.path in corrected:
-                fallen.append(f"{_name(change)}: {LEFT_OUT}")
+                fallen.append(f"{file_name(change)}: {LEFT_OUT}")
             elif kept is not None:
-                carried.append((kept, Decided(frozenset(range(_count(kept))))))
-        now, verdicts = [change for change, _ in carried], [one for _, one in carried]
+                following.append((kept, Decided(frozenset(range(hunk_count(kept))))))
+        now, verdicts = [change for change, _ in following], [one for _, one in following]
         return Revision(now, verdicts, self.number + 1, tuple(fallen))
 
 
@@ -258,20 +237,12 @@ def _read(value: Any) -> _Answer:
         raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
 
 
-def _name(change: FileChange) -> str:
-    return change.path or "the buffer"
-
-
-def _count(change: FileChange) -> int:
-    return 1 if change.whole else len(change.hunks)
-
-
 def _check(change: FileChange, verdict: _Verdict) -> None:
     """Refuse what is not about a change.
 
     :raises InvalidInput: another file is named, or a hunk that is none of its.
     """
-    name = _name(change)
+    name = file_name(change)
     if verdict.path is not None and verdict.path != change.path:
         raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
     for words, given in (("accepted", verdict.accepted), ("rejected", verdict.rejected)):
@@ -287,7 +258,7 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
 
 def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[Hunk]) -> None:
     """Refuse hunks of other compared runs that do not go with the text, or with what else is accepted."""
-    name, lines = _name(change), lines_of(change.before)
+    name, lines = file_name(change), lines_of(change.before)
     for at, hunk in enumerate(added):
         place = f"line {hunk.start + 1} of {name}"
         if not 0 <= hunk.start <= len(lines) or tuple(lines[hunk.start : hunk.end]) != hunk.old:
@@ -297,12 +268,12 @@ def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[H
 
 
 def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None:
-    count = _count(change)
+    count = hunk_count(change)
     unknown = [index for index in given if not 0 <= index < count]
     if unknown:
         hunks = f"hunk{'' if count == 1 else 's'}"
         raise InvalidInput(
-            f"{UNUSABLE}: {_name(change)} has {count} {hunks}, and number {unknown[0]} was {words}"
+            f"{UNUSABLE}: {file_name(change)} has {count} {hunks}, and number {unknown[0]} was {words}"
         )
 
 
@@ -324,79 +295,3 @@ def _part(change: FileChange, hunk: Hunk) -> str:
     patch = unified_diff(FileChange("", "modify", change.before, after)).rstrip("\n")
     shown = patch[patch.index("@@") :]
     return shown if len(shown) <= MOST_QUOTED else f"{shown[:MOST_QUOTED]}\n…"
-
-
-def _reduced(change: FileChange, decided: Decided) -> FileChange | None:
-    if not decided.any_accepted:
-        return None
-    whole = len(decided.accepted) == _count(change) and not decided.added
-    if change.whole or change.before is None or whole:
-        return change
-    kept = [*(change.hunks[at] for at in sorted(decided.accepted)), *decided.added]
-    return replace(change, after="\n".join(apply_hunks(lines_of(change.before), kept)))
-
-
-def _carried(
-    earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
-) -> tuple[FileChange, Decided, list[str]]:
-    """Return a change as the next revision has it, what is decided of it, and which decisions fell.
-
-    :param keep_accepted: what was accepted stays where it was left out.
-    """
-    if change.whole or earlier.whole:
-        shape = [(one.action, one.before, one.after, one.move_to, one.images) for one in (earlier, change)]
-        if shape[0] == shape[1]:
-            return change, decided, []
-        return change, Decided(), [f"{_name(change)}: {REPLACED}"] if decided.accepted else []
-    states, moved_on = _states(earlier, decided, change.before or "")
-    there = change.hunks
-    missing = [hunk for hunk, accepted in states.items() if accepted and not _within(hunk, there)]
-    clashing = [hunk for hunk in missing if any(hunk.clashes(one) for one in there)]
-    left_out = [hunk for hunk in missing if hunk not in clashing]
-    fallen = _messages(change, moved_on, MOVED_ON) + _messages(change, clashing, REPLACED)
-    if not keep_accepted:
-        fallen += _messages(change, left_out, LEFT_OUT)
-    elif left_out:
-        after = apply_hunks(lines_of(change.before), [*there, *left_out])
-        change = replace(change, after="\n".join(after))
-    numbered = list(enumerate(change.hunks))
-    verdict = Decided(
-        frozenset(at for at, hunk in numbered if states.get(hunk) is True),
-        frozenset(at for at, hunk in numbered if states.get(hunk) is False),
-    )
-    return change, verdict, fallen
-
-
-def _within(hunk: Hunk, others: Sequence[Hunk]) -> bool:
-    """Tell whether one of the others makes the change, too."""
-    return any(hunk in _parts(one, hunk) for one in others if one.start <= hunk.start and hunk.end <= one.end)
-
-
-def _parts(one: Hunk, inner: Hunk) -> list[Hunk]:
-    """Return what a hunk may make of the lines of another that lies in it: as many lines, at its edge."""
-    size, last = len(inner.new), len(one.new) - len(inner.new)
-    at_edge = [at for at, edge in ((0, one.start == inner.start), (last, one.end == inner.end)) if edge]
-    return [replace(inner, new=one.new[at : at + size]) for at in at_edge or range(last + 1) if at >= 0]
-
-
-def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str]:
-    return [f"{_name(change)}:{hunk.start + 1}: {words}" for hunk in hunks]
-
-
-def _states(earlier: FileChange, decided: Decided, before: str) -> tuple[Mapping[Hunk, bool], Sequence[Hunk]]:
-    """Return whether hunks were accepted, at their places in a text, and those that have none in it any more.
-
-    What is open is in neither.
-    """
-    own = earlier.hunks
-    decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
-    known = [(hunk, decisions.get(at)) for at, hunk in enumerate(own)]
-    known += [(hunk, True) for hunk in decided.added]
-    known.sort(key=lambda one: (one[0].start, one[0].end))
-    hunks = [hunk for hunk, _ in known]
-    places: Sequence[Hunk | None] = hunks
-    if before != earlier.before:
-        places = rebase_each(hunks, earlier.before or "", before)
-    placed = [(hunk, place, verdict) for (hunk, verdict), place in zip(known, places, strict=True)]
-    states = {place: verdict for _, place, verdict in placed if place and verdict is not None}
-    return states, [hunk for hunk, place, verdict in placed if place is None and verdict is not None]

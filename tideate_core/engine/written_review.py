@@ -16,7 +16,7 @@ from tideate_core.workspace import executable_changes, reversed_change
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.engine.revision import Decided
+    from tideate_core.engine.decisions import Decided
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
