@@ -23,6 +23,7 @@ local M = {}
 ---@field waits? string[] kinds of questions that nobody has answered; of runs that an ended process left
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
 ---@field rolled_back? boolean nothing is left of what it wrote
+---@field match? string some words around what was searched for
 
 ---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
 

@@ -30,7 +30,9 @@ class Pages:
 
 
 def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
-    return history_page(pages, which, limit, None)  # type: ignore[arg-type]
+    found, more = history_page(pages, which, limit, None)  # type: ignore[arg-type]
+    assert not any(match for _, match in found)
+    return [run for run, _ in found], more
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,9 @@ def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
         ("paused fact", Wanted("fact", "paused")),
         ("sum failed", Wanted("", "failed", "sum")),
         ("fact sum", Wanted("", "", "fact sum")),
+        ("file:a.py fact failed", Wanted("fact", "failed", file="a.py")),
+        ("sum std::sum workflow:fix", Wanted(words="sum std::sum", workflow="fix")),
+        ("since:1970-01-01T00:00:01+00:00", Wanted(since=1000)),
     ],
 )
 def test_a_filter_is_a_state_and_a_part_of_a_name_or_else_words(words: str, filter_: Wanted) -> None:
@@ -51,6 +56,27 @@ def test_a_filter_is_a_state_and_a_part_of_a_name_or_else_words(words: str, filt
 def test_a_filter_that_no_run_can_fit_is_refused() -> None:
     with pytest.raises(InvalidInput, match="both failed and paused"):
         wanted("failed paused", "refactor".__contains__)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("since:soon", "2026-11-30"),
+        ("file:", "nothing stands behind file:; for instance file:a.py"),
+        ("workflow:fix workflow:review", "both fix and review; name one workflow"),
+    ],
+)
+def test_a_filter_that_means_nothing_says_what_would(words: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        wanted(words, "refactor".__contains__)
+
+
+def test_workflow_file_and_date_all_have_to_fit() -> None:
+    runs = [run_row(id=f"{n}", started_at=n, name="fix", files=["src/a.py"]) for n in (5, 4, 3)]
+    others = [run_row(id="7", started_at=7, name="fixed", files=["src/a.py"])]
+    others.append(run_row(id="6", started_at=6, name="fix", files=["src/aa.py"]))
+    which = Wanted(workflow="fix", file="a.py", since=4)
+    assert page(Pages([*others, *runs]), which, 9) == (runs[:2], False)
 
 
 def test_a_declined_run_is_not_among_the_cancelled() -> None:

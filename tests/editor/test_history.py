@@ -168,7 +168,19 @@ def test_runs_are_found_by_what_was_said(nvim: Editor, server: ModelServer) -> N
         assert [run["match"] for run in found["runs"]] == ["SECOND"] * len(ids)
     nvim.command("Workflow history second")
     nvim.wait_screen("runs: second")
-    nvim.wait_screen("pair")
+    nvim.wait_screen("    SECOND")
+    assert "pair" in nvim.lines()[0]
+    nvim.feed("j<CR>")
+    nvim.wait("vim.bo.filetype ~= 'tideate-panel'")
+    nvim.feed("q")
+    for words, count in (
+        ("workflow:pair since:1d second", 2),
+        ("file:a.py second", 1),
+        ("since:2999-01-01", 1),
+    ):
+        nvim.command(f"Workflow history {words}")
+        nvim.wait(f"not require('tideate.client').busy() and vim.api.nvim_buf_line_count(0) == {count}")
+        assert ("pair" in nvim.lines()[0]) == (count == 2)
     nvim.command("Workflow history nobody said")
     nvim.wait_screen("no runs match")
 
@@ -177,6 +189,20 @@ def test_states_and_names_of_a_filter_are_completed(nvim: Editor) -> None:
     assert nvim.lua("return vim.fn.getcompletion('Workflow history inter', 'cmdline')") == ["interrupted"]
     found = nvim.lua("return require('tideate.ui.panel.list').complete('failed refa')")
     assert found == ["failed refactor"]
+    (nvim.cwd / "src").mkdir()
+    (nvim.cwd / "src" / "a.py").touch()
+    complete = "return require('tideate.ui.panel.list').complete(...)"
+    for lead, whole in (
+        ("x work", ["x workflow:"]),
+        ("workflow:refa", ["workflow:refactor"]),
+        ("file:sr", ["file:src/"]),
+        ("failed file:src/", ["failed file:src/a.py"]),
+        ("since:7", ["since:7d"]),
+    ):
+        assert nvim.lua(complete, lead) == whole
+    assert nvim.lua("return vim.fn.getcompletion('Workflow history file:src/', 'cmdline')") == [
+        "file:src/a.py"
+    ]
 
 
 # -- what is offered ----------------------------------------------------------------------------------

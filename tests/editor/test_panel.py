@@ -919,6 +919,35 @@ def test_texts_of_models_and_tools_are_escaped(screen: Editor) -> None:
     assert controls(screen.lines()) == []
 
 
+def test_the_words_that_were_searched_for_stand_below_their_run_escaped_and_in_its_width(
+    screen: Editor,
+) -> None:
+    screen.lua(
+        """
+        local match = ...
+        require('tideate.stored_runs').ask = function(_, params, on_result, on_end)
+          local run = { execution_id = ('a'):rep(32), workflow = 'ask', kind = 'graph', state = 'completed',
+            started_at = 0, completed_steps = 1, failed_steps = 0, total_steps = 1, prompt = 'words',
+            files = {}, usage = {}, match = params.filter ~= '' and match or nil }
+          on_end({ ok = true })
+          on_result({ ok = true, runs = { run }, more = false })
+        end
+        """,
+        HOSTILE.replace("\n", " "),
+    )
+    open_panel(screen, "Workflow history evil")
+    match = wait_line(screen, "evil")
+    run, below = panel(screen)
+    assert below == match
+    assert "✓ ask" in run
+    assert r"\x1b[2J" in below
+    assert re.findall(r"[\x00-\x1f\x7f\u200b\u202a-\u202e]", below) == []
+    assert screen.lua("return vim.fn.strdisplaywidth(...) <= vim.api.nvim_win_get_width(0)", below)
+    open_panel(screen, "Workflow history")
+    wait_no_line(screen, "evil")
+    assert len(panel(screen)) == 1
+
+
 def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
     start_editor: EditorFactory, server: ModelServer, held: tuple[Editor, Gate, str]
 ) -> None:

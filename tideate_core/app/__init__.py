@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         read_step_thread as read_step_thread,
         read_thread as read_thread,
         runs_with as runs_with,
+        time_of as time_of,
         title_of as title_of,
     )
     from tideate_core.app.trust import (
@@ -169,7 +170,7 @@ else:
                 "next_command read_costs read_runs reader_of run_json short_id tokens_json waits_for"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
-            "threads": "found_runs read_step_thread read_thread runs_with title_of",
+            "threads": "found_runs read_step_thread read_thread runs_with time_of title_of",
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
             "wiring": (
                 "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "

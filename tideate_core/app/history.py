@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.app.threads import found_runs
+from tideate_core.app.threads import found_runs, has_changed, time_of
 from tideate_core.engine import family_members, rolled_back_runs
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
@@ -24,6 +24,9 @@ _ENDED: Final = ("completed", "failed", "cancelled")
 STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
 """What a run may be, for a person; `declined` is cancelled by a no."""
 
+KEYS: Final = {"workflow": "refactor", "file": "a.py", "since": "7d"}
+"""Words of a filter that a value follows, with an example of one."""
+
 _READ: Final = 200
 """Runs that are read at once while those that fit are looked for."""
 
@@ -38,44 +41,67 @@ class Wanted:
     """One of `STATES`."""
     words: str = ""
     """Words that were said in it; then `name` is empty."""
+    workflow: str = ""
+    """The whole name of its workflow."""
+    file: str = ""
+    """That it changed: a path in the project, or the end of one."""
+    since: int | None = None
+    """When the oldest one started, in milliseconds since the epoch."""
 
     def fits(self, run: RunRow) -> bool:
         """Tell of a run that the store gave whether it is wanted."""
         if self.name.casefold() not in run.name.casefold():
             return False
+        if self.workflow not in ("", run.name) or (self.file and not has_changed(run, self.file)):
+            return False
         return self.state in ("", "declined" if run.reason == "declined" else state_of(run))
 
 
 def wanted(words: str, is_name: Callable[[str], bool]) -> Wanted:
-    """Read a filter: a state, and a part of a workflow's name or words that were said.
+    """Read a filter: a state, `workflow:`, `file:`, `since:`, and a part of a name or words that were said.
 
     :param is_name: tells whether a word is a part of a workflow's name.
-    :raises InvalidInput: more states than one.
+    :raises InvalidInput: more than one of a kind, or no time since which.
     """
-    states = [word for word in words.split() if word in STATES]
-    others = [word for word in words.split() if word not in STATES]
-    if len(states) > 1:
-        raise InvalidInput(f"no run is both {states[0]} and {states[1]}; name one state")
-    state = "".join(states)
+    given: dict[str, str] = {}
+    others = []
+    for word in words.split():
+        key, colon, value = word.partition(":")
+        if word in STATES:
+            key, colon, value = "state", ":", word
+        if not colon or key not in ("state", *KEYS):
+            others.append(word)
+        elif not value:
+            raise InvalidInput(f"nothing stands behind {word}; for instance {word}{KEYS[key]}")
+        elif key in given:
+            raise InvalidInput(f"no run is both {given[key]} and {value}; name one {key}")
+        else:
+            given[key] = value
+    since = time_of(given["since"]) if "since" in given else None
+    which = Wanted("", given.get("state", ""), "", given.get("workflow", ""), given.get("file", ""), since)
     if len(others) == 1 and is_name(others[0]):
-        return Wanted(others[0], state)
-    return Wanted("", state, " ".join(others))
+        return replace(which, name=others[0])
+    return replace(which, words=" ".join(others))
 
 
 def history_page(
     reader: Reader, which: Wanted, limit: int, behind: tuple[int, str] | None
-) -> tuple[list[RunRow], bool]:
+) -> tuple[list[tuple[RunRow, str]], bool]:
     """Return the newest runs that are wanted, and whether there are more.
+
+    Each is with an excerpt of where the words stand, empty where none are wanted.
 
     :param behind: when the last run of the page before started, in milliseconds since the epoch, and its id.
     :raises StoreError: the store cannot be read.
     """
-    candidates: Iterator[RunRow]
+    candidates: Iterator[tuple[RunRow, str]]
     if which.words:
-        candidates = (run for run, _ in found_runs(reader, which.words, behind=behind and behind[1]))
+        candidates = found_runs(reader, which.words, behind=behind and behind[1])
     else:
-        candidates = _candidates(reader, which, behind)
-    found = list(islice(filter(which.fits, candidates), limit + 1))
+        candidates = ((run, "") for run in _candidates(reader, which, behind))
+    since = which.since
+    newer = takewhile(lambda found: since is None or found[0].started_at >= since, candidates)
+    found = list(islice((one for one in newer if which.fits(one[0])), limit + 1))
     return found[:limit], len(found) > limit
 
 

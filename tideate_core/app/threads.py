@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +16,14 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Conversation
     from tideate_core.store import Reader, RunRow, State
 
-__all__ = ["found_runs", "read_step_thread", "read_thread", "runs_with", "title_of"]
+__all__ = ["found_runs", "has_changed", "read_step_thread", "read_thread", "runs_with", "time_of", "title_of"]
 
 LONGEST_TITLE: Final = 60
 PAGE: Final = 100
 """Runs that are read at once while those with some words are looked for."""
+
+_AGO: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def title_of(prompt: str) -> str:
@@ -98,12 +103,36 @@ def runs_with(
     """
 
     def fits(run: RunRow) -> bool:
-        changed = file is None or any(f"/{path}".endswith(f"/{file}") for path in run.files)
+        changed = file is None or has_changed(run, file)
         return changed and status in (None, state_of(run)) and name in (None, run.name)
 
     candidates = found_runs(reader, words) if words.strip() else _every_run(reader, name)
     newer = takewhile(lambda found: since is None or found[0].started_at >= since, candidates)
     return list(islice((found for found in newer if fits(found[0])), limit))
+
+
+def has_changed(run: RunRow, file: str) -> bool:
+    """Tell whether a run changed a file.
+
+    :param file: its path in the project, or the end of that.
+    """
+    return any(f"/{path}".endswith(f"/{file}") for path in run.files)
+
+
+def time_of(since: str) -> int:
+    """Return a date or a time ago in milliseconds since the epoch.
+
+    :raises InvalidInput: it is no time.
+    """
+    ago = _AGO.fullmatch(since)
+    now = datetime.now(UTC)
+    try:
+        then = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(since)
+        return round(then.timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"since {since}: give a date as 2026-11-30, or a time ago as 7d, 12h, 30m"
+        ) from error
 
 
 def found_runs(reader: Reader, words: str, *, behind: str | None = None) -> Iterator[tuple[RunRow, str]]:

@@ -83,7 +83,8 @@ LONGEST_DATA: Final = 300
 
 
 async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> dict[str, Any]:
-    """Return a page of the runs of a project, the newest first.
+    """Return a page of the runs of a project, the newest first; where words are wanted, each with an excerpt
+    as `match`.
 
     :param params: `filter`, as `history.wanted` reads it; `limit`; of the page before this one when its last
         run started as `before` and that one's id as `before_id`.
@@ -98,7 +99,9 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
     def read(reader: Reader) -> dict[str, Any]:
         which = wanted(words, reader.has_workflow)
         found, more = history_page(reader, which, limit, behind)
-        return {"runs": _listed(root, reader, found, here), "more": more}
+        listed = _listed(root, reader, [run for run, _ in found], here)
+        matched = zip(listed, found, strict=True)
+        return {"runs": [{**run, "match": match or None} for run, (_, match) in matched], "more": more}
 
     return {"ok": True, **await read_runs(root, read)}
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, validators
 from rich.text import Text
@@ -22,6 +20,7 @@ from tideate_core.app import (
     run_json,
     runs_with,
     short_id,
+    time_of,
     title_of,
 )
 from tideate_core.cli.arguments import Json, Limit, Positive, Root
@@ -52,9 +51,6 @@ if TYPE_CHECKING:
     from tideate_core.store import GateCount, RunRow
 
 __all__ = ["gates", "history"]
-
-_AGO: Final = re.compile(r"(\d{1,6})([mhdw])")
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @report_errors
@@ -147,7 +143,7 @@ def history(
         if not (text or file or since):
             runs = [(run, "") for run in find_runs(reader, limit=limit, name=name, status=status)]
         else:
-            after = None if since is None else _time_of(since)
+            after = None if since is None else time_of(since)
             runs = runs_with(reader, text, limit=limit, name=name, status=status, file=file, since=after)
         filtered = bool(status or name or text or file or since)
         _list_runs(found, runs, as_json=json, filtered=filtered)
@@ -176,22 +172,6 @@ def _check(
         raise InvalidInput("--days requires --prune, --metrics or --costs")
     if metrics and status:
         raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
-
-
-def _time_of(since: str) -> int:
-    """Return milliseconds since the epoch.
-
-    :raises InvalidInput: it is no time.
-    """
-    ago = _AGO.fullmatch(since)
-    now = datetime.now(UTC)
-    try:
-        then = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(since)
-        return round(then.timestamp() * 1000)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"--since {since}: give a date as 2026-11-30, or a time ago as 7d, 12h, 30m"
-        ) from error
 
 
 def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bool, filtered: bool) -> None:

@@ -263,6 +263,8 @@ function M.open(node, folder)
   end
 end
 
+OPEN.match = OPEN.run
+
 ---@type table<string, fun(node: tideate.ui.Node, folder: string, take: fun(text: string))>
 local COPY = {
   turn = function(node, folder, take)

@@ -97,6 +97,8 @@ local function label_group(node)
     return 'TideateFailed'
   elseif node.kind == 'file' then
     return 'TideatePath'
+  elseif node.kind == 'match' then
+    return 'TideateHint'
   end
   local dim = node.state == 'waiting' or node.state == 'skipped' or node.kind == 'note' or node.kind == 'turn'
   return dim and 'TideateHint' or nil

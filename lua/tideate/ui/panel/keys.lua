@@ -213,7 +213,7 @@ local TABLE = {
   { { 'x' }, 'export the marked runs, or this one, into a buffer', of_node(export) },
   { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
   { { 'o' }, 'show or hide the output of the run', of_run(output) },
-  { { 'F' }, 'show only runs of a name, of a state, or with some words', function(controls)
+  { { 'F' }, 'show only runs with some words, of a state, a file, a time', function(controls)
     controls.filter()
   end },
   { { 'q' }, 'close this window; the runs continue', function(controls)

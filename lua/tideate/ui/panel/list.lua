@@ -5,10 +5,16 @@ M.PAGE = 100 -- runs
 local NEWEST = 200 -- runs that are read again when something happened; more of them take a person's time
 
 ---@class tideate.ui.RunsList
----@field filter string a part of a workflow's name, a state, or both
+---@field filter string a state, `workflow:`, `file:`, `since:`, and a part of a workflow's name or words
 ---@field runs tideate.StoredRun[] the newest first
 ---@field more boolean whether there are older ones
 ---@field whole? boolean the next time all of them are read again: something was done to one, perhaps an old one
+
+local KEYS = { 'workflow:', 'file:', 'since:' }
+local SINCE = { 'since:1h', 'since:1d', 'since:7d', 'since:30d' }
+local function every()
+  return true
+end
 
 local STATES = { 'cancelled', 'completed', 'declined', 'failed', 'interrupted', 'paused', 'running' }
 
@@ -68,13 +74,23 @@ function M.extend(list, result)
   list.more = result.more
 end
 
---- The words of a filter: states, and the names of workflows.
+--- The words of a filter: states, the names of workflows, files, times.
 ---@param lead string
 ---@return string[]
 function M.words(lead)
-  local words = vim.list_slice(STATES)
-  for _, workflow in ipairs(require('tideate.registry').list()) do
-    table.insert(words, workflow.name)
+  local key, value = lead:match('^(%a+:)(.*)$')
+  local words ---@type string[]
+  if key == 'file:' then
+    return vim.tbl_map(function(path)
+      return key .. path
+    end, require('tideate.file_completion').complete(value, every, require('tideate.context').folder()))
+  elseif key == 'since:' then
+    words = SINCE
+  else
+    words = key and {} or vim.list_extend(vim.list_slice(STATES), KEYS)
+    for _, workflow in ipairs(require('tideate.registry').list()) do
+      table.insert(words, (key or '') .. workflow.name)
+    end
   end
   return vim.tbl_filter(function(word)
     return vim.startswith(word, lead)
@@ -96,7 +112,7 @@ end
 ---@param on_filter fun(filter: string) not called if the person wants no other
 function M.ask_filter(list, on_filter)
   vim.ui.input({
-    prompt = 'Show only (a name, a state; empty: all): ',
+    prompt = 'Show only (text, state, workflow: file: since:2d; empty: all): ',
     default = list.filter,
     completion = "customlist,v:lua.require'tideate.ui.panel.list'.complete",
   }, function(filter)

@@ -12,7 +12,7 @@ local M = {}
 
 ---@class tideate.ui.Node
 ---@field key string the same at every build
----@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'more'|'empty'|'head'
+---@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'
 ---@field label string
 ---@field hint? string
 ---@field flows? boolean whether it is the end of the hint that counts
@@ -361,6 +361,13 @@ function M.run_node(run, sources)
     node.hint = progress_of(run)
   end or nil
   return node
+end
+
+--- The line below a run that shows where it has the words that were searched for.
+---@param run tideate.ui.PanelRun
+---@return tideate.ui.Node
+function M.match_node(run)
+  return { key = run.id .. '/match', kind = 'match', label = run.stored.match, state = 'match', run = run }
 end
 
 ---@class tideate.ui.Row

@@ -92,6 +92,9 @@ function View:block(run, sources)
   end
   local tree = require('tideate.ui.panel.tree')
   local rows = tree.rows({ tree.run_node(run, sources) }, self.folds)
+  if run.stored and run.stored.match then
+    table.insert(rows, 2, { node = tree.match_node(run), depth = 1 })
+  end
   for _, row in ipairs(rows) do
     row.marked = self.marks[row.node.key] ~= nil
     if row.node.kind == 'run' and row.node.opens and row.open then
