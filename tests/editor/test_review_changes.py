@@ -31,7 +31,16 @@ def written(editor: Editor, *files: dict[str, Any]) -> None:
     wait_focused(editor)
 
 
-def test_what_is_rejected_alone_is_an_answer_and_the_end_says_what_is_reverted(editor: Editor) -> None:
+def test_what_is_rejected_alone_is_an_answer(editor: Editor) -> None:
+    written(editor)
+    editor.feed("gR")
+    editor.feed("g<CR>")
+    (answer,) = answers(editor)
+    assert answer["accepted"] is True
+    assert answer["value"]["files"] == [{"path": "a.py", "accepted": [], "rejected": [0, 1]}]
+
+
+def test_the_end_says_what_is_reverted_of_modes_and_binaries_too(editor: Editor) -> None:
     mode = {"path": "a.py", "action": "modify", "hunks": [], "note": "mode 644 → 755", "whole": True}
     binary = {**mode, "path": "bin", "binary": True, "note": "binary, 3 bytes"}
     written(editor, {**mode, "before": "", "mode": ["100644", "100755"]}, {**binary, "before": ""})
