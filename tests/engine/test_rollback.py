@@ -13,20 +13,26 @@ from tests.engine.test_resumed_runs import Stop, row_of
 from tests.engine.test_scheduler import passing, step
 from tests.workspace.project import Editor
 from tideate_core.engine.rollback import RunRollback, forget_changes, nothing_changed_error
-from tideate_core.engine.written_runs import family_members, run_families, runs_with_changes
+from tideate_core.engine.written_runs import (
+    family_members,
+    rolled_back_runs,
+    run_families,
+    runs_with_changes,
+)
 from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
 from tideate_core.store import Reader
 from tideate_core.workflows import WorkflowDefinition
-from tideate_core.workspace import FileChange
+from tideate_core.workspace import FileChange, Workspace, plan_rollback
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from tideate_core.engine.rollback import RollbackOutcome
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
-    from tideate_core.workspace import BufferText
+    from tideate_core.workspace import BufferText, RollbackPlan, Root
+    from tideate_core.workspace.journal import Record
 
 
 async def adds(step: StepContext) -> str:
@@ -85,6 +91,71 @@ async def test_the_run_of_a_step_is_taken_back_alone_with_what_ran_within_it(ben
     assert len(family_members(bench.private, reader)[inner.id]) == 2
     await rolled_back(bench, inner.id)
     assert content(bench) == ["mine", "first"]
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records each plan of a rollback was made of."""
+    made: list[int] = []
+
+    def counted(root: Root, records: Sequence[Record], loaded: None) -> RollbackPlan:
+        made.append(len(records))
+        return plan_rollback(root, records, loaded)
+
+    monkeypatch.setattr("tideate_core.workspace.plan_rollback", counted)
+    return made
+
+
+def known_back(bench: Bench) -> set[str]:
+    families = family_members(bench.private, Reader(bench.private))
+    return rolled_back_runs(bench.root, bench.private, families)
+
+
+def markers(bench: Bench) -> list[Path]:
+    return list(bench.private.glob("journal/*/*/rolled_back.json"))
+
+
+async def test_what_was_rolled_back_is_known_without_a_plan(bench: Bench, plans: list[int]) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    assert known_back(bench) == set()
+    await rolled_back(bench, result.execution_id)
+    assert len(markers(bench)) == 3
+    # also the runs that are its steps
+    assert known_back(bench) == set(family_members(bench.private, Reader(bench.private)))
+    bench.write("a.txt", "mine again\n")
+    assert result.execution_id in known_back(bench)
+    assert plans == []
+
+
+@pytest.mark.parametrize("damage", ["{", None])
+async def test_a_rollback_without_a_marker_is_planned_once(
+    bench: Bench, plans: list[int], damage: str | None
+) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    await rolled_back(bench, result.execution_id)
+    for marker in markers(bench):
+        marker.unlink()
+        if damage:
+            marker.write_text(damage)
+    everything = set(family_members(bench.private, Reader(bench.private)))
+    assert [known_back(bench), known_back(bench)] == [everything, everything]
+    assert len(plans) == len(everything)
+    # what is rolled back by this version is known again without
+    await rolled_back(bench, result.execution_id)
+    assert known_back(bench) == everything
+    assert len(plans) == len(everything)
+
+
+async def test_an_apply_after_a_rollback_is_not_taken_for_rolled_back(bench: Bench, plans: list[int]) -> None:
+    nested(bench, last=passing)
+    run = (await bench.run("g")).execution_id
+    await rolled_back(bench, run)
+    workspace = Workspace(bench.root, private=bench.private)
+    await workspace.apply([FileChange("a.txt", "modify", "mine\n", "more\n")], execution_id=run)
+    assert run not in known_back(bench)
+    assert len(plans) == 1
 
 
 async def test_what_was_changed_since_stops_all_of_it(bench: Bench) -> None:

@@ -14,6 +14,8 @@ from tideate_core.workspace.journal_manifest import JournalManifest
 from tideate_core.workspace.rollback_notes import (
     RollbackNote,
     RollbackNotes,
+    mark_rolled_back,
+    rolled_back_all,
     states_of,
     text_state,
     write_notes,
@@ -64,3 +66,32 @@ def test_a_note_that_cannot_be_written_stops_the_rollback(record: Record) -> Non
     record.directory.write_text("a file in its place")
     with pytest.raises(WorkspaceError, match="nothing was restored"):
         write_notes([RollbackNote(record, "a.py", ("one",), merged=False)])
+
+
+def test_a_marker_beside_the_last_apply_of_each_run_says_whether_something_was_left(tmp_path: Path) -> None:
+    records = []
+    for place in ("one/0001", "two/0001", "one/0002"):
+        (tmp_path / place).mkdir(parents=True)
+        records.append(Record(tmp_path / place, JournalManifest(entries=())))
+    first, two, last = (record.directory for record in records)
+    mark_rolled_back(records, ["a.py"], ["b.py"])
+    assert [rolled_back_all(place) for place in (first, two, last)] == [None, False, False]
+    mark_rolled_back(records, ["a.py", "b.py"], [])
+    assert [rolled_back_all(place) for place in (first, two, last)] == [None, True, True]
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"left": ""}', '{"left": {}}', "[" * 100_000, "\udcff"]
+)
+def test_a_damaged_marker_says_nothing(record: Record, content: str) -> None:
+    record.directory.mkdir()
+    (record.directory / "rolled_back.json").write_text(content, errors="surrogateescape")
+    assert rolled_back_all(record.directory) is None
+
+
+def test_a_marker_that_cannot_be_written_is_told_and_stops_nothing(
+    record: Record, caplog: pytest.LogCaptureFixture
+) -> None:
+    record.directory.write_text("no directory")
+    mark_rolled_back([record], [], [])
+    assert "so this rollback is looked at again" in caplog.text

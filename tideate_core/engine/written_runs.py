@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import RunNotFound, WorkspaceError
-from tideate_core.workspace import has_rollback_notes, journal_directory
+from tideate_core.workspace import has_rollback_notes, journal_directory, rolled_back_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +49,9 @@ def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
 
 
 def rolled_back_runs(root: Path | None, private: Path, families: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the runs of which nothing is left on disk after a rollback; blocking.
+    """Return the runs of which a rollback left nothing; blocking.
+
+    Where a rollback was ended by an earlier version, or killed, the disk is looked at, once in a process.
 
     :param families: runs, each with those whose changes belong to it.
     """
@@ -56,9 +59,31 @@ def rolled_back_runs(root: Path | None, private: Path, families: Mapping[str, Se
 
 
 def _nothing_left(root: Path | None, private: Path, members: Sequence[str]) -> bool:
-    if not any(has_rollback_notes(journal_directory(private, member)) for member in members):
+    journals = [journal_directory(private, member) for member in members]
+    if not any(has_rollback_notes(journal) for journal in journals):
         return False
-    # here, because most histories have no rollback and are listed without it
+    applies = tuple(_applies(journal) for journal in journals)
+    marks = [rolled_back_all(of_run[-1]) for of_run in applies if of_run]
+    if None not in marks:
+        return all(marks)
+    return False not in marks and _planned(root, private, tuple(members), applies)
+
+
+def _applies(journal: Path) -> tuple[Path, ...]:
+    """Return the directories of a run's applies, the oldest first."""
+    found = (manifest.parent for manifest in journal.glob("*/manifest.json"))
+    return tuple(sorted(found, key=lambda path: (len(path.name), path.name)))
+
+
+@lru_cache(maxsize=1024)
+def _planned(
+    root: Path | None, private: Path, members: tuple[str, ...], _applies: tuple[tuple[Path, ...], ...]
+) -> bool:
+    """Tell by a plan of a rollback whether there is nothing to restore.
+
+    :param _applies: of the members; what was found of other ones does not count.
+    """
+    # here, because most histories have no such rollback and are listed without it
     from tideate_core.workspace import Journal, Root, plan_rollback
 
     try:

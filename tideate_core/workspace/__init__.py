@@ -84,7 +84,10 @@ if TYPE_CHECKING:
         refuse_in_repositories as refuse_in_repositories,
     )
     from tideate_core.workspace.rollback import Rollback as Rollback, RollbackResult as RollbackResult
-    from tideate_core.workspace.rollback_notes import has_rollback_notes as has_rollback_notes
+    from tideate_core.workspace.rollback_notes import (
+        has_rollback_notes as has_rollback_notes,
+        rolled_back_all as rolled_back_all,
+    )
     from tideate_core.workspace.rollback_planner import plan_rollback as plan_rollback
     from tideate_core.workspace.rollback_state import RollbackPlan as RollbackPlan
     from tideate_core.workspace.run_changes import AppliedChanges as AppliedChanges
@@ -126,7 +129,7 @@ else:
             "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
             "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",
             "rollback": "Rollback RollbackResult",
-            "rollback_notes": "has_rollback_notes",
+            "rollback_notes": "has_rollback_notes rolled_back_all",
             "rollback_planner": "plan_rollback",
             "rollback_state": "RollbackPlan",
             "run_changes": "AppliedChanges",

@@ -14,7 +14,7 @@ from tideate_core.workspace.files import read_image, temporary_beside
 from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
 from tideate_core.workspace.rollback_files import roll_back_files
-from tideate_core.workspace.rollback_notes import write_notes
+from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
 from tideate_core.workspace.rollback_planner import plan_rollback
 from tideate_core.workspace.rollback_state import FileRollback
 
@@ -72,6 +72,7 @@ class Rollback:
         if made:
             left = await asyncio.to_thread(self._made_directories, records)
             kept += [name for name in made if name not in left]
+        await asyncio.to_thread(mark_rolled_back, records, [*kept, *plan.merged], [])
         return RollbackResult(kept, plan.merged, [])
 
     async def plan(self, runs: Sequence[str]) -> RollbackPlan:
@@ -104,6 +105,7 @@ class Rollback:
         else:
             raise WorkspaceError("buffers change again and again, so not everything was restored; try again")
         came = {name: merged for name, merged in done.items() if name not in plan.left}
+        await asyncio.to_thread(mark_rolled_back, records, list(came), plan.left)
         return RollbackResult(
             [name for name, merged in came.items() if not merged],
             [name for name, merged in came.items() if merged],

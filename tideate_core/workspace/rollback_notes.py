@@ -2,6 +2,8 @@
 
 A note beside each manifest, durable before the first file is restored. It only ever says of a content that a
 record's changes are not in it, so it stays true whatever happens afterwards.
+Beside the last manifest of a run a marker says once a rollback has ended what it left; an apply that follows
+has none.
 """
 
 from __future__ import annotations
@@ -23,9 +25,19 @@ if TYPE_CHECKING:
     from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Record
 
-__all__ = ["RollbackNote", "RollbackNotes", "has_rollback_notes", "states_of", "text_state", "write_notes"]
+__all__ = [
+    "RollbackNote",
+    "RollbackNotes",
+    "has_rollback_notes",
+    "mark_rolled_back",
+    "rolled_back_all",
+    "states_of",
+    "text_state",
+    "write_notes",
+]
 
 _FILE: Final = "undone.json"
+_MARKER: Final = "rolled_back.json"
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +84,38 @@ class RollbackNotes:
 def has_rollback_notes(journal: Path) -> bool:
     """Tell whether a rollback of a run began, by the directory of its journal."""
     return any(journal.glob(f"*/{_FILE}"))
+
+
+def mark_rolled_back(records: Sequence[Record], restored: Sequence[str], left: Sequence[str]) -> None:
+    """Write down that a rollback of runs has ended; without it a list of runs has to plan it again.
+
+    :param records: of all their applies, the oldest first.
+    :param left: names of what is as the runs left it, or was changed since.
+    """
+    content = json.dumps({"restored": [*restored], "left": [*left]}, separators=(",", ":")).encode()
+    for directory in {record.directory.parent: record.directory for record in records}.values():
+        try:
+            write_atomic(directory / _MARKER, content)
+        except OSError as error:
+            log.warning("%s cannot be written, so this rollback is looked at again: %s", directory, error)
+
+
+def rolled_back_all(apply: Path) -> bool | None:
+    """Tell whether nothing was left when a run was rolled back; None where nothing is known.
+
+    :param apply: the directory of its last apply.
+    """
+    path = apply / _MARKER
+    try:
+        left = json.loads(path.read_bytes())["left"]
+        if not isinstance(left, list):
+            raise TypeError(f"{left!r} is no list")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        log.warning("%s cannot be read, so this rollback is looked at again: %s", path, error)
+        return None
+    return not left
 
 
 def write_notes(notes: Sequence[RollbackNote]) -> None:
