@@ -129,7 +129,7 @@ function parts.graph_keys()
 end
 
 function parts.review_keys()
-  local review = { model = { revisable = true, entries = { {}, {} } } }
+  local review = { model = { revisable = true, compared = true, entries = { {}, {} } } }
   return key_lines(require('tideate.ui.review.keys').keys(review, false))
 end
 

@@ -37,7 +37,7 @@ end
 
 ---@param name string
 ---@param rest string
----@param context tideate.Context
+---@param context tideate.Context?
 ---@param bang? boolean whether it goes on with the newest conversation
 local function dispatch(name, rest, context, bang)
   local command = find(name)
@@ -48,7 +48,7 @@ local function dispatch(name, rest, context, bang)
     local text = ("`:Workflow %s` takes no argument, got '%s'"):format(name, rest)
     return require('tideate.ui').notify(text, vim.log.levels.ERROR)
   elseif command then
-    return command.run(rest, command)
+    return command.run(rest, command, context)
   end
   local opts = { words = rest, context = context, continues = bang and 'last' or nil }
   require('tideate').run(require('tideate.workflow_lookup').resolve(name), opts)
@@ -81,7 +81,8 @@ function M.execute(invocation)
   if name:sub(-1) == '!' then -- `:Workflow ask!` is as good as `:Workflow! ask`
     name, bang = name:sub(1, -2), true
   end
-  if find(name) then
+  local command = find(name)
+  if command and not command.on_code then
     return dispatch(name, rest, nil, bang)
   end
   local range = invocation.range > 0 and { math.max(invocation.line1, 1), math.max(invocation.line2, 1) } or nil

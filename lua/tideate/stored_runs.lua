@@ -22,6 +22,7 @@ local M = {}
 ---@field usage tideate.Usage
 ---@field waits? string[] kinds of questions that nobody has answered; of runs that an ended process left
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
+---@field compared? boolean its comparison goes on as a whole; of runs that wait for a review
 ---@field rolled_back? boolean nothing is left of what it wrote
 ---@field match? string some words around what was searched for
 
@@ -162,6 +163,10 @@ end
 ---@param run tideate.StoredRun
 ---@param folder string
 local function open_review(run, folder)
+  if run.compared then
+    say(('opening the comparison of %s again'):format(M.label(run)))
+    return require('tideate.compare').resume(run.execution_id, folder)
+  end
   if require('tideate.run').resume_stored(run.execution_id, folder) then
     say(('opening the review of %s %s again'):format(M.label(run), run.execution_id:sub(1, M.SHORT)))
   end

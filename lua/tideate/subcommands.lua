@@ -6,7 +6,8 @@
 ---@field help string
 ---@field menu? boolean offered by the bare `:Workflow`
 ---@field complete? fun(lead: string): string[]
----@field run fun(rest: string, command: tideate.Subcommand)
+---@field on_code? boolean it is about the lines of the range, or what the person looks at
+---@field run fun(rest: string, command: tideate.Subcommand, context: tideate.Context?)
 
 local run_choice = require('tideate.run_choice')
 
@@ -142,6 +143,22 @@ return {
     complete = run_choice.steps,
     run = function(rest)
       require('tideate.run').fork_stored(run_choice.retried(rest))
+    end,
+  },
+  {
+    name = 'compare',
+    args = '[workflow] [--models=a,b] [prompt]',
+    help = 'Run several models at one prompt, and take one answer, or hunks of several; `compare id` goes on with a comparison that was interrupted',
+    menu = true,
+    on_code = true,
+    complete = function(lead)
+      return require('tideate.compare').complete(lead)
+    end,
+    run = function(rest, _, context)
+      if rest:match('^%x%x%x%x+$') then
+        return require('tideate.compare').resume(rest)
+      end
+      require('tideate.compare').run(rest, context or require('tideate.context').capture())
     end,
   },
   {

@@ -21,13 +21,13 @@ return true
 CALM = "require('tideate.ui.typing').limits, require('tideate.ui.key_guard').limits = unpack(_G.patience)"
 
 ASK = """
-local kind, message, details, payload, executed = ...
+local kind, message, details, payload, executed, draft = ...
 _G.answers = _G.answers or {}
 _G.asked = (_G.asked or 0) + 1
 local id = 'question' .. _G.asked
 require('tideate.ui').confirm(id, {
   execution_id = ('0123456789abcdef'):rep(2), workflow = 'refactor', step = 'analyze',
-  kind = kind, message = message, details = details, payload = payload, executed = executed,
+  kind = kind, message = message, details = details, payload = payload, executed = executed, draft = draft,
 }, function(answer) table.insert(_G.answers, answer) end, function(err) error(err) end)
 return id
 """
@@ -41,9 +41,10 @@ def ask(
     details: str = "",
     payload: Any = None,
     executed: Sequence[dict[str, str]] = (),
+    draft: str = "",
 ) -> str:
     """Put a question; returns its id."""
-    return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed)))
+    return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed), draft))
 
 
 def gate(editor: Editor, message: str = "Go on?") -> str:

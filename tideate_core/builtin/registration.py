@@ -98,6 +98,9 @@ CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The workflows whose runs each of them can go on with."""
 
+COMPARABLE: Final = frozenset({"ask", "generate", "multi_file", "refactor", "summarize"})
+"""The workflows that ask models, and write nothing before one review."""
+
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 register_driver_hooks(REVIEW, "graph", ReviewHooks())
@@ -107,7 +110,13 @@ def register_builtin(registry: WorkflowRegistry) -> None:
     """Add the built-in workflows to a registry."""
     for definition, handlers in BUILTIN.values():
         continues = CONTINUES.get(definition.name, ())
-        registry.register(definition, handlers, source="builtin", continues=continues, comparable=True)
+        registry.register(
+            definition,
+            handlers,
+            source="builtin",
+            continues=continues,
+            comparable=definition.name in COMPARABLE,
+        )
     registry.register(task_workflow(), {}, source="builtin")
     handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}
     registry.register(handoff_workflow(), handoff, source="builtin")

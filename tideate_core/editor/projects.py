@@ -20,18 +20,26 @@ from tideate_core.app import (
     recover_before,
     roll_back,
 )
-from tideate_core.engine import RunRequest, RunRollback, WorkflowRunner, nothing_changed_error
+from tideate_core.engine import (
+    Comparison,
+    RunRequest,
+    RunRollback,
+    WorkflowRunner,
+    compared_requests,
+    nothing_changed_error,
+)
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from tideate_core.app import ProjectRuntime, TrustPlan
     from tideate_core.engine import (
         Changed,
+        ComparisonResult,
         FrontEnd,
         PromptPreview,
         RollbackOutcome,
@@ -110,11 +118,34 @@ class Projects:
 
         :raises ConfigError: the project's configuration is wrong.
         """
+        runner, placed = await self._placed(request)
+        return await runner.run(placed)
+
+    async def compare(self, request: RunRequest, adapters: Sequence[str]) -> ComparisonResult:
+        """Run several models at one request, as `run` would run one.
+
+        :raises ConfigError: the project's configuration is wrong.
+        :raises InvalidInput: they cannot be compared; says why.
+        :raises UnknownAdapter: there is no such model.
+        """
+        requests = compared_requests(request, adapters)
+        runner, _ = await self._placed(requests[0])
+        placed = [(await self._placed(one))[1] for one in requests]
+        return await Comparison(runner, self._front).run(placed)
+
+    async def resume_comparison(self, execution_id: str, folder: str | None = None) -> ComparisonResult:
+        """Go on with a comparison in a folder's project; see `Comparison.resume`."""
+        runner = self.runner(folder)
+        await self._recover(self.root(folder))
+        return await Comparison(runner, self._front).resume(execution_id)
+
+    async def _placed(self, request: RunRequest) -> tuple[WorkflowRunner, RunRequest]:
+        """Return the runner for a request, and the request with where it runs."""
         root = self._root(request)
         context = request.context.model_copy(update={"cwd": str(root)})
         project = self._project(root)
         await self._recover(find_root(root))
-        return await project.runner.run(request.model_copy(update={"context": context}))
+        return project.runner, request.model_copy(update={"context": context})
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run as `run` would begin it; nothing is begun or recovered.

@@ -91,23 +91,43 @@ class StoredRuns:
     async def to_review(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the runs that wait for the person's answer and that no process here has, the newest first.
 
-        Those with a review, a plan or a document; `elsewhere` are those of other living processes.
+        Those with a review, a plan or a document; `elsewhere` are those of other living processes. Of a
+        comparison there is the newest, with `compared`: `compare_resume` goes on with all of it.
         """
         here = self._here()
 
-        def read(reader: Reader) -> list[RunRow]:
+        def read(reader: Reader) -> list[tuple[RunRow, bool]]:
             runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
             outer = [run for run in runs if run.parent is None and run.id not in here]
-            return [run for run in outer if REVIEWED.intersection(waits_for(reader, run))]
+            found: list[tuple[RunRow, bool]] = []
+            seen: set[str] = set()
+            for run in outer:
+                if run.id not in seen and REVIEWED.intersection(waits_for(reader, run)):
+                    compared = reader.request(run.id).get("compared") or ()
+                    seen.update(compared)
+                    found.append((run, bool(compared)))
+            return found
 
         found = await read_runs(self._root(params), read)
-        free, owned = ([run_json(run) for run in found if run.resumable is free] for free in (True, False))
+        free, owned = (
+            [{**run_json(run), "compared": compared} for run, compared in found if run.resumable is free]
+            for free in (True, False)
+        )
         return {"ok": True, "runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a run to its end, and return its result."""
         result = await self._projects.resume_run(str(params["execution_id"]), params.get("folder"))
         return result.as_json()
+
+    async def resume_comparison(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Go on with the comparison that a run is part of, to its end.
+
+        :raises RunNotFound: there is no such run.
+        :raises InvalidInput: it is not part of a comparison.
+        """
+        run, folder = str(params["execution_id"]), params.get("folder")
+        return (await self._projects.resume_comparison(run, folder)).as_json()
 
     async def retry(self, params: dict[str, Any]) -> dict[str, Any]:
         """Run an ended run anew from a step on to its end, and return the result of the new run.

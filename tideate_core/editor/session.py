@@ -71,6 +71,8 @@ class Session:
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
+            "compare": self._compare,
+            "compare_resume": runs.resume_comparison,
             "preview": self._preview,
             "cancel": self._cancel,
             "leave_run": self._leave_run,
@@ -196,6 +198,11 @@ class Session:
 
     async def _run(self, params: dict[str, Any]) -> dict[str, Any]:
         return (await self._projects.run(_run_request(params))).as_json()
+
+    async def _compare(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Run the models `adapters` at one request, until one answer is taken; see `Comparison`."""
+        adapters = [str(name) for name in params.pop("adapters", ())]
+        return (await self._projects.compare(_run_request(params), adapters)).as_json()
 
     async def _preview(self, params: dict[str, Any]) -> dict[str, Any]:
         """Show the first prompt of a run; an empty prompt is what the person still writes."""

@@ -222,9 +222,11 @@ class Comparison:
         :raises StoreError: the store cannot be read.
         """
         store = await self._runner.store()
-        known = RunRequest.model_validate(await asyncio.to_thread(store.reader().request, wanted))
+        reader = store.reader()
+        one = await asyncio.to_thread(reader.run, wanted)
+        known = RunRequest.model_validate(await asyncio.to_thread(reader.request, one.id))
         if not known.compared:
-            raise InvalidInput(f"run {wanted[:8]} is not part of a comparison; `tideate resume` resumes it")
+            raise InvalidInput(f"run {one.id[:8]} is not part of a comparison; `tideate resume` resumes it")
         self._workflow = known.name
         for run, adapter in known.compared.items():
             row = await find_run(store, run)
@@ -235,7 +237,7 @@ class Comparison:
             self._add(run, adapter, begin)
             if row is not None and row.ended:
                 ended = self._runs[-1]
-                ended.result = await asyncio.to_thread(recorded_result, store.reader(), row)
+                ended.result = await asyncio.to_thread(recorded_result, reader, row)
         return await self._drive()
 
     async def _begin(self, request: RunRequest, front: FrontEnd) -> WorkflowResult:

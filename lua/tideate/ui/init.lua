@@ -22,6 +22,7 @@ local KINDS = {
   plan = 'tideate.ui.plan',
   review = 'tideate.ui.review',
   tool = 'tideate.ui.confirm',
+  compare = 'tideate.ui.choice',
 }
 
 local show_next

@@ -237,6 +237,9 @@ end
 
 --- Hide the window; the run continues.
 function M.hide()
+  if require('tideate.ui.output.beside').close_here() then
+    return
+  end
   local win, back = shown.win, shown.back
   local focused = win == vim.api.nvim_get_current_win()
   M.closed()
@@ -248,6 +251,7 @@ end
 
 --- Give way to something that needs the code: a window over it is hidden, one in a tab page of its own left.
 function M.make_room()
+  require('tideate.ui.output.beside').close()
   if shown.kind == 'float' and shown.win then
     M.hide()
     shown.gave_way = true
@@ -290,6 +294,21 @@ function M.toggle(id)
   return true
 end
 
+--- Show a run that has begun: one of a comparison beside the others, or after them.
+---@param id string
+---@param entry tideate.ui.Run
+---@param event tideate.Event
+local function show_begun(id, entry, event)
+  local beside = require('tideate.ui.output.beside')
+  if not event.data.compared then
+    return M.show(id)
+  end
+  local busy = M.is_visible() and beside.is_busy(shown.id)
+  if not beside.began(id, entry, event.data) and not busy then
+    M.show(id)
+  end
+end
+
 --- Take an event.
 ---@param event tideate.Event
 function M.on_event(event)
@@ -308,12 +327,16 @@ function M.on_event(event)
   elseif BEGINS[event.name] and not run.parent then
     runs.evict_old(shown.id)
     require('tideate.ui.notify').close_of_run()
-    M.show(id)
+    show_begun(id, entry, event)
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
     M.show(id, false) -- now there is something to see that lasts
   elseif shown.id == id then
     draw()
     animate()
+  end
+  local next_one = require('tideate.ui.output.beside').on_event(event)
+  if next_one and shown.id == id and M.is_visible() then
+    M.show(next_one, false)
   end
 end
 

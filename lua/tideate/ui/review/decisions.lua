@@ -15,6 +15,7 @@ end
 ---@field unit tideate.ReviewUnit|tideate.ReviewModel the model where it is a comment on all of the change
 ---@field state? 'open'|'accepted'|'rejected' of a hunk
 ---@field comment? tideate.ReviewComment
+---@field variant? integer the hunk that the unit shows, of those of several runs
 
 ---@param model tideate.ReviewModel
 ---@param decisions tideate.ReviewDecision[]
@@ -22,11 +23,14 @@ end
 local function carry_out(model, decisions)
   local before = {}
   for _, one in ipairs(decisions) do
-    table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment })
+    table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment, variant = one.unit.variant })
     if one.unit == model then
       model.comment = one.comment
     else
       model:set(one.unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
+    end
+    if one.variant then
+      require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], one.variant)
     end
   end
   return before
@@ -72,7 +76,34 @@ function Decisions:travel(from)
     say(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
     return self:draw()
   end
+  self:anchor(decisions)
   self:go_to(unit --[[@as tideate.ReviewUnit]])
+end
+
+--- Find the places of hunks again that took the place of others.
+---@param decisions tideate.ReviewDecision[]
+function Decisions:anchor(decisions)
+  for _, one in ipairs(decisions) do
+    if one.variant then
+      self:buffer(one.unit.entry.index).overlay:anchor()
+    end
+  end
+end
+
+--- Show the hunk that another run of the comparison has at this place, then the next one's, then the own again.
+function Decisions:mix()
+  self:draw()
+  local unit = self:unit_at_cursor()
+  local count = unit and #(unit.variants or {}) or 0
+  if not unit or count < 2 then
+    return say(count == 1 and 'only this model changes something here: ga accepts it' or 'no other model has a hunk here')
+  end
+  local decision = { unit = unit, state = 'open', comment = unit.comment, variant = unit.variant % count + 1 }
+  self:change({ decision })
+  self:anchor({ decision })
+  self:go_to(unit)
+  local adapter = require('tideate.ui.review.alternatives').adapter(unit)
+  say(('the hunk of %s'):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
 end
 
 --- Decide about the hunk under the cursor.
@@ -84,6 +115,8 @@ function Decisions:decide(state)
     return self:step(1)
   elseif unit.stale and state == 'accepted' then
     return say('you changed these lines: undo that, or reject the hunk', vim.log.levels.WARN)
+  elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit) then
+    return say('a hunk that you accepted changes these lines, too: reject one of them', vim.log.levels.WARN)
   end
   local comment = unit.comment
   if comment and comment.because and state == 'accepted' then
@@ -106,6 +139,8 @@ local function decisions_for(units, state)
       table.insert(decisions, { unit = unit, state = state, comment = not because and unit.comment or nil })
     elseif state ~= 'open' and unit.state == 'open' and unit.stale and state == 'accepted' then
       stale = stale + 1
+    elseif state == 'accepted' and unit.state == 'open' and require('tideate.ui.review.alternatives').conflicts(unit) then
+      table.insert(decisions, { unit = unit, state = 'rejected', comment = unit.comment })
     elseif state ~= 'open' and unit.state == 'open' then
       table.insert(decisions, { unit = unit, state = state, comment = unit.comment })
     end

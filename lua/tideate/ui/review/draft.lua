@@ -43,26 +43,33 @@ function Draft:write_decisions(decisions)
   local made = {}
   for _, one in ipairs(decisions) do
     local unit = one.unit
-    local file, hunk = 0, 0 -- all of it
+    local file, hunk, taken = 0, 0, nil -- all of it
     if unit ~= self.model then
-      file, hunk = unit.entry.index, unit.number
+      file, hunk = unit.entry.index, (unit.own or -1) + 1
+      taken = require('tideate.ui.review.alternatives').adapter(unit) and unit.hunks[1]
     end
-    table.insert(made, { file, hunk, (one.state or ''):sub(1, 1), packed(one.comment) })
+    table.insert(made, { file, hunk, (one.state or ''):sub(1, 1), packed(one.comment), taken })
   end
   self:write_down({ decided = made })
 end
 
---- Read a step's decisions.
+--- Read a step's decisions. A hunk that was taken of another run is named by its lines: the other runs of the
+--- comparison may have ended meanwhile, and then its place is undecided.
 ---@param made any
 ---@return tideate.ReviewDecision[]
 function Draft:read_decisions(made)
   local decisions = {} ---@type tideate.ReviewDecision[]
   for _, one in ipairs(type(made) == 'table' and made or {}) do
-    local file, hunk, state, comment = one[1], one[2], STATES[one[3] or ''], one[4]
+    local file, hunk, state, comment, taken = one[1], one[2], STATES[one[3] or ''], one[4], one[5]
     local entry = self.model.entries[file]
-    local unit = file == 0 and self.model or entry and entry.units[hunk]
-    if unit and (state or unit == self.model) then
-      table.insert(decisions, { unit = unit, state = state, comment = comment })
+    if file == 0 then
+      table.insert(decisions, { unit = self.model, comment = comment })
+    elseif entry and state then
+      local unit, variant = require('tideate.ui.review.alternatives').find(entry, hunk - 1, taken)
+      if unit then
+        local found = variant or not (taken or unit.variants)
+        table.insert(decisions, { unit = unit, state = found and state or 'open', comment = comment, variant = variant })
+      end
     end
   end
   return decisions
@@ -79,14 +86,17 @@ function Draft:restore()
   for line in file:lines('*L') do
     cut = line:sub(-1) ~= '\n'
     local step = decode(line)
-    local decisions = step and step.decided and self:read_decisions(step.decided) or {}
-    if #decisions > 0 then
-      self:make(decisions)
+    if step and step.decided then
+      self:make(self:read_decisions(step.decided))
     elseif step and (step.again == 'past' or step.again == 'future') then
       self:move(step.again)
     end
   end
   file:close()
+  local function remains(decisions)
+    return #decisions > 0
+  end
+  self.past, self.future = vim.tbl_filter(remains, self.past), vim.tbl_filter(remains, self.future)
   if cut then
     self:write_down({}) -- ends the line
   end

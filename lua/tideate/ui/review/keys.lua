@@ -9,6 +9,7 @@ local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 ---@return tideate.Key[]
 function M.keys(review, scratch)
   local revisable = review.model.revisable
+  local compared = review.model.compared
   ---@type { [1]: string, [2]: string?, [3]: string?, [4]: string, [5]: fun(), [6]: string[]? }[] real, single, word, help
   local rows = {
     { 'ga', 'a', 'accept', 'accept the hunk', function()
@@ -28,6 +29,9 @@ function M.keys(review, scratch)
     end },
     { 'gS', 'S', nil, 'say something about all of the change', function()
       review:comment_on_all()
+    end },
+    { 'gm', 'm', 'mix', 'the hunk of the next model at this place, in place of this one; the last one leads back', function()
+      review:mix()
     end },
     { 'go', 'o', nil, 'open the hunk again: it is undecided', function()
       review:reopen_hunk()
@@ -100,7 +104,7 @@ function M.keys(review, scratch)
     end },
   }
   rows = vim.tbl_filter(function(row)
-    return revisable or not COMMENTS[row[1]]
+    return (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
   end, rows)
   local keys = vim.tbl_map(function(row)
     local lhs = scratch and { row[1], row[2] } or { row[1] }
@@ -205,6 +209,8 @@ local function numbers(review, index, win, wide, brief)
   if not entry.whole and not brief and win == vim.api.nvim_get_current_win() and index == review.current then
     local unit = review:unit_at_cursor()
     table.insert(parts, unit and ('hunk %d/%d'):format(unit.number, #entry.units) or nil)
+    local adapter = unit and require('tideate.ui.review.alternatives').adapter(unit)
+    table.insert(parts, adapter and 'of ' .. require('tideate.ui.text').name(adapter) or nil)
   end
   if review.model.revision > 1 then
     table.insert(parts, ('revision %d'):format(review.model.revision))

@@ -12,7 +12,8 @@ local M = {}
 ---@field filetype? string
 ---@field before? string only without a buffer
 ---@field hunks tideate.Hunk[]
----@field decided? { accepted: integer[], rejected: integer[] } in an earlier round, by 0-based hunk
+---@field digest? string of the text before, only with a buffer
+---@field decided? { accepted: integer[], rejected: integer[], added?: tideate.Hunk[] } in an earlier round, by 0-based hunk
 
 --- What is decided at once: one hunk of a modified file, else the whole file.
 ---@class tideate.ReviewUnit
@@ -22,6 +23,9 @@ local M = {}
 ---@field comment? tideate.ReviewComment
 ---@field entry tideate.ReviewEntry
 ---@field number integer in its file
+---@field own? integer 0-based, among the hunks of the file; nil where only another run changes something
+---@field variants? tideate.ReviewVariant[] its own hunk and those of other runs of a comparison
+---@field variant? integer the one that is shown
 
 --- Kept up to date with each decision: nothing walks through all hunks to know it.
 ---@class tideate.ReviewCount
@@ -48,6 +52,7 @@ local M = {}
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
 ---@field written boolean the changes stand in the files already: what is rejected is reverted
+---@field compared boolean there are hunks of other models
 local Model = {}
 Model.__index = Model
 
@@ -101,7 +106,14 @@ local function entry_of(question, file, index)
   local units = whole and { unit(hunks) } or vim.tbl_map(function(hunk)
     return unit({ hunk })
   end, hunks)
+  for number, one in ipairs(units) do
+    one.own = number - 1
+  end
   repeat_decisions(units, file.decided)
+  local others = question.payload.alternatives or {}
+  if #others > 0 and not whole then
+    units = require('tideate.ui.review.alternatives').add(file, units, others)
+  end
   local entry = {
     file = file,
     index = index,
@@ -127,7 +139,9 @@ local function repeat_comments(model, comments)
     local entry = vim.iter(model.entries):find(function(entry)
       return entry.file.path == one.path
     end)
-    local about = entry and entry.units[(one.hunk or 0) + 1]
+    local about = entry and vim.iter(entry.units):find(function(known)
+      return known.own == (one.hunk or 0)
+    end)
     if about then
       model:set(about, about.state, { text = one.text, because = about.state == 'rejected' })
     else
@@ -154,6 +168,7 @@ function M.new(question)
     revision = payload.revision or 1,
     revisable = payload.revisable == true,
     written = payload.written == true,
+    compared = #(payload.alternatives or {}) > 0,
   }, Model)
   repeat_comments(model, payload.comments or {})
   return model
@@ -235,30 +250,49 @@ function Model:comments()
   end
   local comments = self.comment and { { text = self.comment.text } } or {}
   for _, entry in ipairs(self.entries) do
-    for index, one in ipairs(entry.units) do
+    for _, one in ipairs(entry.units) do
       if one.comment then
-        table.insert(comments, { path = entry.file.path, hunk = index - 1, text = one.comment.text })
+        table.insert(comments, { path = entry.file.path, hunk = one.own, text = one.comment.text })
       end
     end
   end
   return comments
 end
 
+---@class tideate.ReviewVerdict
+---@field path string
+---@field accepted integer[]
+---@field rejected integer[]
+---@field added? tideate.Hunk[] of other runs
+
+--- The decisions on a file.
+---@param entry tideate.ReviewEntry
+---@return tideate.ReviewVerdict
+local function verdict(entry)
+  local file = { path = entry.file.path, accepted = {}, rejected = {} }
+  local adapter = require('tideate.ui.review.alternatives').adapter
+  for _, one in ipairs(entry.units) do
+    local accepted = one.state == 'accepted' and not one.stale
+    if accepted and adapter(one) then
+      file.added = vim.list_extend(file.added or {}, one.hunks)
+    end
+    if accepted and not adapter(one) then
+      table.insert(file.accepted, one.own)
+    elseif one.own and (accepted or one.state == 'rejected') then
+      table.insert(file.rejected, one.own)
+    end
+  end
+  return file
+end
+
 --- The answer: what is open or was changed meanwhile is left out. With comments nothing is written yet: the model
 --- is asked for a revision.
----@return { accepted: boolean, reason: string?, value: { files: { path: string, accepted: integer[], rejected: integer[] }[], comments: table[] } }
+---@return { accepted: boolean, reason: string?, value: { files: tideate.ReviewVerdict[], comments: table[] } }
 function Model:result()
   local any = false
   local files = vim.tbl_map(function(entry)
-    local file = { path = entry.file.path, accepted = {}, rejected = {} }
-    for index, one in ipairs(entry.units) do
-      if one.state == 'rejected' then
-        table.insert(file.rejected, index - 1)
-      elseif one.state == 'accepted' and not one.stale then
-        table.insert(file.accepted, index - 1)
-        any = true
-      end
-    end
+    local file = verdict(entry)
+    any = any or #file.accepted > 0 or file.added ~= nil
     return file
   end, self.entries)
   local comments = self:comments()

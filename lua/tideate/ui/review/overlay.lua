@@ -160,14 +160,16 @@ function Overlay:unit_at(row)
     return self.entry.units[1]
   end
   local near ---@type tideate.ReviewUnit?
+  local covering ---@type { [1]: tideate.OverlayHunk, [2]: integer }?
   for _, found in ipairs(self:between(row, row + 1)) do
     if found[2] <= row then
-      return found[1].unit
+      -- a hunk of another run may reach over several: the one that begins last is meant
+      covering = (not covering or found[2] > covering[2]) and found or covering
     elseif #found[1].hunk.old == 0 then
       near = found[1].unit
     end
   end
-  return near
+  return covering and covering[1].unit or near
 end
 
 --- The next unit that begins below a row, or above it.

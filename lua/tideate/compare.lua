@@ -1,0 +1,152 @@
+--- Several models at one prompt: what `:Workflow compare` asks for, and how it ends.
+local M = {}
+
+local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+---@class tideate.CompareOpts
+---@field workflow? string
+---@field adapters? string[]
+---@field prompt? string
+---@field context tideate.Context
+
+--- Read what stands behind the command.
+---@param rest string
+---@return { workflow: string?, adapters: string[]?, prompt: string? }
+local function parsed(rest)
+  local opts, words = {}, {} ---@type table, string[]
+  for word in rest:gmatch('%S+') do
+    local models = word:match('^%-%-models=(.*)$')
+    if models then
+      opts.adapters = vim.split(models, ',', { plain = true, trimempty = true })
+    elseif #words == 0 and not opts.workflow and vim.list_contains(WORKFLOWS, word) then
+      opts.workflow = word
+    else
+      table.insert(words, word)
+    end
+  end
+  opts.prompt = #words > 0 and table.concat(words, ' ') or nil
+  return opts
+end
+
+--- Say how a comparison ended; show the answer where it is a text.
+---@param result table<string, any>
+local function finish(result)
+  require('tideate.ui.output.beside').close()
+  require('tideate.ui.panel').refresh()
+  if not result.ok then
+    if not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+    return
+  end
+  local taken = vim.iter(result.runs):find(function(run)
+    return run.execution_id == result.taken
+  end)
+  if #(result.files or {}) == 0 then
+    require('tideate.ui.output').toggle(result.taken)
+  end
+  say(('the answer of %s was taken'):format(require('tideate.ui.text').name(taken.adapter)))
+end
+
+---@param opts tideate.CompareOpts
+local function send(opts)
+  require('tideate.client').request('compare', {
+    name = opts.workflow,
+    prompt = opts.prompt or '',
+    context = opts.context,
+    adapters = opts.adapters,
+  }, finish)
+end
+
+---@param opts tideate.CompareOpts
+local function ask_prompt(opts)
+  if opts.prompt or opts.workflow == 'summarize' then
+    return send(opts)
+  end
+  require('tideate.ui.prompt').open({ name = opts.workflow, context = opts.context }, function(prompt)
+    if prompt then
+      send(vim.tbl_extend('force', opts, { prompt = prompt }))
+    end
+  end)
+end
+
+--- Let the person choose one model after the other, until they begin.
+---@param opts tideate.CompareOpts
+---@param listed string[]
+---@param chosen string[]
+local function choose_models(opts, listed, chosen)
+  local items = #chosen > 1 and { '' } or {}
+  vim.list_extend(items, listed)
+  local function words(item)
+    if item == '' then
+      return ('compare these %d'):format(#chosen)
+    end
+    local mark = vim.list_contains(chosen, item) and '✓ ' or '  '
+    return mark .. require('tideate.ui.text').name(item)
+  end
+  local prompt = #chosen == 0 and 'Compare which models?' or ('Compare %s with?'):format(table.concat(chosen, ', '))
+  require('tideate.ui').select(items, { prompt = prompt, kind = 'tideate.model', format_item = words }, function(item)
+    if item == '' then
+      return ask_prompt(vim.tbl_extend('force', opts, { adapters = chosen }))
+    elseif item then
+      local others = vim.tbl_filter(function(one)
+        return one ~= item
+      end, chosen)
+      choose_models(opts, listed, #others < #chosen and others or vim.list_extend(others, { item }))
+    end
+  end)
+end
+
+---@param opts tideate.CompareOpts
+local function ask_models(opts)
+  if opts.adapters then
+    return ask_prompt(opts)
+  end
+  require('tideate.client').request_or_tell('models', { folder = require('tideate.context').folder() }, function(result)
+    local listed = {}
+    for _, model in ipairs(result.models) do
+      if model.adapter ~= '' and not vim.list_contains(listed, model.adapter) then
+        table.insert(listed, model.adapter)
+      end
+    end
+    choose_models(opts, listed, {})
+  end)
+end
+
+--- Run `:Workflow compare`.
+---@param rest string
+---@param context tideate.Context
+function M.run(rest, context)
+  local opts = vim.tbl_extend('force', parsed(rest), { context = context })
+  if opts.workflow then
+    return ask_models(opts)
+  end
+  require('tideate.ui').select(WORKFLOWS, { prompt = 'Compare models at which workflow?', kind = 'tideate.workflow' }, function(workflow)
+    if workflow then
+      ask_models(vim.tbl_extend('force', opts, { workflow = workflow }))
+    end
+  end)
+end
+
+--- Go on with a comparison that an ended Neovim or shell left.
+---@param prefix string the beginning of the id of one of its runs
+---@param folder? string
+function M.resume(prefix, folder)
+  local params = { execution_id = prefix, folder = folder or require('tideate.context').folder() }
+  require('tideate.client').request('compare_resume', params, finish)
+end
+
+--- Complete what stands behind `:Workflow compare`; never asks the host.
+---@param lead string
+---@return string[]
+function M.complete(lead)
+  return vim.startswith(lead, '-') and { '--models=' } or WORKFLOWS
+end
+
+return M

@@ -1,0 +1,137 @@
+--- The answers of runs that are compared: in windows beside each other where there is room; else the output window
+--- shows one after the other.
+local M = {}
+
+local LEAST = 60 -- columns of a window
+local SHARE = 0.4 -- of the lines
+
+---@class tideate.ui.Beside
+---@field adapter string
+---@field win? integer
+---@field settled boolean it has ended, or waits for the choice
+
+---@type table<string, tideate.ui.Beside> by run
+local runs = {}
+---@type string[] in the order of the models
+local order = {}
+
+local SETTLES = {
+  SD_EVENT_CONFIRMATION_REQUIRED = true,
+  SD_EVENT_WORKFLOW_COMPLETED = true,
+  SD_EVENT_WORKFLOW_FAILED = true,
+  SD_EVENT_WORKFLOW_CANCELLED = true,
+  SD_EVENT_WORKFLOW_PAUSED = true,
+}
+
+--- Draw the head of a run's window.
+---@param id string
+local function head(id)
+  local win, run = runs[id].win, require('tideate.state').get_status(id)
+  if not run or not require('tideate.ui.window').visible(win) then
+    return
+  end
+  local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
+  local chunks = vim.list_extend({ { ' ' .. text.name(runs[id].adapter) .. ' ·', 'TideateTitle' } }, progress.title(run))
+  local title = text.fit_chunks(chunks, vim.api.nvim_win_get_width(win))
+  require('tideate.ui.window').options(win, { winbar = text.bar(title) })
+end
+
+--- Close the windows, for something that needs the room.
+function M.close()
+  for _, one in pairs(runs) do
+    require('tideate.ui.window').close(one.win)
+    one.win = nil
+  end
+end
+
+--- Close the windows if the person is in one of them.
+---@return boolean closed
+function M.close_here()
+  local here = vim.api.nvim_get_current_win()
+  local inside = vim.iter(pairs(runs)):any(function(_, one)
+    return one.win == here
+  end)
+  if inside then
+    M.close()
+  end
+  return inside
+end
+
+--- Open a window for a run, right of the last one.
+---@param buf integer
+---@return integer win
+local function open(buf)
+  local window = require('tideate.ui.window')
+  local last ---@type integer?
+  for _, id in ipairs(order) do
+    last = window.visible(runs[id].win) and runs[id].win or last
+  end
+  local win ---@type integer
+  if last then
+    win = vim.api.nvim_open_win(buf, false, { split = 'right', win = last })
+  else
+    win = window.split(buf, 'below', math.floor(vim.o.lines * SHARE))
+  end
+  require('tideate.ui.output.window').set_reading_options(win)
+  require('tideate.ui.output.window').to_end(win, buf)
+  return win
+end
+
+--- Give all of them the same width.
+local function equalize()
+  local open_ones = vim.tbl_filter(function(id)
+    return require('tideate.ui.window').visible(runs[id].win)
+  end, order)
+  for _, id in ipairs(open_ones) do
+    vim.api.nvim_win_set_width(runs[id].win, math.floor(vim.o.columns / #open_ones))
+    head(id)
+  end
+end
+
+--- A run of a comparison has begun.
+---@param id string
+---@param entry tideate.ui.Run
+---@param data { adapter: string, compared: string[] } with the ids of all runs of it
+---@return boolean shown whether it has a window of its own
+function M.began(id, entry, data)
+  local compared = data.compared
+  if not vim.list_contains(order, id) or runs[id].settled then
+    local known = vim.tbl_filter(function(one)
+      return vim.list_contains(compared, one) and one ~= id
+    end, order)
+    order = vim.list_extend(known, { id })
+  end
+  runs[id] = { adapter = data.adapter, settled = false }
+  if vim.o.columns / #compared < LEAST then
+    return false
+  end
+  runs[id].win = open(entry.stream:loaded_buffer())
+  equalize()
+  return true
+end
+
+--- Take an event of any run.
+---@param event tideate.Event
+---@return string? next the run to show in place of this one, which has nothing more to say for now
+function M.on_event(event)
+  local one = runs[event.execution_id]
+  if not one then
+    return nil
+  end
+  if SETTLES[event.name] then
+    one.settled = true
+  end
+  head(event.execution_id)
+  return SETTLES[event.name] and vim.iter(order):find(function(id)
+    return not runs[id].settled
+  end) or nil
+end
+
+--- Whether another run of the comparison is being shown, and still works.
+---@param id string? the one that is shown
+---@return boolean
+function M.is_busy(id)
+  return id ~= nil and runs[id] ~= nil and not runs[id].settled
+end
+
+return M
