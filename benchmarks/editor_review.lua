@@ -57,13 +57,11 @@ local function file(number, hunks, loaded)
     end
   end
   local path = ('package_%d/module_%d.py'):format(number % 10, number)
-  local one = { path = path, action = 'modify', filetype = 'python', hunks = made }
+  local before = table.concat(lines, '\n')
+  local one = { path = path, action = 'modify', filetype = 'python', hunks = made, before = before }
   if loaded then
     one.buffer = vim.api.nvim_create_buf(true, false)
     vim.api.nvim_buf_set_lines(one.buffer, 0, -1, true, lines)
-    one.tick = vim.api.nvim_buf_get_changedtick(one.buffer)
-  else
-    one.before = table.concat(lines, '\n')
   end
   return one
 end

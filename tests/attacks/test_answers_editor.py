@@ -43,12 +43,11 @@ def loud_row(editor: Editor, words: str = "! other tools run .envrc") -> int:
 
 def changed(editor: Editor, text: str, hunks: list[dict[str, Any]]) -> dict[str, Any]:
     number = editor.edit(".envrc", text)
-    tick = editor.lua("return vim.api.nvim_buf_get_changedtick(0)")
     return {
         "path": ".envrc",
         "action": "modify",
         "buffer": number,
-        "tick": tick,
+        "before": text.removesuffix("\n"),
         "filetype": "",
         "hunks": hunks,
     }

@@ -256,7 +256,7 @@ async def test_what_was_changed_in_an_editors_buffers_is_saved_unless_it_had_uns
     warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
     assert warned == words
     shown = bench.front.requests[-1].payload["files"][0]
-    assert (shown["buffer"], shown["tick"], "before" in shown) == (number, 1, False)
+    assert (shown["buffer"], shown["before"]) == (number, "from old import f\n\nf()")
 
 
 async def test_a_buffer_is_changed_where_it_stands(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,10 +180,9 @@ def test_the_words_that_differ_are_marked(
     editor: Editor, old: list[str], new: list[str], gone: list[str], come: list[str]
 ) -> None:
     number = editor.edit("a.txt", "\n".join(old) + "\n")
-    tick = editor.lua("return vim.api.nvim_buf_get_changedtick(0)")
     hunk = {"start": 0, "old": old, "new": new}
-    file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number, "tick": tick}
-    review(editor, {**file, "filetype": "", "hunks": [hunk]})
+    file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number}
+    review(editor, {**file, "before": "\n".join(old), "filetype": "", "hunks": [hunk]})
     wait_focused(editor)
     assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
 

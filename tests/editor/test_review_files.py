@@ -116,18 +116,31 @@ def test_what_has_no_lines_is_told_and_one_file_may_be_there_twice(editor: Edito
     assert left_overs(editor) == NOTHING
 
 
-def test_lines_that_stand_twice_are_told_apart_after_a_reload(editor: Editor) -> None:
+def hunk_line(editor: Editor) -> int:
+    """The line to which `]c` goes from the first one, 1-based."""
+    editor.feed("gg]c")
+    return int(editor.lua("return vim.fn.line('.')"))
+
+
+def test_lines_that_stand_twice_are_told_apart_after_each_reload(editor: Editor) -> None:
     lines = ["{", "}"] * 10
-    number = editor.edit("a.txt", "\n".join(lines) + "\n")
+    number = editor.edit("a.txt", "\n".join(["// typed", *lines]) + "\n")
     hunks = [{"start": 11, "old": ["}"], "new": ["} end"]}]
     file = {"path": "a.txt", "action": "modify", "buffer": number, "filetype": "", "hunks": hunks}
-    review(editor, {**file, "tick": editor.lua("return vim.api.nvim_buf_get_changedtick(0)")})
+    review(editor, {**file, "before": "\n".join(lines)})
     wait_focused(editor)
+    assert hunk_line(editor) == 13, "the text had changed before the review"
     editor.lua("vim.fn.writefile(..., 'a.txt')", ["// top"] * 2 + lines)
     editor.command("edit!")
     editor.lua("require('tideate.ui').focus()")
-    editor.feed("gg]c")
-    assert editor.lua("return vim.fn.line('.')") == 14
+    assert hunk_line(editor) == 14
+    editor.feed("gg")
+    editor.lua("vim.fn.writefile(..., 'a.txt')", ["// top"] * 6 + lines)
+    editor.command("set autoread | checktime")
+    editor.wait("vim.api.nvim_buf_line_count(0) == 26")
+    assert hunk_line(editor) == 18, "what happens after :edit is followed, too"
+    editor.feed("gag<CR>")
+    assert accepted(editor) == [[0]]
 
 
 DECIDE = """

@@ -36,11 +36,9 @@ def shown_change(change: FileChange) -> dict[str, Any]:
     shape: dict[str, Any] = {"path": change.path, "action": change.action, "filetype": change.filetype}
     if change.move_to:
         shape["move_to"] = change.move_to
+    shape["before"] = change.before or ""  # by it hunks are found again in a buffer that was changed since
     if change.buffer is not None:
-        digest = text_digest(change.before or "")
-        shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
-    else:
-        shape["before"] = change.before or ""
+        shape |= {"buffer": change.buffer, "digest": text_digest(shape["before"])}
     if note := change_note(change):
         shape["note"] = note
     if change.images is not None:

@@ -108,7 +108,7 @@ def _lasting(payload: Any) -> Any:
 def _lasting_file(file: Any) -> Any:
     if not isinstance(file, dict):
         return file
-    passing = {"buffer", "tick"} if "digest" in file else set()
+    passing = {"buffer", "tick", "before"} if "digest" in file else set()
     if file.get("action") == "modify":
         passing = {"buffer", "tick", "before", "digest"}
     return {key: value for key, value in file.items() if key not in passing}

@@ -1,8 +1,6 @@
 --- Position of a hunk in a buffer.
 local M = {}
 
-local FAR = 2000 -- lines searched in each direction
-
 ---@type fun(before: string, after: string, options: table<string, any>): any
 M.diff = vim.text and vim.text.diff or vim.diff
 
@@ -16,27 +14,6 @@ function M.stands_at(buf, hunk, row)
     return false
   end
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
-end
-
---- Where a hunk stands if the buffer has changed since it was made: the nearest place with its lines.
----@param buf integer
----@param hunk tideate.Hunk
----@param shift integer by how much the hunk before had moved
----@return integer row
-local function locate(buf, hunk, shift)
-  local count = vim.api.nvim_buf_line_count(buf)
-  local expected = math.max(0, math.min(hunk.start + shift, count))
-  if #hunk.old == 0 or M.stands_at(buf, hunk, expected) then
-    return expected
-  end
-  for distance = 1, math.min(count, FAR) do
-    for _, row in ipairs({ expected - distance, expected + distance }) do
-      if M.stands_at(buf, hunk, row) then
-        return row
-      end
-    end
-  end
-  return math.min(expected, math.max(0, count - #hunk.old))
 end
 
 --- By how many lines a text grew before each place in it.
@@ -58,35 +35,18 @@ local function shifts(before, now)
   end
 end
 
---- The text of a buffer, as it is compared.
+--- What finds the rows of hunks, one after the other, by comparing the text that they were made for with the one
+--- that stands there now. A place is never guessed: of a hunk whose lines were changed it is where they stood.
 ---@param buf integer
----@return string
-function M.text(buf)
-  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. '\n'
-end
-
---- What finds the rows of hunks, one after the other. A text that is known from before is compared with the one
---- that stands there now; else the nearest place with a hunk's lines is looked for.
----@param buf integer
----@param file tideate.ReviewFile
----@param base string? the text that they were made for
+---@param before string the text that they were made for
 ---@return fun(hunk: tideate.Hunk): integer row
-function M.finder(buf, file, base)
-  if file.tick == vim.api.nvim_buf_get_changedtick(buf) then
-    return function(hunk)
-      return hunk.start
-    end
-  end
-  local count = vim.api.nvim_buf_line_count(buf)
-  local shift_at = base and shifts(base, M.text(buf))
-  local shift = 0
+function M.finder(buf, before)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local now = table.concat(lines, '\n')
+  local shift_at = now ~= before and shifts(before .. '\n', now .. '\n')
   return function(hunk)
-    if shift_at then
-      return math.max(0, math.min(hunk.start + shift_at(hunk.start), count))
-    end
-    local row = locate(buf, hunk, shift)
-    shift = row - hunk.start
-    return row
+    local shift = shift_at and shift_at(hunk.start) or 0
+    return math.max(0, math.min(hunk.start + shift, #lines))
   end
 end
 

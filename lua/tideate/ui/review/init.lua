@@ -110,6 +110,7 @@ function Review:unloaded(index)
     self:reopen(made, self.model.entries[index].file)
   elseif not self.closed then
     made.overlay:anchor()
+    made.overlay:watch()
     made.overlay:draw_soon()
   end
 end

@@ -8,9 +8,8 @@ local M = {}
 ---@field whole? boolean it is decided about as a whole: binary, a link, of another mode
 ---@field note? string what its lines do not show: `binary, 3 bytes`, `mode 644 → 755`
 ---@field buffer? integer
----@field tick? integer
 ---@field filetype? string
----@field before? string only without a buffer
+---@field before? string the text that its hunks were made for
 ---@field hunks tideate.Hunk[]
 ---@field digest? string of the text before, only with a buffer
 ---@field decided? { accepted: integer[], rejected: integer[], added?: tideate.Hunk[] } in an earlier round, by 0-based hunk

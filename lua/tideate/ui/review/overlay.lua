@@ -15,7 +15,6 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field entry tideate.ReviewEntry
 ---@field marks table<tideate.Hunk, integer>
 ---@field by_mark table<integer, tideate.OverlayHunk>
----@field base string? the text that the hunks were made for, where the buffer is a person's
 ---@field virtual table<tideate.Hunk, tideate.VirtualHunk> of hunks that were in sight
 ---@field kept integer how many these are
 ---@field hidden boolean
@@ -24,6 +23,7 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field creates boolean the buffer holds the new text itself
 ---@field fixed boolean the buffer is the review's own: nobody changes it, and its text is escaped
 ---@field signature string? what is drawn
+---@field watched boolean? changes of the buffer are told
 ---@field tick integer? changedtick that staleness was checked at
 ---@field pending boolean
 ---@field left integer columns left of the text that the signs were drawn for
@@ -54,10 +54,6 @@ function M.attach(buf, entry, on_change)
     width = 0,
     on_change = on_change,
   }, Overlay)
-  if not self.fixed and entry.file.tick == vim.api.nvim_buf_get_changedtick(buf) then
-    self.tick = entry.file.tick
-    self.base = require('tideate.ui.review.hunk_position').text(buf)
-  end
   self:anchor()
   self:watch()
   require('tideate.ui.review.left_columns').watch(self)
@@ -68,7 +64,7 @@ end
 function Overlay:anchor()
   vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
   self.marks, self.by_mark, self.signature = {}, {}, nil
-  local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file, self.base)
+  local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
       local row = self.creates and 0 or place and place(hunk) or hunk.start
@@ -79,8 +75,15 @@ function Overlay:anchor()
   end
 end
 
+--- Follow what happens to the buffer. `:edit` and an unload end that, and it has to be called again.
 function Overlay:watch()
-  vim.api.nvim_buf_attach(self.buf, false, {
+  if self.watched then
+    return
+  end
+  self.watched = vim.api.nvim_buf_attach(self.buf, false, {
+    on_detach = function()
+      self.watched = false
+    end,
     on_lines = function()
       if self.closed then
         return true
