@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
+from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, read_image
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ _TIMEOUT: Final = 60.0
 _MOST_SAID: Final = 600
 """Characters of what git says of a patch."""
 _ESCAPES: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_EXTENDED_HEADER: Final = (
+    *(b"old mode ", b"new mode ", b"deleted file mode ", b"new file mode ", b"copy ", b"rename "),
+    *(b"similarity index ", b"dissimilarity index ", b"index "),
+)
+"""How the lines begin that git reads behind a `diff --git` line, before the names and the first hunk."""
 _MODES: Final = {"file": "100644", "link": "120000"}
 _DIFF: Final = (
     *("diff-tree", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
@@ -157,7 +163,7 @@ def patched_images(
 
     :param read: gives the image of a path as the patch names it.
     :raises InvalidInput: it is no patch, or does not apply.
-    :raises OutsideRoot: it names a path outside of the project.
+    :raises OutsideRoot: a copy would not be in that directory.
     """
     said = ""
     for strip in ("-p1", "-p0"):  # with and without `a/` and `b/`
@@ -170,9 +176,13 @@ def patched_images(
                 said = said or _said(listed)
                 continue
             names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
-            before = {name: read(name) for name in dict.fromkeys([*names, *_sources(patch)])}
+            names = [*dict.fromkeys([*names, *_sources(patch)])]
+            if odd := next(filter(_is_odd, names), None):
+                said = "; ".join(filter(None, (said, f"{label(odd)}: no plain path below the project")))
+                continue
+            before = {name: read(name) for name in names}
             for name, image in before.items():
-                _lay(place / name, image)
+                _lay(place, name, image)
             applied = _run(place, _nowhere(place), *apply, given=patch)
             if not applied.returncode:
                 return before, {name: _as_git_has(read_image(place / name)) for name in before}
@@ -200,9 +210,19 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _sources(patch: bytes) -> list[str]:
-    """Return the paths that a patch moves or copies files from."""
-    found = re.findall(rb"(?m)^(?:rename|copy) from (.+?)\r?$", patch)
-    return [os.fsdecode(_unquoted(name)) for name in found]
+    """Return the paths that a patch moves or copies files from, as git's headers name them."""
+    found: list[str] = []
+    in_header = False
+    for line in patch.split(b"\n"):
+        in_header = line.startswith((b"diff --git ", *(_EXTENDED_HEADER if in_header else ())))
+        if in_header and (source := re.fullmatch(rb"(?:rename|copy) from (.+?)\r?", line)):
+            found.append(os.fsdecode(_unquoted(source[1])))
+    return found
+
+
+def _is_odd(name: str) -> bool:
+    """Tell a name that is absolute or leads upwards: git, which only lists it, has not looked at it."""
+    return "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/"))
 
 
 def _unquoted(name: bytes) -> bytes:
@@ -216,7 +236,14 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
     return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else _ESCAPES.get(code, code)
 
 
-def _lay(path: Path, image: FileImage) -> None:
+def _lay(place: Path, name: str, image: FileImage) -> None:
+    """Write a copy of a file below a place.
+
+    :raises OutsideRoot: it would be elsewhere.
+    """
+    path = place / name
+    if path.name == ".." or not path.parent.resolve().is_relative_to(place.resolve()):
+        raise OutsideRoot(f"{label(name)} is not below the directory that it is copied to")
     if image.state.kind in _MODES:
         path.parent.mkdir(parents=True, exist_ok=True)
     if image.state.kind == "link":

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
+from tideate_core.errors import OutsideRoot
+from tideate_core.workspace import FileImage
+from tideate_core.workspace.git import _lay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +83,7 @@ async def test_a_patch_of_diff_without_git_can_be_applied(
             "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-eins\n+ONE\n",
             "patch failed: a.py:1",
         ),
-        ("--- a/../out\n+++ b/../out\n@@ -0,0 +1 @@\n+out\n", "is behind a symbolic link"),
+        ("--- a/../out\n+++ b/../out\n@@ -0,0 +1 @@\n+out\n", "../out: no plain path below the project"),
         ("--- a/.git/config\n+++ b/.git/config\n@@ -0,0 +1 @@\n+x\n", "a workflow never touches .git/"),
         ("--- a/link/f\n+++ b/link/f\n@@ -1 +1 @@\n-f\n+g\n", "is behind a symbolic link"),
         ("--- /dev/null\n+++ b/etc\n@@ -0,0 +1,2 @@\n+x\n", "corrupt patch"),
@@ -101,6 +104,61 @@ async def test_a_patch_that_does_not_apply_or_leads_out_changes_nothing(
     assert result.error_code in ("InvalidInput", "OutsideRoot")
     assert (project.status(), (outside / "f").read_text()) == ([], "f\n")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "--- {path}\n+++ {path}\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n",
+        "diff --git a/b.py b/c.py\nsimilarity index 100%\nrename from {path}\nrename to c.py\n",
+    ],
+)
+async def test_a_patch_with_an_absolute_path_into_the_project_is_refused(
+    project: Reviewed, tmp_path: Path, lines: str, is_link: bool
+) -> None:
+    path = project.root / "real.py"
+    if is_link:
+        path.symlink_to("a.py")
+    else:
+        path.write_text(FIRST)
+        path.chmod(0o600)
+    before = path.lstat()
+    patch = tmp_path / "x.patch"
+    patch.write_text(lines.format(path=path))
+    result = await project.review(str(patch))
+    assert (result.ok, result.error_code) == (False, "InvalidInput")
+    assert "real.py: no plain path below the project" in result.error
+    now = path.lstat()
+    assert (now.st_mode, now.st_mtime_ns, now.st_ino) == (before.st_mode, before.st_mtime_ns, before.st_ino)
+
+
+async def test_what_the_words_before_a_patch_say_of_moves_is_not_read(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    path = project.bench.write("other.py", "other\n")
+    path.chmod(0o600)
+    before = path.stat()
+    patch = tmp_path / "x.patch"
+    patch.write_text(
+        f"From me\n\nrename from {path}\ncopy from ../out\n---\n"
+        "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n"
+    )
+    result = await project.review(str(patch))
+    assert (result.ok, result.files, list(project.shown)) == (True, ["a.py"], ["a.py"])
+    now = path.stat()
+    assert (now.st_mode, now.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("name", ["{outside}/f", "../f", "link/f", ".."])
+def test_no_copy_of_a_file_is_laid_elsewhere(tmp_path: Path, name: str) -> None:
+    place, outside = tmp_path / "place", tmp_path / "outside"
+    for folder in (place, outside):
+        folder.mkdir()
+    (place / "link").symlink_to(outside)
+    with pytest.raises(OutsideRoot):
+        _lay(place, name.format(outside=outside), FileImage.of_file(b"x", 0))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link", "outside", "place"]
 
 
 async def test_a_patch_that_makes_a_link_and_writes_through_it_is_refused(
