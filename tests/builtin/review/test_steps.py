@@ -10,7 +10,10 @@ import pytest
 
 from tests.builtin.review.conftest import FIRST, answering, git
 from tests.workspace.project import tree
+from tideate_core.builtin.review import git_changes
+from tideate_core.builtin.review.git_changes import image_now
 from tideate_core.engine import EventName, PolicyFrontEnd
+from tideate_core.mentions import ask_git
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.workflows import Decision
 
@@ -345,6 +348,68 @@ async def test_line_ends_that_git_converts_are_no_change(project: Reviewed) -> N
     assert (project.root / "w.txt").read_bytes() == b"a\r\nb\r\nc\r\n"
     assert wide.read_bytes() == "\ufeffwide\n".encode("utf-16-le")
     assert project.status() == []
+
+
+async def test_files_that_git_converts_are_read_by_one_call(
+    project: Reviewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, ...]] = []
+
+    async def counted(*arguments: Any, **named: Any) -> tuple[bytes, bool]:
+        calls.append(arguments[1:])
+        return await ask_git(*arguments, **named)
+
+    names = ["a b.txt", *(f"{number}.txt" for number in range(9))]
+    odd = [" blank.txt", "two\nlines.txt"]
+    project.bench.write(".gitattributes", "*.txt text eol=crlf\n*.id ident\n")
+    for name in (*names, *odd):
+        project.bench.write(name, f"{name!r}\r\n\r\nb\r\n")
+    project.bench.write("x.id", "$Id$\n")
+    project.bench.write("empty.txt", "")
+    project.commit_all("converted")
+    committed = files(project.root)
+    for name in (*names, *odd, "empty.txt"):
+        project.bench.write(name, "c\r\n")
+    project.bench.write("x.id", "other\n")
+    monkeypatch.setattr(git_changes, "ask_git", counted)
+    result = await project.review(reject=["*"])
+    assert len(result.files) == len(names) + len(odd) + 2
+    assert sum("--filters" in call for call in calls) == 1 + len(odd)
+    now = files(project.root)
+    blob = git(project.root, "rev-parse", "HEAD:x.id").strip()
+    assert (project.root / "x.id").read_text() == f"$Id: {blob} $\n"
+    assert {**now, "x.id": None} == {**committed, "x.id": None}
+
+
+async def test_what_is_too_much_is_not_read_to_its_end(
+    project: Reviewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def image(root: Path, name: str, found: Any) -> Any:
+        read.append(name)
+        return image_now(root, name, found)
+
+    for number in range(9):
+        project.bench.write(f"{number}.txt", "x" * 100)
+    monkeypatch.setattr(git_changes, "image_now", image)
+    monkeypatch.setattr(git_changes, "MOST_BYTES", 250)
+    result = await project.review()
+    assert "MiB differ; name a folder" in result.error
+    assert read == ["0.txt", "1.txt", "2.txt"]
+
+
+async def test_what_is_too_much_in_the_commit_is_refused(
+    project: Reviewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        project.bench.write(f"{number}.txt", f"{number}" * 100)
+    project.commit_all("large")
+    for number in range(4):
+        project.bench.write(f"{number}.txt", "")
+    monkeypatch.setattr(git_changes, "MOST_BYTES", 400)
+    monkeypatch.setattr(git_changes, "_AT_ONCE", 1)
+    assert "MiB differ; name a folder" in (await project.review()).error
 
 
 async def test_nothing_that_a_repository_configures_is_run(project: Reviewed, tmp_path: Path) -> None:

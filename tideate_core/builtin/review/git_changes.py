@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
@@ -61,6 +62,7 @@ async def git_difference(workspace: Workspace, root: Path, commit: str, path: st
         raise WorkspaceError(f"more than {MOST:,} files differ; name a folder")
     found = Difference()
     now: dict[str, FileImage] = {}
+    size = 0
     for name, entry in entries.items():
         why = _why_left(name, entry) or name_problem(workspace, name)
         image = None if why else await asyncio.to_thread(image_now, root, name, found)
@@ -68,13 +70,18 @@ async def git_difference(workspace: Workspace, root: Path, commit: str, path: st
             found.left[name] = why
         elif image is not None:
             now[name] = image
-    if sum(len(image.data) for image in now.values()) > MOST_BYTES:
-        raise WorkspaceError(f"more than {MOST_BYTES >> 20} MiB differ; name a folder")
+            size += len(image.data)
+            if size > MOST_BYTES:
+                raise _too_much()
     wanted = {name: entries[name] for name in now}
     then = await _Commit(root, settings).images(wanted, now, found.left)
     for name, before in then.items():
         _add(found, name, entries[name], before, now[name])
     return found
+
+
+def _too_much() -> WorkspaceError:
+    return WorkspaceError(f"more than {MOST_BYTES >> 20} MiB differ; name a folder")
 
 
 def _add(found: Difference, name: str, entry: _Entry, before: FileImage, after: FileImage) -> None:
@@ -151,8 +158,6 @@ class _Commit:
     def __init__(self, root: Path, settings: Sequence[str]) -> None:
         self._root = root
         self._settings = settings
-        self._prefix: str | None = None
-        """Of the root in the repository; None: not asked for yet."""
 
     async def images(
         self, entries: Mapping[str, _Entry], now: Mapping[str, FileImage], left: dict[str, str]
@@ -162,6 +167,7 @@ class _Commit:
         attributes = await self._attributes(blobs)
         texts = await self._read({entry.blob for entry in blobs.values()})
         images: dict[str, FileImage] = {}
+        unlike: dict[str, str] = {}
         for name, entry in entries.items():
             if name not in blobs:
                 images[name] = FileImage(ABSENT)
@@ -175,8 +181,10 @@ class _Commit:
                 left[name] = "a filter of git converts it; `git diff` shows it"
             else:
                 if attribute or (b"\r\n" in now[name].data and b"\r\n" not in data):
-                    data = await self._converted(name, entry.blob)
+                    unlike[name] = entry.blob
                 images[name] = FileImage.of_file(data, 0o111 if entry.mode == _EXECUTABLE else 0)
+        for name, data in (await self._converted(unlike)).items():
+            images[name] = FileImage.of_file(data, images[name].state.mode)
         return images
 
     async def _attributes(self, names: Iterable[str]) -> dict[str, set[str]]:
@@ -198,7 +206,7 @@ class _Commit:
 
     async def _read(self, ids: Iterable[str]) -> dict[str, bytes]:
         texts: dict[str, bytes] = {}
-        wanted = sorted(ids)
+        wanted, room = sorted(ids), MOST_BYTES
         for at in range(0, len(wanted), _AT_ONCE):
             some = wanted[at : at + _AT_ONCE]
             given = "".join(f"{blob}\n" for blob in some).encode()
@@ -211,20 +219,50 @@ class _Commit:
             given = "".join(f"{blob}\n" for blob in small).encode()
             if not given:
                 continue
-            output, whole = await ask_git(self._root, "cat-file", "--batch", given=given, largest=MOST_BYTES)
+            output, whole = await ask_git(self._root, "cat-file", "--batch", given=given, largest=room)
             if not whole:
-                raise WorkspaceError(f"more than {MOST_BYTES >> 20} MiB differ; name a folder")
+                raise _too_much()
             texts |= _blobs(output)
+            room -= len(output)
         return texts
 
-    async def _converted(self, name: str, blob: str) -> bytes:
-        """Return a blob with the line ends, identifiers and encoding that a checkout gives it."""
-        if self._prefix is None:
-            shown, _ = await ask_git(self._root, "rev-parse", "--show-prefix")
-            self._prefix = os.fsdecode(shown.removesuffix(b"\n"))
-        told = ("cat-file", "--filters", f"--path={self._prefix}{name}", blob)
-        output, _ = await ask_git(self._root, *self._settings, *told, largest=4 * LARGEST)
+    async def _converted(self, wanted: Mapping[str, str]) -> dict[str, bytes]:
+        """Return blobs with the line ends, identifiers and encodings that a checkout gives them.
+
+        :param wanted: their ids, by path.
+        """
+        if not wanted:
+            return {}
+        shown, _ = await ask_git(self._root, "rev-parse", "--show-prefix")
+        prefix = os.fsdecode(shown.removesuffix(b"\n"))
+        plain = [name for name in wanted if _is_one_line(prefix + name)]
+        converted: dict[str, bytes] = {}
+        room = MOST_BYTES
+        for at in range(0, len(plain), _AT_ONCE):
+            some = plain[at : at + _AT_ONCE]
+            given = b"".join(os.fsencode(f"{wanted[name]} {prefix}{name}\n") for name in some)
+            # the sizes that git tells are those before: where one ends, a mark tells that nobody can foresee
+            mark = token_hex()
+            output = await self._ask("cat-file", f"--batch={mark}", "--filters", given=given, largest=room)
+            _, *texts = output.split(f"{mark}\n".encode())
+            converted |= {name: text.removesuffix(b"\n") for name, text in zip(some, texts, strict=True)}
+            room -= len(output)
+        for name in wanted.keys() - converted.keys():
+            told = ("cat-file", "--filters", f"--path={prefix}{name}", wanted[name])
+            converted[name] = await self._ask(*told, largest=room)
+            room -= len(converted[name])
+        return converted
+
+    async def _ask(self, *arguments: str, largest: int, given: bytes = b"") -> bytes:
+        output, whole = await ask_git(self._root, *self._settings, *arguments, largest=largest, given=given)
+        if not whole:
+            raise _too_much()
         return output
+
+
+def _is_one_line(path: str) -> bool:
+    """Tell if git reads a path from a line as it is: it drops blanks before it and a CR behind it."""
+    return path == path.strip() and "\n" not in path
 
 
 def _blobs(output: bytes) -> dict[str, bytes]:
