@@ -336,3 +336,10 @@ async def test_if_the_named_model_failed_none_is_taken(models: Models) -> None:
 def test_one_model_or_one_twice_is_refused(names: list[str], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         compared_requests(RunRequest(name="ask"), names)
+
+
+@pytest.mark.parametrize("name", ["review_changes", "task", "handoff"])
+async def test_a_workflow_whose_runs_cannot_stand_side_by_side_is_refused(models: Models, name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{name} cannot be compared"):
+        await models.compare("a", "b", request=RunRequest(name=name, prompt="x"))
+    assert await models.statuses() == {}

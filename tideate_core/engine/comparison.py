@@ -350,16 +350,7 @@ class Comparison:
             return shape | {"state": "review", "files": run.review.payload["files"]}
         result = run.result
         assert result is not None  # noqa: S101 it has ended
-        state = (
-            "unchanged"
-            if result.unchanged
-            else "completed"
-            if result.ok
-            else "cancelled"
-            if result.cancelled
-            else "failed"
-        )
-        return shape | {"state": state, "error": result.error, "response": result.response}
+        return shape | {"state": _state(result), "error": result.error, "response": result.response}
 
     async def _review(self, chosen: _ComparedRun) -> Decision | None:
         """Return the person's decisions on a run; None where it went meanwhile."""
