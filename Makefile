@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs site clean
+.PHONY: help run quick test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs site screenshots clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -81,6 +81,10 @@ docs: install ## write doc/tideate.txt anew from the Lua tables
 site: install ## docs/ as a site in .cache/site, with the reference made from the schemas
 	@sh scripts/group.sh site
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict
+
+screenshots: install ## docs/pictures/ anew: the tour in a real Neovim, 80x24 and 200x50, dark and light
+	@sh scripts/group.sh site
+	@$(python) -m scripts.screenshots
 
 clean: ## remove the environment and everything that is made
 	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -27,6 +27,8 @@ LIMIT = 120.0
 """Seconds that anything is waited for at most."""
 QUIET = 0.5
 """Seconds without a change after which a screen is taken to be drawn."""
+MOST = 1 << 18
+"""Bytes that are read at once: to look at the screen after each few of them takes long."""
 SPINNER = re.compile(r"[\u2801-\u28ff]")
 STRINGS = re.compile(r"\x1b[P_^].*?\x1b\\", re.DOTALL)
 """Control strings that pyte would print: questions to the terminal."""
@@ -85,10 +87,10 @@ class Terminal:
 
     def close(self) -> None:
         """End the command and all that it started."""
+        os.close(self._own)  # first: nobody reads what the command writes at its end
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait(LIMIT)
-        os.close(self._own)
 
     def _wait(self, met: Callable[[], bool], otherwise: str) -> None:
         deadline = time.monotonic() + LIMIT
@@ -112,6 +114,8 @@ class Terminal:
             return False
         try:
             data = os.read(self._own, 1 << 16)
+            while select.select([self._own], [], [], 0.01)[0] and len(data) < MOST:
+                data += os.read(self._own, 1 << 16)
         except OSError:
             return False  # how Linux says that the other side was closed
         text = STRINGS.sub("", self._waiting + self._decoder.decode(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -194,6 +195,14 @@ def test_every_picture_is_there_and_is_used() -> None:
         for target in PICTURE.findall(document.read_text(encoding="utf-8"))
     }
     assert used == set((DOCS / "pictures").glob("*.svg"))
+
+
+def test_no_picture_shows_the_machine_that_made_it() -> None:
+    own = re.compile(r"/(?:home|root|tmp|work|Users|var|opt)/|(?:localhost|127\.0\.0\.1):(?!11434\b)\d")
+    for picture in (DOCS / "pictures").glob("*.svg"):
+        shown = html.unescape(picture.read_text(encoding="utf-8"))
+        assert own.search(shown) is None, (picture.name, "run `make screenshots`")
+        assert "http" not in re.sub(r"http://(?:www\.w3\.org/|127\.0\.0\.1:11434/)", "", shown), picture.name
 
 
 def test_commands_of_neovim_that_the_documents_name_are_there() -> None:

@@ -143,6 +143,13 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor.wait_screen("│eleven")
 
 
+def test_a_proposed_line_has_its_sign_where_the_review_opens_the_column_of_signs(
+    screen_editor: Editor,
+) -> None:
+    review(screen_editor, opened(screen_editor, [{"start": 3, "old": ["line 04"], "new": ["four"]}]))
+    screen_editor.wait_screen("+ four")
+
+
 def test_only_hunks_in_sight_are_drawn(editor: Editor) -> None:
     hunks = [{"start": row, "old": [LINES[row]], "new": ["x"]} for row in range(0, 60, 2)]
     review(editor, opened(editor, hunks))

@@ -124,11 +124,12 @@ function M.about(context)
   return ('lines %d-%d of %s'):format(selection.start, selection['end'], name)
 end
 
+--- The adapter that is asked; nil: only the host's configuration says, and it has not answered yet.
 ---@param name string
----@return string
+---@return string?
 function Preview:model(name)
   local chosen = self.spec.adapter or require('tideate.model_choice').adapter_for(name)
-  return self.last and self.last.adapter or chosen or require('tideate.config').get('adapter') or 'local'
+  return self.last and self.last.adapter or chosen or require('tideate.config').get('adapter')
 end
 
 --- The line above the prompt: another workflow than the title's, the model, what goes with it, tokens.
@@ -136,7 +137,8 @@ end
 ---@param prompt string
 ---@return tideate.Chunk[]
 function Preview:line(name, prompt)
-  local parts = { require('tideate.ui.text').name(self:model(name)) }
+  local model = self:model(name)
+  local parts = { model and require('tideate.ui.text').name(model) }
   table.insert(parts, M.about(self.spec.context))
   local last = self.last
   local function is_about_rules(notice)

@@ -6,6 +6,21 @@ local ns = vim.api.nvim_create_namespace('tideate.review.columns')
 ---@type table<integer, tideate.Overlay> by buffer
 local watched = {}
 
+---@type table<integer, true> buffers with a window that is being redrawn
+local redrawn = {}
+
+--- The width is right only once all windows are drawn: before, a column that the redraw opens is not counted.
+local function compare()
+  for buf in pairs(redrawn) do
+    local drawn = watched[buf]
+    local _, _, _, left = require('tideate.ui.review.hunk_highlights').seen(buf)
+    if drawn and left ~= drawn.left then
+      drawn:draw_soon()
+    end
+  end
+  redrawn = {}
+end
+
 ---@param overlay tideate.Overlay
 function M.watch(overlay)
   local first = next(watched) == nil
@@ -14,12 +29,10 @@ function M.watch(overlay)
     return
   end
   vim.api.nvim_set_decoration_provider(ns, {
-    on_win = function(_, win, buf)
-      local drawn = watched[buf]
-      if drawn and vim.fn.getwininfo(win)[1].textoff ~= drawn.left then
-        drawn:draw_soon()
-      end
+    on_win = function(_, _, buf)
+      redrawn[buf] = watched[buf] and true
     end,
+    on_end = compare,
   })
 end
 
