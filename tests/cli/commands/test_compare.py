@@ -71,7 +71,7 @@ def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict
 
 
 def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[str, ModelServer]) -> None:
-    done = shell.run(*MODELS, "--take", "b", "--json")
+    done = shell.run(*MODELS, "--take", "b", "--yes", "--json")
     assert done.returncode == 0, done.stderr
     shape = object_of(done)
     assert (shell.project / "a.txt").read_text() == GERMAN
@@ -80,6 +80,15 @@ def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[s
     assert (taken["adapter"], taken["ok"]) == ("b", True)
     assert all(one["usage"]["output_tokens"] > 0 for one in shape["runs"])
     assert "not taken" in done.stderr
+
+
+def test_a_named_model_is_no_answer_to_its_review(shell: Shell, servers: dict[str, ModelServer]) -> None:
+    done = shell.run(*MODELS, "--take", "b", "--json")
+    assert (done.returncode, object_of(done)["taken"]) == (3, None), done.stderr
+    assert "there is no terminal to ask on; --yes accepts" in done.stderr
+    assert (shell.project / "a.txt").read_text() == WORDS
+    states = [(run["state"], run["reason"]) for run in object_of(shell.run("history", "--json"))["runs"]]
+    assert states == [("cancelled", "declined")] * 2
 
 
 @pytest.mark.parametrize(
@@ -117,7 +126,7 @@ def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelSe
     assert (shell.project / "a.txt").read_text() == WORDS
     runs = object_of(shell.run("history", "--json"))["runs"]
     assert [run["state"] for run in runs] == ["interrupted", "interrupted"]
-    done = shell.run("compare", "--resume", runs[0]["execution_id"], "--take", "b")
+    done = shell.run("compare", "--resume", runs[0]["execution_id"], "--take", "b", "--yes")
     assert done.returncode == 0, done.stderr
     assert (shell.project / "a.txt").read_text() == GERMAN
     analyses = [

@@ -51,7 +51,11 @@ def compare(
     ] = None,
     take: Annotated[
         str | None,
-        Parameter(name="--take", metavar="NAME", help="Take the answer of this model, without a choice."),
+        Parameter(
+            name="--take",
+            metavar="NAME",
+            help="Choose the answer of this model unasked; its review is asked.",
+        ),
     ] = None,
     inputs: Annotated[
         tuple[str, ...],
@@ -131,8 +135,8 @@ async def _compare(
     for notice in project.loaded.notices:
         note(notice)
     await recover_before(project.root, note)
-    # who named the model agreed to its answer, where nobody can be asked
-    policy = None if interaction.asks else PolicyFrontEnd(interaction.policy is not False)
+    # --take answers which model it is, and nothing else
+    policy = None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
     with TerminalFrontEnd(console, policy) as front:
         cancellation = RunCancellation(console, front.restore_terminal)
         with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
@@ -146,7 +150,11 @@ async def _compare(
         return INTERRUPTED
     if done.result is not None:
         return DONE if done.result.ok else FAILED
-    return DECLINED if any(one.reason == "declined" for one in done.results) else FAILED
+    if not any(one.reason == "declined" for one in done.results):
+        return FAILED
+    if not interaction.asks and interaction.policy is None:
+        note("there is no terminal to ask on; --yes accepts")
+    return DECLINED
 
 
 def _report(done: ComparisonResult, interaction: Interaction) -> None:
