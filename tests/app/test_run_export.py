@@ -91,3 +91,56 @@ async def test_lines_with_secrets_are_left_out_and_the_others_stay(bench: Bench,
     assert "seems to hold a secret is left out" in text
     with pytest.raises(RunNotFound):
         await exported(bench, form, "f" * 32)
+
+
+PLAIN = "kd93hf72bq"
+"""No shape tells it from a word: the name that it stands under does."""
+
+
+@pytest.mark.parametrize("form", ["markdown", "json"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"api_key": PLAIN, "path": "kept"},
+        {"outer": [{"dbPassword": PLAIN, "path": "kept"}]},
+        {"credentials": {"value": [PLAIN]}, "path": "kept"},
+        json.dumps({"password": PLAIN, "path": "kept"}),
+        json.dumps({"arguments": json.dumps({"password": PLAIN}), "path": "kept"}),
+        f"kept\ntoken: {PLAIN}\nkept",
+        f"kept\n  'client-secret' = '{PLAIN}', # it\nkept",
+        f'kept {{\n"api_key": "{PLAIN}"\nkept',
+        f'kept\n{{\\"api_key\\": \\"{PLAIN}\\"\nkept',
+    ],
+)
+async def test_what_stands_under_the_name_of_a_secret_is_left_out(
+    bench: Bench, form: str, value: Any
+) -> None:
+    async def says(_step: StepContext) -> Any:
+        return value
+
+    graph(bench, {"a": says}, step("a"))
+    done = await bench.run("g", "the prompt", inputs={"n": value})
+    assert done.ok, done.error
+    text = await exported(bench, form, done.execution_id)
+    assert PLAIN not in text
+    assert text.count("kept") >= 2
+    assert "seems to hold a secret is left out" in text
+
+
+async def test_code_that_only_names_secrets_stays(bench: Bench) -> None:
+    code = "\n".join(
+        (
+            "password: str",
+            "token = read_token1()",
+            "def of(api_key: bytes) -> None:",
+            "token=$TOKEN1",
+            "tokens: 123456",
+        )
+    )
+
+    async def says(_step: StepContext) -> Any:
+        return {"said": code, "tokens": 12, "token": ""}
+
+    graph(bench, {"a": says}, step("a"))
+    text = await exported(bench, "json", (await bench.run("g", code)).execution_id)
+    assert json.loads(text)["runs"][0]["steps"][0]["result"] == {"said": code, "tokens": 12, "token": ""}

@@ -27,6 +27,17 @@ HEADS: Final[Mapping[str, str]] = {
     "model": "Answer",
     "tool": "Result",
 }
+_NAMES: Final = (
+    r"(?:pass(?:words?|wd|phrase)|secrets?|(?:api|access|secret|private|auth)[_-]?key|token"
+    r"|authorization|cookie|credentials?)"
+)
+_SECRET_KEY: Final = re.compile(rf"(?i){_NAMES}\Z")
+_SECRET_FIELD: Final = re.compile(
+    rf"(?i){_NAMES}\\?['\"]?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    # with a digit in it: what is quoted, or one word that is no call and no reference to a variable
+    r"(?:\\?['\"](?=[^'\"\n]{0,100}\d)[^'\"\n]{6,}|(?!\$|[\w.]*\()(?=[^\s'\"]{0,100}\d)[^\s'\"]{6,})"
+)
+"""As arguments of tools and files of settings have it; too wide for what a model may read."""
 _BACKTICKS: Final = re.compile("`+")
 
 
@@ -63,17 +74,43 @@ def _run(reader: Reader, wanted: str) -> dict[str, Any]:
 
 def _without_secrets(value: Any) -> Any:
     """Return a value with other lines in place of those that seem to hold secrets."""
+    if isinstance(value, str):
+        return _text_without_secrets(value)
+    if isinstance(value, dict):
+        return {
+            _without_secrets(key): _without_texts(one) if _SECRET_KEY.search(key) else _without_secrets(one)
+            for key, one in value.items()
+        }
+    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+
+
+def _without_texts(value: Any) -> Any:
+    """Return what stands under the name of a secret: the names below it stay, and what is no text."""
+    if isinstance(value, dict):
+        return {_without_secrets(key): _without_texts(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_texts(one) for one in value]
+    return LEFT_OUT if isinstance(value, str) and value else value
+
+
+def _text_without_secrets(text: str) -> str:
     # here, because the help needs none of it
     from tideate_core.mentions import secret_lines
 
-    if isinstance(value, str):
-        if not (numbers := secret_lines(value)):
-            return value
-        lines = value.split("\n")
-        return "\n".join(LEFT_OUT if at in numbers else line for at, line in enumerate(lines, start=1))
-    if isinstance(value, dict):
-        return {_without_secrets(key): _without_secrets(one) for key, one in value.items()}
-    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            value = json.loads(text)
+            clean = _without_secrets(value)
+        except (ValueError, RecursionError):
+            value = clean = None  # no JSON, or too deep: its lines are looked at
+        if clean != value:
+            return json.dumps(clean, ensure_ascii=False, indent=2 if "\n" in text else None)
+    numbers = secret_lines(text)
+    lines = text.split("\n")
+    return "\n".join(
+        LEFT_OUT if at in numbers or _SECRET_FIELD.search(line) else line
+        for at, line in enumerate(lines, start=1)
+    )
 
 
 def _markdown(run: Mapping[str, Any]) -> Iterator[str]:
