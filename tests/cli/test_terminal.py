@@ -110,6 +110,21 @@ def test_anything_but_yes_changes_nothing(refactoring: tuple[Terminal, Path], an
     assert "declined" in terminal.text
 
 
+def test_q_goes_back_from_the_hunks_without_what_was_picked(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, file = refactoring
+    for answer, question in (
+        ("p", "Accept hunk 1/2 of a.py? [y/N/b/a/s/q]"),
+        ("?", "n or Enter reject"),
+        ("n", "Accept hunk 2/2 of a.py? [y/N/b/a/s/q]"),
+        ("q", "[y/N/p/c/d]"),
+        ("y", ""),
+    ):
+        terminal.type(f"{answer}\n")
+        terminal.wait_for(question) if question else None
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == TWO.replace("1\n", "10\n").replace("2\n", "20\n")
+
+
 def test_what_was_asked_stays_on_the_screen(refactoring: tuple[Terminal, Path]) -> None:
     terminal, _ = refactoring
     after_the_question = terminal.raw.partition("along this analysis?")[2].partition("refactor · fake")[0]
@@ -134,7 +149,7 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
     terminal.wait_for("]")
     terminal.type("n\n")
     terminal.wait_for("+    return 20")
-    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/b/a/s]")
+    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert file.read_text() == TWO.replace("2\n", "20\n")
@@ -143,7 +158,7 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
 def test_picking_no_hunk_declines(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     terminal.type("p\n")
-    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s]")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]")
     terminal.type("s\n")
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
@@ -225,7 +240,7 @@ def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
         answering.answers(why, f"```python\n{new}```")
     for answers, question in (("bx", "Accept hunk 1/2"), ("y", "Accept hunk 2/2")):
         terminal.type("p\n") if question.endswith("1/2") else None
-        terminal.wait_for(f"{question} of a.py? [y/N/b/a/s]")
+        terminal.wait_for(f"{question} of a.py? [y/N/b/a/s/q]")
         terminal.type(f"{answers[0]}\n")
         if answers == "bx":
             terminal.wait_for("Because?")
@@ -235,7 +250,7 @@ def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
         assert f"+    return {number}" in shown
         assert "return 20" not in shown
         terminal.type("p\n")
-        terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s]")
+        terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]")
         terminal.type("b\n")
         terminal.wait_for("Because?")
         terminal.type(f"{why}\n")
@@ -263,12 +278,12 @@ def test_comments_that_nobody_answered_go_with_the_next_answer(
     new = TWO.replace("return 1", "return 11").replace("return 2", "return 12")
     answering.fails(reason, 400, times=1)
     answering.answers(reason if picked else more, f"```python\n{new}```")
-    last = ("Accept hunk 2/2 of a.py? [y/N/b/a/s]", "y") if picked else ("What is to change?", more)
+    last = ("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]", "y") if picked else ("What is to change?", more)
     terminal.type("p\n")
     for question, answer in (
-        ("Accept hunk 1/2 of a.py? [y/N/b/a/s]", "b"),
+        ("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]", "b"),
         ("Because?", reason),
-        ("Accept hunk 2/2 of a.py? [y/N/b/a/s]", "s"),
+        ("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]", "s"),
         (f"you said: {reason}", ""),
         ("[y/N/p/c/r/d]", "p" if picked else "c"),
         last,
@@ -329,7 +344,7 @@ def test_whole_files_are_picked(planning: Shell) -> None:
         ("Accept hunk 1/1 of a.py?", "n"),
         ("Delete old.py?", "n"),
     ):
-        terminal.wait_for(f"{question} [y/N/b/a/s]")
+        terminal.wait_for(f"{question} [y/N/b/a/s/q]")
         terminal.type(f"{answer}\n")
     assert terminal.wait_exit() == 0
     assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 1\n", "old.py": "old = 1\n"}

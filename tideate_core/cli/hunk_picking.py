@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Hunk
 
-__all__ = ["NO", "YES", "Alternative", "Asker", "HunkPicking", "alternatives_to"]
+__all__ = ["BACK", "NO", "YES", "Alternative", "Asker", "HunkPicking", "alternatives_to"]
 
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"", "n", "no", "q"})
-HELP: Final = "y accept · n reject · a accept this and the rest of the file · s leave them out"
+BACK: Final = "q"
+HELP: Final = (
+    "y accept · n or Enter reject · a accept this and the rest of the file · s leave them out"
+    " · q back, without what was picked"
+)
+MORE_HELP: Final = "y take it · n or Enter leave it out · q back, without what was picked"
 
 
 class Asker(Protocol):
@@ -86,13 +91,16 @@ class HunkPicking:
         self.anew: set[tuple[str, int]] = set()
         """What was decided, by path and hunk."""
 
-    async def pick(self) -> bool:
-        """Ask about each open hunk, then about what only others change; False where the input ended."""
+    async def pick(self) -> str | None:
+        """Ask about each open hunk, then about what only others change.
+
+        :returns: `BACK` where the person wants the question before it; None at the end of input.
+        """
         file = self._file
         for index in file.open:
             answer = await self._ask_about(index)
-            if answer is None:
-                return False
+            if answer is None or answer == BACK:
+                return answer
             if answer == "s":
                 break
             rest = {at for at in file.open if at >= index} if answer == "a" else {index}
@@ -121,7 +129,9 @@ class HunkPicking:
         count = len(file.everything)
         part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
         question = f"{part} {self._name}?"
-        return await self._asker.choose(question, "/".join([*keys, "a", "s"]), help_text, YES | NO | known)
+        return await self._asker.choose(
+            question, "/".join([*keys, "a", "s", BACK]), help_text, YES | NO | known
+        )
 
     async def _decide(self, index: int, answer: str) -> None:
         if answer in YES:
@@ -134,19 +144,19 @@ class HunkPicking:
             if answer == "b" and (why := await self._asker.type("Because?")):
                 self.comments.append({"path": self._file.change.path, "hunk": index, "text": why})
 
-    async def _pick_more(self) -> bool:
-        """Ask about hunks of other runs at places that this one leaves as they are."""
+    async def _pick_more(self) -> str | None:
+        """Ask about hunks of other runs at places that this one leaves as they are; as `pick`."""
         for other in self._others:
             if any(other.hunk.clashes(hunk) for hunk in self._file.hunks) or self._is_taken(other):
                 continue
             await self._asker.show([Text(f"only {visible(other.adapter)} has:", style="bold"), other.patch])
             question = f"Take it, too, into {self._name}?"
-            answer = await self._asker.choose(question, "y/N", "y take it · n leave it out", YES | NO)
-            if answer is None:
-                return False
+            answer = await self._asker.choose(question, "y/N/q", MORE_HELP, YES | NO)
+            if answer is None or answer == BACK:
+                return answer
             if answer in YES:
                 await self._add(other)
-        return True
+        return ""
 
     def _instead_of(self, index: int) -> list[Alternative]:
         if not self._file.pickable:

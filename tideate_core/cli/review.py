@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.cli.hunk_picking import NO, YES, HunkPicking, alternatives_to
+from tideate_core.cli.hunk_picking import BACK, NO, YES, HunkPicking, alternatives_to
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["ReviewQuestion", "WrittenReviewQuestion", "review_matter"]
 
 ENDED = Decision(False, reason="the input ended before an answer")
-WRITTEN_HELP = "y keep all · n end and change nothing · p pick hunk by hunk · r revert all · d show again"
-KEEP_HELP = "y keep · n revert · a keep this and the rest of the file · q end and change nothing"
+WRITTEN_HELP = (
+    "y keep all · n or Enter end and change nothing · p pick hunk by hunk · r revert all · d show again"
+)
+KEEP_HELP = (
+    "y or Enter keep · n revert · a keep this and the rest of the file · q back, without what was picked"
+)
 SENT = "comments were sent to the model"
 
 
@@ -54,11 +58,10 @@ class ReviewQuestion:
     def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
         self._asker = asker
         self._message = message
+        self._payload = payload
         self._files = [ReviewedFile.of(file) for file in payload["files"]]
         self._revisable = bool(payload.get("revisable"))
         self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
-        self._anew: set[tuple[str, int]] = set()
-        self._comments: list[dict[str, Any]] = []
         self._alternatives = payload.get("alternatives", ())
 
     async def ask(self) -> Decision:
@@ -73,16 +76,22 @@ class ReviewQuestion:
             if answer in NO:
                 return Decision(False, reason="declined")
             if answer == "p":
-                return await self._pick()
-            if answer == "r":
+                if (picked := await self._pick()) is not None:
+                    return picked
+                await self._asker.show(review_matter(self._payload))
+            elif answer == "r":
                 return self._answer(self._decided(), self._unanswered)
-            if answer == "d":
+            elif answer == "d":
                 await self._asker.show_again()
             elif text := await self._asker.type("What is to change?"):
                 return self._answer(self._decided(), [*self._unanswered, {"text": text}])
 
     def _choices(self) -> tuple[str, str, frozenset[str]]:
-        keys, words, known = ["y", "N", "p"], ["y all", "n none", "p pick hunk by hunk"], {"a", "p", "d"}
+        keys, words, known = (
+            ["y", "N", "p"],
+            ["y all", "n or Enter none", "p pick hunk by hunk"],
+            {"a", "p", "d"},
+        )
         if self._revisable:
             keys.append("c")
             words.append("c say what is to change: the model revises it")
@@ -103,24 +112,27 @@ class ReviewQuestion:
             return Decision(False, reason="no change was accepted")
         return Decision(True, {"files": files})
 
-    async def _pick(self) -> Decision:
-        verdicts = []
+    async def _pick(self) -> Decision | None:
+        """Return what was picked; None where the person went back."""
+        verdicts, comments, anew = [], list[dict[str, Any]](), set[tuple[str, int]]()
         for file in self._files:
             picking = HunkPicking(
                 self._asker, file, alternatives_to(file, self._alternatives), revisable=self._revisable
             )
-            if not await picking.pick():
+            if (end := await picking.pick()) is None:
                 return ENDED
-            self._anew |= picking.anew
-            self._comments += picking.comments
+            if end == BACK:
+                return None
+            anew |= picking.anew
+            comments += picking.comments
             verdict = _verdict(file, picking.accepted, picking.rejected)
             added = [one.hunk.as_json() for one in picking.added]
             verdicts.append({**verdict, "added": added} if added else verdict)
-        return self._answer(verdicts, [*self._left(), *self._comments])
+        return self._answer(verdicts, [*self._left(anew), *comments])
 
-    def _left(self) -> list[dict[str, Any]]:
+    def _left(self, anew: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
         """Return the unanswered comments but those on hunks that were decided anew."""
-        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in self._anew]
+        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in anew]
 
 
 class WrittenReviewQuestion:
@@ -129,6 +141,7 @@ class WrittenReviewQuestion:
     def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
         self._asker = asker
         self._message = message
+        self._payload = payload
         self._files = [ReviewedFile.of(file) for file in payload["files"]]
 
     async def ask(self) -> Decision:
@@ -146,19 +159,25 @@ class WrittenReviewQuestion:
                 files = [_verdict(file, (), file.everything) for file in self._files]
                 return Decision(True, {"files": files})
             if answer == "p":
-                return await self._pick()
-            await self._asker.show_again()
+                if (chosen := await self._pick()) is not None:
+                    return chosen
+                await self._asker.show(review_matter(self._payload))
+            else:
+                await self._asker.show_again()
 
-    async def _pick(self) -> Decision:
+    async def _pick(self) -> Decision | None:
+        """Return what was picked; None where the person went back."""
         verdicts = []
         for file in self._files:
             picked = await self._pick_from(file)
+            if picked is None:
+                return None
             if isinstance(picked, Decision):
                 return picked
             verdicts.append(picked)
         return Decision(True, {"files": verdicts})
 
-    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | Decision:
+    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | Decision | None:
         kept, back = list[int](), list[int]()
         count = len(file.everything)
         for index in file.everything:
@@ -170,8 +189,8 @@ class WrittenReviewQuestion:
             )
             if answer is None:
                 return ENDED
-            if answer == "q":
-                return Decision(False, reason="declined")
+            if answer == BACK:
+                return None
             if answer == "a":
                 kept += [at for at in file.everything if at >= index]
                 break

@@ -52,13 +52,13 @@ def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict
     terminal.type("1\n")
     terminal.wait_for("Apply the change to a.txt (+2 -2 lines)? [y/N/p/c/d]")
     terminal.type("p\n")
-    terminal.wait_for("Accept hunk 1/2 of a.txt? [y/N/b/a/s]")
+    terminal.wait_for("Accept hunk 1/2 of a.txt? [y/N/b/a/s/q]")
     terminal.type("y\n")
     terminal.wait_for("1 · b has here:")
-    terminal.wait_for("Accept hunk 2/2 of a.txt? [y/N/1/b/a/s]")
+    terminal.wait_for("Accept hunk 2/2 of a.txt? [y/N/1/b/a/s/q]")
     terminal.type("1\n")
     terminal.wait_for("only b has:")
-    terminal.wait_for("Take it, too, into a.txt? [y/N]")
+    terminal.wait_for("Take it, too, into a.txt? [y/N/q]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert (shell.project / "a.txt").read_text() == "ONE\nzwei\nthree\nfour\nfünf\n"
