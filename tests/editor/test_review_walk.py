@@ -133,8 +133,7 @@ class Walk:
         file["decided"] = self.decided
         payload = {"files": [file], "demonstration": False, "revisable": True}
         draft = str(self.folder / f"{self.questions}.jsonl")
-        code = ASK.replace("payload = payload", f"draft = [[{draft}]], payload = payload")
-        editor.lua(f"_G.answers = {{}} {code}", "review", "Apply?", "", payload, [])
+        editor.lua(f"_G.answers = {{}} {ASK}", "review", "Apply?", "", payload, [], draft)
         wait_focused(editor)
 
     # steps: what the person does, to Neovim and to the model
