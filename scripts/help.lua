@@ -129,7 +129,12 @@ function parts.graph_keys()
 end
 
 function parts.review_keys()
-  local review = { model = { revisable = true, compared = true, entries = { {}, {} } } }
+  local words = require('tideate.ui.review.model').WORDS[false]
+  local model = { revisable = true, compared = true, entries = { {}, {} } }
+  function model.words()
+    return words
+  end
+  local review = { model = model }
   return key_lines(require('tideate.ui.review.keys').keys(review, false))
 end
 

@@ -58,11 +58,17 @@ ADAPTERS.snacks = {
     require('snacks').picker.pick({
       title = title,
       items = vim.tbl_map(function(item)
-        local lines = table.concat(preview_of(item), '\n')
-        return { text = item.text, item = item, preview = { text = lines, ft = item.filetype, loc = false } }
+        return { text = item.text, item = item }
       end, items),
       format = 'text',
-      preview = 'preview',
+      preview = function(context)
+        local item = context.item.item
+        context.preview:reset()
+        context.preview:set_lines(preview_of(item))
+        if item.filetype then
+          context.preview:highlight({ ft = item.filetype })
+        end
+      end,
       confirm = function(picker, chosen)
         picker:close()
         choose(on_choice, chosen and chosen.item)

@@ -99,6 +99,24 @@ def test_files_of_a_run_are_previewed_and_opened(picking: Editor) -> None:
     assert pick(picking, "telescope", 2, "files bbbb")["preview"] == ["this file is not there"]
 
 
+@pytest.mark.parametrize("picker", ["snacks", "telescope", "mini"])
+def test_a_preview_is_made_of_what_is_looked_at_alone(picking: Editor, picker: str) -> None:
+    picking.lua("""
+      _G.made, _G.doubled = 0, ...
+      dofile(_G.doubles)[_G.doubled](2)
+      local items = {}
+      for value = 1, 50 do
+        items[value] = { text = tostring(value), value = value, filetype = 'lua', preview = function()
+          _G.made = _G.made + 1
+          return { 'preview ' .. value }
+        end }
+      end
+      require('tideate').setup({ picker = _G.doubled })
+      require('tideate.pickers').open('Numbers', items, function() end)
+    """, picker)  # fmt: skip
+    assert picking.lua("return { _G.made, _G.picked.preview }") == [1, ["preview 2"]]
+
+
 def test_workflows_and_models_are_picked_too(picking: Editor) -> None:
     picking.lua(
         "require('tideate').run = function(name, opts) _G.ran = { name, opts.context.buffer.path } end"

@@ -63,6 +63,25 @@ def test_the_end_says_what_is_reverted_of_modes_and_binaries_too(editor: Editor)
     assert "review finished: 1 of 4 kept, 3 reverted" in editor.messages()
 
 
+def test_the_words_are_those_of_changes_that_stand_in_the_files(editor: Editor) -> None:
+    editor.lua("vim.o.columns = 200")
+    written(editor)
+    bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true }).str"
+    assert "ga keep  gr revert" in editor.lua(bar)
+    editor.feed("<CR>")
+    assert "nothing is decided yet: gA to keep all, gR to revert all" in editor.messages()
+    editor.feed("a")
+    editor.feed("r")
+    assert "all is decided: <CR> finishes, u steps back" in editor.messages()
+    assert "2 hunks: 1 kept, 1 to revert" in editor.lua(bar)
+    assert "gu step back" in editor.lua(bar)
+    editor.feed("?")
+    shown = "\n".join(editor.lines())
+    assert "what you chose to revert is reverted, and what is open stays" in " ".join(shown.split())
+    assert "accept" not in shown
+    assert "reject" not in shown
+
+
 @pytest.fixture
 def project(editor: Editor) -> Path:
     root = editor.cwd

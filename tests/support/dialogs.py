@@ -43,7 +43,7 @@ def ask(
     executed: Sequence[dict[str, str]] = (),
     draft: str = "",
 ) -> str:
-    """Put a question; returns its id."""
+    """Put a question, whose decisions are written to a draft; returns its id."""
     return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed), draft))
 
 

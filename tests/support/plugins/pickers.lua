@@ -12,12 +12,27 @@ end
 function M.snacks(index)
   local snacks = { config = { picker = { enabled = true } }, picker = {} }
   function snacks.picker.pick(opts)
-    assert(opts.format == 'text' and opts.preview == 'preview')
+    assert(opts.format == 'text')
     local item, closed = opts.items[index], false
     local texts = vim.tbl_map(function(one)
       return one.text
     end, opts.items)
-    note('snacks', opts.title, texts, vim.split(item and item.preview.text or '', '\n'))
+    local shown = {}
+    local preview = {
+      reset = function()
+        shown = {}
+      end,
+      set_lines = function(_, lines)
+        shown = lines
+      end,
+      highlight = function(_, how)
+        assert(type(how.ft) == 'string')
+      end,
+    }
+    if item then
+      opts.preview({ item = item, preview = preview })
+    end
+    note('snacks', opts.title, texts, shown)
     opts.confirm({
       close = function()
         closed = true

@@ -4,7 +4,11 @@
 ---@field text string
 ---@field because boolean? the reason of a rejection
 
+---@class tideate.CommentEdit: tideate.TextEdit
+---@field on_text fun(text: string)
+
 ---@class tideate.ReviewComments: tideate.ReviewDecisions
+---@field texts table<tideate.ReviewUnit|tideate.ReviewModel, tideate.CommentEdit> opened, until the text is taken
 local Comments = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
 
 local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- and those of other keyboards: a comment of them says nothing
@@ -18,40 +22,96 @@ local function comment(text, because)
   return text ~= '' and { text = text, because = because } or nil
 end
 
+--- What a text is about, for the next review of the same change.
+---@param about tideate.ReviewUnit|tideate.ReviewModel
+---@return string
+function Comments:identity(about)
+  local file, hunk = 0, 0
+  if about ~= self.model then
+    file, hunk = about.entry.index, about.number
+  end
+  local question = self.question
+  return ('comment %s %s %d %d %d'):format(question.execution_id, question.step, self.model.revision, file, hunk)
+end
+
+--- The text that was begun about a hunk, or all of it; here, or in a review of the same that ended meanwhile.
+---@param about tideate.ReviewUnit|tideate.ReviewModel
+---@return tideate.CommentEdit
+function Comments:text_about(about)
+  local text_edit = require('tideate.ui.text_edit')
+  local edit = self.texts[about]
+  if edit and vim.api.nvim_buf_is_loaded(edit.buf) then
+    return edit
+  end
+  local function take()
+    self.texts[about] = nil
+    local text = table.concat(edit:lines(), '\n')
+    edit:taken()
+    edit:close()
+    edit.on_text(text)
+  end
+  local kept = require('tideate.ui.question_drafts').take(self:identity(about))
+  if kept then
+    text_edit.attach(kept, take)
+    vim.bo[kept].modified = true
+  end
+  edit = text_edit.new(kept or text_edit.buffer('comment', self.question.execution_id, take)) --[[@as tideate.CommentEdit]]
+  edit.win = kept and vim.fn.win_findbuf(kept)[1]
+  self.texts[about] = edit
+  return edit
+end
+
 --- Ask for a line.
 ---@param prompt string
----@param before tideate.ReviewComment?
+---@param about tideate.ReviewUnit
 ---@param on_text fun(text: string)
-function Comments:ask_line(prompt, before, on_text)
-  local first = before and before.text or ''
+function Comments:ask_line(prompt, about, on_text)
+  local first = about.comment and about.comment.text or ''
   if first:find('\n') then
-    return self:ask_lines(prompt, before, on_text)
+    return self:ask_lines(prompt, about, on_text)
   end
   vim.ui.input({ prompt = prompt .. ': ', default = first }, function(text)
     if text and not self.closed then
       on_text(text)
+    elseif text and comment(text) then
+      self:text_about(about):fill(vim.split(text, '\n', { plain = true }))
+      vim.bo[self.texts[about].buf].modified = true
+      self:keep_texts()
     end
   end)
 end
 
---- Ask for a text of several lines, in a buffer.
+--- Ask for a text of several lines, in a buffer. `:q` leaves it as it is: asked again, it is there.
 ---@param title string
----@param before tideate.ReviewComment?
+---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@param on_text fun(text: string)
-function Comments:ask_lines(title, before, on_text)
-  local text_edit = require('tideate.ui.text_edit')
-  local edit ---@type tideate.TextEdit
-  local buf = text_edit.buffer('comment', self.question.execution_id, function()
-    local text = table.concat(edit:lines(), '\n')
-    edit:taken()
-    edit:close()
-    if not self.closed then
-      on_text(text)
-    end
-  end)
-  edit = text_edit.new(buf)
-  edit:fill(vim.split(before and before.text or '', '\n', { plain = true }))
+function Comments:ask_lines(title, about, on_text)
+  local edit = self:text_about(about)
+  edit.on_text = on_text
+  if edit:visible() then
+    return vim.api.nvim_set_current_win(edit.win)
+  end
+  edit:fill(vim.split(about.comment and about.comment.text or '', '\n', { plain = true }))
   edit:open(title, 8)
+end
+
+--- The review has ended: texts that the person typed and no comment holds are kept in their buffers.
+function Comments:keep_texts()
+  for about, edit in pairs(self.texts) do
+    if edit:unfinished() then
+      if edit:visible() then
+        vim.api.nvim_win_set_config(edit.win, {
+          title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
+          footer = { { ' it is kept in this buffer ', 'TideateHint' } },
+        })
+      end
+      local name = require('tideate.ui.question_drafts').keep(self:identity(about), edit.buf)
+      require('tideate.ui').notify(('the comment you began is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+    else
+      edit:close()
+    end
+  end
+  self.texts = {}
 end
 
 --- Reject the hunk under the cursor with a reason.
@@ -62,7 +122,7 @@ function Comments:reject_because(in_buffer)
     return self:step(1)
   end
   local ask = in_buffer and self.ask_lines or self.ask_line
-  ask(self, 'Reject, because', unit.comment, function(text)
+  ask(self, 'Reject, because', unit, function(text)
     self:change({ { unit = unit, state = 'rejected', comment = comment(text, true) } })
     self:advance()
   end)
@@ -74,7 +134,7 @@ function Comments:comment_on_hunk()
   if not unit then
     return self:step(1)
   end
-  self:ask_line('Comment', unit.comment, function(text)
+  self:ask_line('Comment', unit, function(text)
     self:change({ { unit = unit, state = unit.state, comment = comment(text) } })
     self:draw()
   end)
@@ -82,7 +142,7 @@ end
 
 --- Comment on all of the change.
 function Comments:comment_on_all()
-  self:ask_lines('What is to change?', self.model.comment, function(text)
+  self:ask_lines('What is to change?', self.model, function(text)
     self:change({ { unit = self.model, comment = comment(text) } })
     self:draw_bars()
   end)

@@ -241,7 +241,8 @@ function Decisions:finish()
   self:check()
   local count = self.model:count()
   if count.open == count.total and count.total > 0 and self.model:said() == 0 then
-    return say('nothing is decided yet: gA accepts all, gR rejects all')
+    local words = self.model:words()
+    return say(('nothing is decided yet: gA to %s all, gR to %s all'):format(words.accept, words.reject))
   end
   local changed = 0
   self.model:each(function(unit)
@@ -266,8 +267,7 @@ function Decisions:ask_to_decline()
     return self:decline()
   end
   self.sure = true
-  local words = self.model.written and 'q again ends the review and changes nothing' or 'q again declines all of it'
-  say(('%s; %s, g<CR> finishes'):format(self.model:summary(), words))
+  say(('%s; q again %s, g<CR> finishes'):format(self.model:summary(), self.model:words().declines))
 end
 
 return Decisions

@@ -1,18 +1,21 @@
 --- Decisions of a review, written down as they are made: they outlive Neovim and its host.
 ---
---- A line of the file is a step: decisions that were made together, or that one was reverted or made again. The
---- engine names the file, which is of this question alone, and removes it once it has the answer.
+--- A line of the file is a step: decisions that were made together, or that one was reverted or made again. Each
+--- Neovim begins with a line of its own, `{"v":1,"by":<pid>}`: the last such line says whose review it is. The
+--- engine names the file, which is of this question alone, and removes it with the run's end.
 
 ---@class tideate.ReviewDraft: tideate.ReviewComments
+---@field draft_size? integer bytes of the file after the last step of ours
 local Draft = setmetatable({}, { __index = require('tideate.ui.review.comments') })
 
+local VERSION = 1
 local STATES = { o = 'open', a = 'accepted', r = 'rejected' }
 
 ---@param text string
----@return any value nil of what is no JSON, as a line that was cut
+---@return table? value nil of what is none, as a line that was cut
 local function decode(text)
   local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
-  return ok and value or nil
+  return ok and type(value) == 'table' and value or nil
 end
 
 ---@param comment tideate.ReviewComment?
@@ -21,19 +24,55 @@ local function packed(comment)
   return comment and { text = comment.text, because = comment.because } or vim.NIL
 end
 
+---@param question tideate.Question
+---@return string?
+local function path_of(question)
+  return question.draft ~= '' and question.draft or nil
+end
+
+--- Why nothing may be written to the file any more, if so. It is only read where something else has changed it.
+---@param path string
+---@param size integer of what was known
+---@return string?
+local function lost(path, size)
+  local stat = vim.uv.fs_stat(path)
+  if not stat then
+    return 'the file is gone'
+  elseif stat.size == size then
+    return nil
+  end
+  local file, err = io.open(path, 'r')
+  if not file then
+    return err
+  end
+  local last ---@type any
+  for line in file:lines() do
+    local step = decode(line)
+    last = step and step.by or last
+  end
+  file:close()
+  return last ~= vim.uv.os_getpid() and 'another Neovim has opened this review' or nil
+end
+
 --- Append a step. What cannot be written down is told once: the review goes on without it.
 ---@param step table
 function Draft:write_down(step)
-  local path = self.question.draft
-  if not path or path == '' or self.unwritten then
+  local path = path_of(self.question)
+  if not path or self.unwritten then
     return
   end
-  local file, err = io.open(path, 'a')
+  local file, err = nil, self.draft_size and lost(path, self.draft_size)
+  if not err then
+    file, err = io.open(path, 'a')
+  end
   local ok = file and file:write(vim.json.encode(step), '\n')
+  if file then
+    self.draft_size = file:seek('end')
+  end
   if not (file and file:close() and ok) then
     self.unwritten = true
-    local words = 'the decisions of this review would not outlive Neovim: %s'
-    require('tideate.ui').notify(words:format(err or 'they cannot be written'), vim.log.levels.WARN)
+    local words = 'what is decided here from now on is not kept for the next Neovim: %s'
+    require('tideate.ui').notify(words:format(err or 'it cannot be written down'), vim.log.levels.WARN)
   end
 end
 
@@ -53,53 +92,109 @@ function Draft:write_decisions(decisions)
   self:write_down({ decided = made })
 end
 
---- Read a step's decisions. A hunk that was taken of another run is named by its lines: the other runs of the
---- comparison may have ended meanwhile, and then its place is undecided.
----@param made any
----@return tideate.ReviewDecision[]
-function Draft:read_decisions(made)
-  local decisions = {} ---@type tideate.ReviewDecision[]
-  for _, one in ipairs(type(made) == 'table' and made or {}) do
-    local file, hunk, state, comment, taken = one[1], one[2], STATES[one[3] or ''], one[4], one[5]
-    local entry = self.model.entries[file]
-    if file == 0 then
-      table.insert(decisions, { unit = self.model, comment = comment })
-    elseif entry and state then
-      local unit, variant = require('tideate.ui.review.alternatives').find(entry, hunk - 1, taken)
-      if unit then
-        local found = variant or not (taken or unit.variants)
-        table.insert(decisions, { unit = unit, state = found and state or 'open', comment = comment, variant = variant })
-      end
-    end
+--- A comment as it was written down.
+---@param comment any
+---@return tideate.ReviewComment? comment
+---@return boolean ok whether it is one, or none
+local function read_comment(comment)
+  if comment == nil then
+    return nil, true
+  elseif type(comment) ~= 'table' or type(comment.text) ~= 'string' then
+    return nil, false
   end
-  return decisions
+  return { text = comment.text, because = comment.because == true or nil }, true
 end
 
---- Make the decisions again that an earlier Neovim, or this one before its host died, had written down.
+--- Read a decision. A hunk that was taken of another run is named by its lines: the other runs of the comparison
+--- may have ended meanwhile, and then its place is undecided.
+---@param one any
+---@return tideate.ReviewDecision?
+---@return boolean ok whether it could be read
+function Draft:read_decision(one)
+  one = type(one) == 'table' and one or {}
+  local file, hunk, state, taken = one[1], one[2], STATES[one[3]], one[5]
+  local comment, right = read_comment(one[4])
+  if not right or (taken ~= nil and type(taken) ~= 'table') then
+    return nil, false
+  elseif file == 0 then
+    return { unit = self.model, comment = comment }, true
+  end
+  local entry = self.model.entries[file]
+  if not (entry and state and type(hunk) == 'number') then
+    return nil, false
+  end
+  local unit, variant = require('tideate.ui.review.alternatives').find(entry, hunk - 1, taken)
+  if not unit then
+    return nil, taken ~= nil
+  end
+  local found = variant or not (taken or unit.variants)
+  return { unit = unit, state = found and state or 'open', comment = comment, variant = variant }, true
+end
+
+--- Read a step's decisions.
+---@param made any
+---@return tideate.ReviewDecision[]
+---@return boolean ok whether all of them could be read
+function Draft:read_decisions(made)
+  if type(made) ~= 'table' then
+    return {}, false
+  end
+  local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
+  for _, one in ipairs(made) do
+    local decision, right = self:read_decision(one)
+    table.insert(decisions, decision)
+    ok = ok and right
+  end
+  return decisions, ok
+end
+
+--- Make a step again.
+---@param step table?
+---@return boolean ok whether it could be read
+function Draft:repeat_step(step)
+  if not step then
+    return false
+  elseif step.decided ~= nil then
+    local decisions, ok = self:read_decisions(step.decided)
+    self:make(decisions) -- also none of them: the steps behind may revert it
+    return ok
+  elseif step.again == 'past' or step.again == 'future' then
+    self:move(step.again)
+    return true
+  end
+  return step.again == nil and not vim.islist(step) or vim.tbl_isempty(step)
+end
+
+--- Make the decisions again that an earlier Neovim, or this one before its host died, had written down. From now on
+--- this one alone writes.
 function Draft:restore()
-  local path = self.question.draft
-  local file = path and path ~= '' and io.open(path, 'r')
-  if not file then
+  local path = path_of(self.question)
+  if not path then
     return
   end
-  local cut = false
-  for line in file:lines('*L') do
+  local file, damaged, cut = io.open(path, 'r'), 0, false
+  for line in (file and file:lines('*L') or function() end) do
     cut = line:sub(-1) ~= '\n'
-    local step = decode(line)
-    if step and step.decided then
-      self:make(self:read_decisions(step.decided))
-    elseif step and (step.again == 'past' or step.again == 'future') then
-      self:move(step.again)
+    if not self:repeat_step(decode(line)) then
+      damaged = damaged + 1
     end
   end
-  file:close()
+  if file then
+    file:close()
+  end
   local function remains(decisions)
     return #decisions > 0
   end
   self.past, self.future = vim.tbl_filter(remains, self.past), vim.tbl_filter(remains, self.future)
+  if damaged > 0 then
+    local words = damaged == 1 and '1 step' or damaged .. ' steps'
+    local message = '%s of what was decided before could not be read, and is left out: look at what is decided'
+    require('tideate.ui').notify(message:format(words), vim.log.levels.WARN)
+  end
   if cut then
     self:write_down({}) -- ends the line
   end
+  self:write_down({ v = VERSION, by = vim.uv.os_getpid() })
 end
 
 return Draft

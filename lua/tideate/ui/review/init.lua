@@ -263,6 +263,7 @@ function Review:close()
     return
   end
   self.closed = true
+  self:keep_texts()
   self.side:hide()
   self.files:delete()
   if self.stop_waiting then
@@ -281,85 +282,6 @@ function Review:close()
       vim.api.nvim_buf_delete(made.buf, { force = true })
     end
   end
-end
-
---- `:q` of the last window would leave Neovim, and the review with it: another window takes its place.
-function Review:hold_back()
-  local window, win = require('tideate.ui.window'), vim.api.nvim_get_current_win()
-  local others = (self.files:visible() and 1 or 0) + (self.side:visible() and 1 or 0)
-  local is_last = #window.normal_windows() - others <= 1 and win ~= self.files.win and win ~= self.side.win and #vim.api.nvim_list_tabpages() == 1
-  if window.is_float(win) or not is_last then
-    return
-  end
-  local kept = window.split(vim.api.nvim_win_get_buf(win), 'above')
-  vim.schedule(function()
-    if vim.api.nvim_win_is_valid(win) then
-      return window.close(kept) -- it was not closed
-    end
-    local words = 'the review is still open (%s): :Workflow review goes to it; :qa leaves, and it waits for the next Neovim'
-    require('tideate.ui').notify(words:format(self.model:summary()), vim.log.levels.WARN)
-  end)
-end
-
-function Review:watch()
-  self.group = vim.api.nvim_create_augroup('tideate.review', { clear = true })
-  vim.api.nvim_create_autocmd('QuitPre', {
-    group = self.group,
-    callback = function()
-      self:hold_back()
-    end,
-  })
-  vim.api.nvim_create_autocmd('BufWinEnter', {
-    group = self.group,
-    callback = function(event)
-      self:set_keys(event.buf)
-    end,
-  })
-  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
-    group = self.group,
-    callback = function(event)
-      local index = self:index_of(event.buf)
-      if index then
-        vim.schedule(function()
-          self:unloaded(index)
-        end)
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd('CursorMoved', {
-    group = self.group,
-    callback = function(event)
-      if self:index_of(event.buf) or event.buf == self.side.buf then
-        self:draw_bars()
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd('VimResized', {
-    group = self.group,
-    callback = function()
-      self.files:resized()
-    end,
-  })
-  vim.api.nvim_create_autocmd({ 'BufWinEnter', 'WinEnter', 'WinNew', 'WinScrolled', 'WinResized', 'VimResized' }, {
-    group = self.group,
-    callback = function()
-      self:draw_soon()
-    end,
-  })
-  vim.api.nvim_create_autocmd('WinClosed', {
-    group = self.group,
-    callback = function(event)
-      local buf = vim.api.nvim_win_get_buf(assert(tonumber(event.match)))
-      local index = self:index_of(buf)
-      local made = index and self.buffers[index]
-      vim.schedule(function()
-        local shown = made and vim.api.nvim_buf_is_loaded(buf) and #vim.fn.win_findbuf(buf) == 0
-        if not self.closed and made and made.scratch and shown and vim.v.exiting == vim.NIL then
-          self:say_open('the window')
-        end
-      end)
-    end,
-  })
 end
 
 --- Let a person review changes.
@@ -383,6 +305,7 @@ function M.open(question, respond)
     sure = false,
     past = {},
     future = {},
+    texts = {},
   }, Review)
   self.guard = require('tideate.ui.key_guard').new(function()
     self:draw_bars()
@@ -390,7 +313,7 @@ function M.open(question, respond)
   self.files = require('tideate.ui.review.file_list').new(self)
   self.side = require('tideate.ui.review.side_view').new(self)
   self:restore()
-  self:watch()
+  require('tideate.ui.review.watching').watch(self)
   local reason = self:obstacle()
   if #self.model.entries == 0 then
     vim.schedule(function()

@@ -8,14 +8,13 @@ local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 ---@param scratch boolean a buffer of the review's own, where single keys are free
 ---@return tideate.Key[]
 function M.keys(review, scratch)
-  local revisable = review.model.revisable
-  local compared = review.model.compared
+  local revisable, compared, words = review.model.revisable, review.model.compared, review.model:words()
   ---@type { [1]: string, [2]: string?, [3]: string?, [4]: string, [5]: fun(), [6]: string[]? }[] real, single, word, help
   local rows = {
-    { 'ga', 'a', 'accept', 'accept the hunk', function()
+    { 'ga', 'a', words.accept, words.accept .. ' the hunk', function()
       review:decide('accepted')
     end },
-    { 'gr', 'r', 'reject', 'reject the hunk', function()
+    { 'gr', 'r', words.reject, words.reject .. ' the hunk', function()
       review:decide('rejected')
     end },
     { 'gb', 'b', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', function()
@@ -36,19 +35,19 @@ function M.keys(review, scratch)
     { 'go', 'o', nil, 'open the hunk again: it is undecided', function()
       review:reopen_hunk()
     end },
-    { 'gfa', nil, nil, 'accept what is open in this file', function()
+    { 'gfa', nil, nil, words.accept .. ' what is open in this file', function()
       review:decide_file('accepted', review.current)
     end },
-    { 'gfr', nil, nil, 'reject what is open in this file', function()
+    { 'gfr', nil, nil, words.reject .. ' what is open in this file', function()
       review:decide_file('rejected', review.current)
     end },
     { 'gfo', nil, nil, 'open all of this file again', function()
       review:decide_file('open', review.current)
     end },
-    { 'ga', nil, nil, 'in visual mode: accept what is open in these lines', function()
+    { 'ga', nil, nil, ('in visual mode: %s what is open in these lines'):format(words.accept), function()
       review:decide_selection('accepted')
     end, { 'x' } },
-    { 'gr', nil, nil, 'in visual mode: reject what is open in these lines', function()
+    { 'gr', nil, nil, ('in visual mode: %s what is open in these lines'):format(words.reject), function()
       review:decide_selection('rejected')
     end, { 'x' } },
     { 'go', nil, nil, 'in visual mode: open these lines again', function()
@@ -60,10 +59,10 @@ function M.keys(review, scratch)
     { 'ah', nil, nil, 'text object: the hunk with the blank lines below it', function()
       review:select_hunk(true)
     end, { 'x', 'o' } },
-    { 'gA', 'A', 'all', 'accept everything that is open', function()
+    { 'gA', 'A', 'all', words.accept .. ' everything that is open', function()
       review:decide_all('accepted')
     end },
-    { 'gR', 'R', 'none', 'reject everything that is open', function()
+    { 'gR', 'R', 'none', words.reject .. ' everything that is open', function()
       review:decide_all('rejected')
     end },
     { 'gO', 'O', nil, 'open everything again', function()
@@ -81,7 +80,7 @@ function M.keys(review, scratch)
     { '[f', '<S-Tab>', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gu', 'u', nil, 'revert the last decision or comment; also the one that left nothing open', function()
+    { 'gu', 'u', nil, words.revert .. ' the last decision or comment; also the one that left nothing open', function()
       review:travel('past')
     end },
     { 'gU', '<C-r>', nil, 'make it again', function()
@@ -96,7 +95,7 @@ function M.keys(review, scratch)
     { 'gh', 't', nil, 'hide or show the changes', function()
       review:toggle()
     end },
-    { 'g<CR>', '<CR>', 'finish', 'finish: comments go to the model, else what was accepted is written and what is open left out; with nothing decided it says so and the review continues', function()
+    { 'g<CR>', '<CR>', 'finish', words.finish, function()
       review:finish()
     end },
     { 'g?', '?', 'help', 'this help', function()
@@ -113,7 +112,7 @@ function M.keys(review, scratch)
   if scratch then
     table.insert(keys, #keys, {
       lhs = { 'q', '<Esc>' },
-      desc = review.model.written and 'end the review: everything stays as it is' or 'decline all changes',
+      desc = words.decline,
       run = function()
         review:ask_to_decline()
       end,
@@ -151,7 +150,7 @@ local function bar_words(review, scratch)
     if what == 'g<CR>' then
       table.insert(first, 1, key)
     elseif what == 'gu' then
-      table.insert(first, vim.tbl_extend('force', key, { word = 'revert' }))
+      table.insert(first, vim.tbl_extend('force', key, { word = review.model:words().revert }))
     else
       table.insert(rest, key)
     end

@@ -55,6 +55,40 @@ local M = {}
 local Model = {}
 Model.__index = Model
 
+--- What decisions are called, by whether the changes are written already.
+M.WORDS = {
+  [false] = {
+    accept = 'accept',
+    reject = 'reject',
+    accepted = 'accepted',
+    rejected = 'rejected',
+    revert = 'revert',
+    reverts = 'reverts',
+    finish = 'finish: comments go to the model, else what was accepted is written and what is open left out; '
+      .. 'with nothing decided it says so and the review continues',
+    decline = 'decline all changes',
+    declines = 'declines all of it',
+  },
+  [true] = {
+    accept = 'keep',
+    reject = 'revert',
+    accepted = 'kept',
+    rejected = 'to revert',
+    revert = 'step back over', -- "revert" is what becomes of a hunk
+    reverts = 'steps back',
+    finish = 'finish: what you chose to revert is reverted, and what is open stays; with nothing decided it says so '
+      .. 'and the review continues',
+    decline = 'end the review: everything stays as it is',
+    declines = 'ends the review and changes nothing',
+  },
+}
+
+--- What decisions are called here.
+---@return table<string, string>
+function Model:words()
+  return M.WORDS[self.written]
+end
+
 ---@return tideate.ReviewCount
 local function zero()
   return { open = 0, accepted = 0, rejected = 0, total = 0, comments = 0 }
@@ -130,6 +164,14 @@ local function entry_of(question, file, index)
   return entry
 end
 
+--- A comment below an earlier one about the same.
+---@param before tideate.ReviewComment?
+---@param text string
+---@return string
+local function joined(before, text)
+  return before and before.text .. '\n' .. text or text
+end
+
 --- Repeat comments that the model could not be asked about.
 ---@param model tideate.ReviewModel
 ---@param comments { path: string?, hunk: integer?, text: string }[]
@@ -142,9 +184,9 @@ local function repeat_comments(model, comments)
       return known.own == (one.hunk or 0)
     end)
     if about then
-      model:set(about, about.state, { text = one.text, because = about.state == 'rejected' })
+      model:set(about, about.state, { text = joined(about.comment, one.text), because = about.state == 'rejected' })
     else
-      model.comment = { text = one.text }
+      model.comment = { text = joined(model.comment, one.text) }
     end
   end
 end
@@ -215,7 +257,7 @@ function Model:summary()
   local parts = {}
   for _, state in ipairs({ 'accepted', 'rejected', 'open' }) do
     if count[state] > 0 then
-      table.insert(parts, ('%d %s'):format(count[state], state))
+      table.insert(parts, ('%d %s'):format(count[state], self:words()[state] or state))
     end
   end
   local said = self:said()

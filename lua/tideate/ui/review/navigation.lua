@@ -208,7 +208,7 @@ function Moves:say_decided()
   local made = self.buffers[self.current]
   local finish, revert = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
   words = ('all is decided: %s %s'):format(finish, words)
-  require('tideate.ui').notify(#self.past > 0 and ('%s, %s reverts'):format(words, revert) or words)
+  require('tideate.ui').notify(#self.past > 0 and ('%s, %s %s'):format(words, revert, self.model:words().reverts) or words)
 end
 
 ---@param step 1|-1
