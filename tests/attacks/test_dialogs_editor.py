@@ -106,7 +106,7 @@ SURFACES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "new file": ("review", {"payload": reviewed(action="create", hunks=[{**ADDED, "old": []}])}, ""),
     "file that is deleted": ("review", {"payload": reviewed(action="delete", before=LINES, hunks=[])}, ""),
-    "hunk": ("review", {"payload": reviewed(hunks=[ADDED])}, "gpgp"),
+    "hunk": ("review", {"payload": reviewed(hunks=[ADDED])}, "gp"),
 }
 
 
@@ -348,7 +348,7 @@ def test_the_end_of_a_long_text_can_be_read(editor: Editor, surface: str, length
         "details": ("gate", {"details": text}, "G"),
         "argument": ("tool", {"details": arguments({"command": text})}, "G"),
         "document": ("document", {"payload": {"text": text}}, "G"),
-        "hunk": ("review", {"payload": reviewed(hunks=[hunk])}, "gpgpG"),
+        "hunk": ("review", {"payload": reviewed(hunks=[hunk])}, "gp<C-w>lG$"),
         "new file": ("review", {"payload": reviewed(action="create", hunks=[{**hunk, "old": []}])}, "G$"),
     }
     kind, question, keys = surfaces[surface]
@@ -485,13 +485,8 @@ def test_names_of_what_is_trusted_stay_on_their_line(editor: Editor, name: str) 
 def test_a_hunk_with_line_ends_in_its_lines_shows_them(editor: Editor) -> None:
     new = ["a\n@@ line 1: -1 +1 @@\n+safe", "b\rc"]
     put(editor, "review", payload=reviewed(hunks=[{"start": 0, "old": ["a = 1"], "new": new}]))
-    editor.feed("gpgp")
-    assert editor.lines()[1:] == [
-        "@@ line 1: -1 +2 @@",
-        "-a = 1",
-        r"+a\n@@ line 1: -1 +1 @@\n+safe",
-        r"+b\rc",
-    ]
+    editor.feed("gp<C-w>l")
+    assert editor.lines() == [r"a\n@@ line 1: -1 +1 @@\n+safe", r"b\rc"]
 
 
 def test_json_of_arguments_is_what_the_tool_gets(editor: Editor) -> None:

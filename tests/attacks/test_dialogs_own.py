@@ -224,9 +224,9 @@ def test_the_choices_of_an_input_take_a_line_each(nvim: Editor) -> None:
     folder = nvim.cwd / ".tideate" / "workflows"
     folder.mkdir(parents=True)
     description, choices = quoted(FAKE + HIDDEN["right to left"]), ", ".join(map(quoted, texts))
-    (folder / "pick.yaml").write_text(CHOICES.format(description=description, choices=f"[{choices}]"))
+    (folder / "choose.yaml").write_text(CHOICES.format(description=description, choices=f"[{choices}]"))
     nvim.lua(SELECTED)
-    nvim.command("Workflow pick go")
+    nvim.command("Workflow choose go")
     nvim.wait("_G.offered")
     prompt, shown = nvim.lua("return _G.offered")
     assert not unseen(prompt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -205,7 +206,7 @@ def test_doctor_says_of_each_check_whether_a_task_could_run_it(shell: Shell) -> 
 
 
 def test_the_task_is_listed_and_drawn_like_any_machine(shell: Shell) -> None:
-    assert "task        machine, 13 states" in shell.run("list").stdout
+    assert re.search(r"^task +machine, 13 states", shell.run("list").stdout, re.MULTILINE)
     drawn = shell.run("graph", "task", "--format", "mermaid").stdout
     for words in ("awaiting_plan_gate", "self_correcting", "correction_exhausted"):
         assert words in drawn
