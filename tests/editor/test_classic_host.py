@@ -106,6 +106,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
         "handoff",
         "multi_file",
         "refactor",
+        "review_changes",
         "summarize",
         "task",
     ]
