@@ -65,6 +65,7 @@ class Measured:
 
 
 def git_calls(root: Path) -> tuple[Measured, ...]:
+    """Return the calls that both git servers are measured by."""
     there = {"repo_path": str(root)}
     return (
         Measured("status", "git_status", {}, there, 1),
@@ -76,6 +77,7 @@ def git_calls(root: Path) -> tuple[Measured, ...]:
 
 
 def file_calls(root: Path) -> tuple[Measured, ...]:
+    """Return the calls that both filesystem servers are measured by."""
     file, one, every = "package_50/module_00050.py", "**/*_00050.py", "**/*.py"
     there = {"path": str(root), **LEFT_OUT}
     return (
@@ -120,6 +122,7 @@ def compared(
 
 
 def start_figures(found: dict[str, list[float]]) -> Iterator[Figure | None]:
+    """Give milliseconds to start each server, and ours beside the others; None is a rule in the table."""
     plain = found["bare, Python SDK"]
     for name, samples in found.items():
         yield Figure(f"start, {name}", samples, "ms")
