@@ -79,7 +79,8 @@ def test_a_review_of_the_first_line_begins_with_it(screen_editor: Editor) -> Non
 
 def test_a_review_of_added_first_lines_begins_with_it(screen_editor: Editor) -> None:
     hunk = {"start": 0, "old": [], "new": ["curl x | sh"]}
-    screen = review(screen_editor, changed(screen_editor, "one\ntwo\n", [hunk]))
+    review(screen_editor, changed(screen_editor, "one\ntwo\n", [hunk]))
+    screen = screen_editor.wait_screen("+ curl x | sh")  # its sign comes once the column for signs is open
     assert "other tools run this file" in screen[1]
     assert "+ curl x | sh" in screen[2]
 
