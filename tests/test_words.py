@@ -94,6 +94,7 @@ def test_the_glossary_can_be_read_and_is_in_order() -> None:
     assert is_sorted(glossary)
 
 
+@pytest.mark.slow
 def test_a_violation_makes_the_check_fail() -> None:
     command = [sys.executable, "-m", "scripts.words"]
     good = subprocess.run(

@@ -90,6 +90,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
         store.get("openai")
 
 
+@pytest.mark.slow
 @pytest.mark.concurrency
 def test_what_two_processes_write_at_once_is_all_kept() -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITE_MANY, name]) for name in "ab"]

@@ -150,6 +150,7 @@ async def test_a_providers_missing_library_is_named(
         await pool.get("groq:llama").ask(Prompt("greet"))
 
 
+@pytest.mark.slow
 def test_naming_adapters_imports_no_model_library() -> None:
     program = (
         "import sys\n"

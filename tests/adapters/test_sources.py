@@ -431,6 +431,7 @@ async def test_cancelling_closes_the_connection(
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [1, 2, 3])
 async def test_a_second_cancellation_does_not_leave_the_connection_open(
     server: ModelServer, adapter: ModelAdapter, between: int

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tideate_core.agents.model_input import LONGEST_OUTLINE, WHOLE, ShownFile, in_part
 from tideate_core.workflows import PromptLibrary
 
@@ -14,6 +16,7 @@ def python(path: str, text: str | None) -> ShownFile:
     return ShownFile(path, text, "python")
 
 
+@pytest.mark.slow
 async def test_short_files_are_whole_and_long_ones_are_outlined_in_the_order_of_the_plan() -> None:
     files = [python("long.py", LONG), python("a.py", "a = 1\n"), python("new.py", None)]
     long, short, new = await in_part(files, None)
@@ -44,6 +47,7 @@ async def test_of_many_definitions_the_outer_ones_are_told_as_far_as_there_is_ro
     assert (shown.outline, shown.lines) == ("", 9001)
 
 
+@pytest.mark.slow
 async def test_the_prompts_of_a_task_say_what_is_not_shown() -> None:
     files = await in_part([python("long.py", LONG), ShownFile("w.txt", "word\n" * 9000, "text")], None)
     for name in ("task_audit", "task_work", "task_correct"):

@@ -77,6 +77,7 @@ BLOCKS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(BLOCKS, max_size=10), st.sampled_from(SECTIONS), st.booleans())
 def test_the_entry_is_there_and_nothing_is_lost(blocks: list[str], section: str, carriage: bool) -> None:
     before = "\n".join(["# Changelog", "", *blocks])

@@ -44,6 +44,7 @@ SHELL_LOOKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temp", ["absolute", "upwards"])
 @pytest.mark.parametrize("command", SHELL_LOOKS, ids=lambda words: " ".join(words))
 def test_a_forged_restore_deletes_and_writes_nothing_from_the_shell(
@@ -57,6 +58,7 @@ def test_a_forged_restore_deletes_and_writes_nothing_from_the_shell(
     assert not (shell.project / ".envrc").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.workflow", "a.py", ".tideate/config.toml", ".tideate/workflows/b.yaml"])
 def test_opening_a_file_in_neovim_deletes_and_writes_nothing(editor: Editor, name: str) -> None:
     clone = Clone(editor.cwd, editor.home)
@@ -93,6 +95,7 @@ def test_a_directory_that_is_a_link_is_not_emptied_or_filled(shell: Shell, clone
 # 3: a forged change of the filesystem server
 
 
+@pytest.mark.slow
 async def test_a_forged_change_of_the_filesystem_server_is_not_put_back(clone: Clone) -> None:
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -157,6 +160,7 @@ def test_a_copy_of_a_trusted_configuration_is_not_trusted(shell: Shell, clone: C
     assert not (clone.home / "ran").exists()
 
 
+@pytest.mark.slow
 def test_in_neovim_the_configuration_of_a_trusted_project_is_not_the_clones(editor: Editor) -> None:
     clone = Clone(editor.cwd, editor.home)
     clone.trusted_sibling()
@@ -192,6 +196,7 @@ LINKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINKS)
 def test_a_run_writes_through_no_link(shell: Shell, clone: Clone, answering: Any, name: str) -> None:
     answering.answers("", "fine")
@@ -207,6 +212,7 @@ def test_a_run_writes_through_no_link(shell: Shell, clone: Clone, answering: Any
 # what the clone says of runs
 
 
+@pytest.mark.slow
 def test_a_database_that_came_with_a_clone_is_not_read(shell: Shell, clone: Clone, answering: Any) -> None:
     answering.answers("", "fine")
     elsewhere = shell.home / "theirs"

@@ -87,6 +87,7 @@ def test_a_backslash_in_a_name_is_told_from_an_escape(name: str) -> None:
     assert original(label(name)) == name
 
 
+@pytest.mark.slow
 def test_the_editor_shows_each_character_as_the_terminal_does(start_editor: EditorFactory) -> None:
     """Between letters, beside a Cyrillic letter and alone."""
     editor = start_editor()

@@ -163,6 +163,7 @@ async def test_a_mix_that_cannot_be_is_refused_and_asked_for_again(
     assert words in seen[2].message
 
 
+@pytest.mark.slow
 async def test_a_failed_attempt_is_shown_and_the_others_go_on(models: Models) -> None:
     models.servers["a"].fails("what must not change", status=400)
     models.refactors("b", GERMAN)
@@ -264,6 +265,7 @@ async def test_comments_on_the_chosen_attempt_go_to_its_model(models: Models) ->
     assert models.text() == "one\nzwei\nthree\nfour\nfuenf\n"
 
 
+@pytest.mark.slow
 async def test_cancelling_one_attempt_leaves_the_others(models: Models) -> None:
     models.refactors("a", LOUD)
     models.refactors("b", GERMAN)

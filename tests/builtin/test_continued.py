@@ -405,6 +405,7 @@ async def test_another_model_is_given_texts_of_the_conversation(bench: Bench) ->
     assert [one["content"] for one in bench.server.requests[-1]["messages"]][2] == "hi"
 
 
+@pytest.mark.slow
 @WITH_TOOLS
 async def test_a_follow_up_that_was_left_goes_on_with_the_same_edits(bench: Bench) -> None:
     bench.front.answer = only_review_declined

@@ -60,6 +60,7 @@ async def test_a_file_that_fails_is_left_out_by_the_person_and_the_others_are_ke
     assert [request.kind for request in bench.front.requests] == ["plan", "plan", "review"]
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_taken_out_of_the_failed_ones_is_left_out(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.front.answer = about_failed(Decision(True, {"files": []}))
@@ -67,6 +68,7 @@ async def test_a_file_that_is_taken_out_of_the_failed_ones_is_left_out(bench: Be
     assert (result.ok, "lib/b.py" in bench.fingerprint()) == (True, False)
 
 
+@pytest.mark.slow
 async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.server.answers("Write the new file lib/b.py: all of it", GOOD)
@@ -78,6 +80,7 @@ async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Benc
     assert len(asked_again(bench)) == 1
 
 
+@pytest.mark.slow
 async def test_without_a_person_the_others_are_written_and_the_run_fails_with_the_name(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.front.answer = lambda _request: Decision(True, by="policy:yes")
@@ -88,6 +91,7 @@ async def test_without_a_person_the_others_are_written_and_the_run_fails_with_th
     assert len(asked_again(bench)) == 1
 
 
+@pytest.mark.slow
 async def test_who_tries_for_ever_is_not_asked_for_ever_and_the_others_are_kept(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     result = await bench.run("multi_file", TASK)
@@ -97,6 +101,7 @@ async def test_who_tries_for_ever_is_not_asked_for_ever_and_the_others_are_kept(
     assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["NO CHANGE", "`No change.`", "```\nNO CHANGE\n```"])
 async def test_a_file_that_needs_no_change_is_told_and_the_others_are_written(
     bench: Bench, said: str

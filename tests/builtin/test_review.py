@@ -229,6 +229,7 @@ async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
     assert warned == [f"buffer {number} cannot be saved"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("modified", "on_disk", "words"),
     [

@@ -94,6 +94,7 @@ def refactored(bench: Bench) -> dict[str, Any]:
     return {"context": bench.context("a.txt", 1, 5), "execution_id": RUN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tools", [False, True])
 async def test_each_review_after_three_rounds_of_comments_opens_only_what_differs(bench: Bench) -> None:
     rounds(bench)
@@ -110,6 +111,7 @@ async def test_each_review_after_three_rounds_of_comments_opens_only_what_differ
     assert result.response == "ein\ntwo\nTHREE\nfour\nfünf"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tools", [False, True])
 async def test_a_comment_is_told_word_for_word_in_the_conversation_that_made_the_edit(bench: Bench) -> None:
     rounds(bench)
@@ -138,6 +140,7 @@ async def test_generated_lines_are_revised(bench: Bench) -> None:
     assert bench.fingerprint()["a.txt"].decode() == f"{WORDS}sechs\n"
 
 
+@pytest.mark.slow
 async def test_of_several_files_only_those_are_written_again_that_something_is_said_of(bench: Bench) -> None:
     planned(bench)
     bench.server.answers(FIRST, "```python\nfrom lib.b import f\n\nprint(f())\n```")
@@ -163,6 +166,7 @@ async def test_of_several_files_only_those_are_written_again_that_something_is_s
     assert bench.fingerprint()["a.py"] == b"from lib.b import f\n\nprint(f())\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tools", [True])
 async def test_a_model_with_tools_goes_on_with_its_staged_edits(bench: Bench) -> None:
     plan_of_shop(bench)
@@ -217,6 +221,7 @@ async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_com
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
 
 
+@pytest.mark.slow
 async def test_rounds_are_bounded(bench: Bench) -> None:
     limits = bench.config.limits.model_copy(update={"revisions": 1})
     bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
@@ -314,6 +319,7 @@ def notice(bench: Bench, words: str) -> bool:
     return any(words in one["message"] for one in bench.front.data(EventName.NOTICE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["old.py", "m.py"])
 async def test_a_comment_on_a_file_without_a_text_of_the_models_is_kept(bench: Bench, path: str) -> None:
     planned(bench)
@@ -331,6 +337,7 @@ async def test_a_comment_on_a_file_without_a_text_of_the_models_is_kept(bench: B
     assert len(bench.server.requests) == 3
 
 
+@pytest.mark.slow
 async def test_a_file_that_was_revised_is_kept_where_another_fails(bench: Bench) -> None:
     planned(bench)
     bench.server.answers(FIRST, "```python\nfrom lib.b import f\n\nprint(f())\n```")

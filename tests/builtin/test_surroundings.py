@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tideate_core.builtin.buffer_workflows import ORIENTATION
 from tideate_core.builtin.surroundings import WHOLE
 
@@ -36,6 +38,7 @@ async def test_a_file_that_fits_is_shown_as_a_whole(bench: Bench) -> None:
     assert "    return 2 * r" in told
 
 
+@pytest.mark.slow
 async def test_a_longer_file_is_shown_by_what_it_defines(bench: Bench) -> None:
     filler = "".join(f"# remark {number}\n" for number in range(WHOLE // 10))
     told = await refactored(bench, f"{HEAD}{filler}\n\ndef circumference(r):\n    return 2 * r\n")

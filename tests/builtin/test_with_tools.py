@@ -107,6 +107,7 @@ def hand_in(bench: Bench, summary: str = "Done as planned.", **rest: Any) -> Non
     bench.server.calls("Carry it out completely", "submit_work", {"summary": summary, **rest}, times=1)
 
 
+@pytest.mark.slow
 async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(bench: Bench) -> None:
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "def price(item):", "def price(item, rate=1.2):")
@@ -127,6 +128,7 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     assert {"edit_file", "write_file", "submit_work", "submit_plan", "read_file"} <= offered(bench)
 
 
+@pytest.mark.slow
 async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(bench: Bench) -> None:
     bench.write("AGENTS.md", "Money is never a float.\n")
     bench.write("shop/AGENTS.md", "Prices are named in full.\n")
@@ -165,6 +167,7 @@ async def test_nothing_is_written_before_the_review(bench: Bench) -> None:
     assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agrees", [True, False])
 async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool) -> None:
     plan_of_shop(bench)
@@ -182,6 +185,7 @@ async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool)
     assert agrees or "the person does not want it changed" in json.dumps(bench.server.requests[-1])
 
 
+@pytest.mark.slow
 async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> None:
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "1.2", "1.3")
@@ -219,6 +223,7 @@ def unfinished(bench: Bench) -> None:
     bench.server.answers("This is your last turn", "I am not done.")
 
 
+@pytest.mark.slow
 async def test_a_person_may_take_work_that_a_limit_ended(bench: Bench) -> None:
     unfinished(bench)
     result = await bench.run("multi_file", "raise it")

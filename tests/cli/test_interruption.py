@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import asyncio, sys
 from tideate_core.cli import interruption
@@ -54,6 +56,7 @@ def test_each_cancels_again_and_the_second_says_so() -> None:
         process.kill()
 
 
+@pytest.mark.slow
 def test_one_that_comes_after_a_while_leaves_it_at_once() -> None:
     with started(0) as process:
         assert interrupted(process, 1) == ["cancel"]

@@ -18,6 +18,7 @@ FILES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(FILES))
 def test_a_plan_survives_being_text(files: list[dict[str, str]]) -> None:
     assert plan_from_text(plan_to_text(files)) == files

@@ -214,6 +214,7 @@ def test_a_harmless_project_file_needs_no_trust(project: Path) -> None:
     assert load_config(root_of(project)).notices == []
 
 
+@pytest.mark.slow
 def test_reading_the_configuration_imports_no_model_library() -> None:
     program = (
         "import sys, tideate_core.config as c; c.load_config(None)\n"

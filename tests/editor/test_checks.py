@@ -363,6 +363,7 @@ def test_a_refused_edit_stands_where_it_would_have_gone(editor: Editor) -> None:
     assert editor.lua("return vim.fn.line('.')") == 2
 
 
+@pytest.mark.slow
 def test_a_syntax_error_is_told_once_it_is_written(editor: Editor) -> None:
     root = str(editor.cwd)
     editor.edit("a.py", "A = 1\nB = (\n")

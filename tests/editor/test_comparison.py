@@ -154,6 +154,7 @@ def test_a_long_difference_is_folded_and_a_step_alone_is_shown(compared: Editor)
     assert not re.search("took|prompt|file|^ one", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_equals_compares_with_the_marked_run_else_with_a_chosen_one(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
@@ -184,6 +185,7 @@ def test_equals_compares_with_the_marked_run_else_with_a_chosen_one(
     assert len(editor.lua("return _G.offered")) == 1
 
 
+@pytest.mark.slow
 def test_x_exports_the_marked_runs_into_a_buffer_that_is_saved_by_hand(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:

@@ -93,6 +93,7 @@ def starts(fake_host: FakeHost) -> list[dict[str, Any]]:
     return [call for call in fake_host.heard() if call["call"] == "TideateStart"]
 
 
+@pytest.mark.slow
 def test_options_set_later_reach_a_new_host(faked: Editor, fake_host: FakeHost) -> None:
     faked.lua(RUN_ASK)
     faked.wait("_G.result")
@@ -104,6 +105,7 @@ def test_options_set_later_reach_a_new_host(faked: Editor, fake_host: FakeHost) 
     assert [start["setup"] for start in starts(fake_host)] == [{}, {"adapter": "mine"}]
 
 
+@pytest.mark.slow
 def test_options_set_during_a_run_wait_for_its_end(faked: Editor, fake_host: FakeHost) -> None:
     faked.lua("require('tideate').run('hold', {}, function(result) _G.result = result end)")
     faked.wait("(require('tideate').get_status() or {}).step == 2")

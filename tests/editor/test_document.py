@@ -242,6 +242,7 @@ def test_a_second_question_waits_and_the_text_stays(editor: Editor) -> None:
     assert len(answers(editor)) == 2
 
 
+@pytest.mark.slow
 def test_problems_stand_above_and_the_edited_text_is_kept(screen_editor: Editor) -> None:
     editor = screen_editor
     opened(editor)

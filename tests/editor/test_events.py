@@ -260,6 +260,7 @@ def test_registered_workflows_are_told_to_every_new_host(faked: Editor, fake_hos
     assert calls.index("register") < calls.index("run")
 
 
+@pytest.mark.slow
 def test_a_host_that_cannot_work_is_one_error_however_much_is_registered(editor: Editor) -> None:
     editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
     (editor.cwd / ".tideate").mkdir()

@@ -110,6 +110,7 @@ def test_the_failure_of_a_dead_hosts_run_is_announced(faked: Editor) -> None:
     assert faked.lua("return require('tideate').get_status(...).state", execution_id) == "failed"
 
 
+@pytest.mark.slow
 def test_the_next_run_starts_a_new_host(faked: Editor) -> None:
     run(faked, "die")
     ended(faked)
@@ -295,6 +296,7 @@ def test_a_run_cancelled_before_the_host_is_ready_is_cancelled(faked: Editor) ->
     assert ended(faked)["cancelled"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workflow", ["hold", "stop", "child"])
 def test_nothing_outlives_neovim(faked: Editor, workflow: str) -> None:
     run(faked, workflow)

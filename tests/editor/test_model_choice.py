@@ -45,6 +45,7 @@ def wait_chosen(editor: Editor, workflow: str, adapter: str) -> None:
     editor.wait(f"require('tideate.model_choice').adapter_for('{workflow}') == '{adapter}'")
 
 
+@pytest.mark.slow
 def test_a_chosen_model_is_sent_with_each_run(faked: Editor, fake_host: FakeHost) -> None:
     faked.command("Workflow model openai:gpt-5")
     wait_chosen(faked, "ask", "openai:gpt-5")

@@ -130,6 +130,7 @@ def test_workflows_and_models_are_picked_too(picking: Editor) -> None:
     picking.wait("require('tideate.model_choice').adapter_for('ask') == 'mine'")
 
 
+@pytest.mark.slow
 def test_the_configured_picker_is_used_and_missed_where_it_is_not_there(picking: Editor) -> None:
     name = "return require('tideate.pickers').name()"
     assert picking.lua(name) == "select", "none is installed"

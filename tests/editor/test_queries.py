@@ -102,6 +102,7 @@ AT_ONE = {"path": "a.lua", "line": 2, "symbol": "one"}
 # -- servers that fail ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_a_server_for_the_file_the_tool_says_so(serving: Serving) -> None:
     server = serving()
     (server.root / "c.txt").write_text("one")
@@ -120,6 +121,7 @@ def test_a_server_that_cannot_do_it_is_not_asked(serving: Serving) -> None:
         server.call("lsp_definition", **AT_ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_never_answers_is_given_up_and_told_so(serving: Serving) -> None:
     server = serving(silent=["textDocument/definition"])
@@ -131,6 +133,7 @@ def test_a_server_that_never_answers_is_given_up_and_told_so(serving: Serving) -
     assert server.heard("$/cancelRequest")[0]["params"] == {"id": asked["id"]}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_never_starts_is_given_up(serving: Serving) -> None:
     server = serving(silent=["initialize"])
@@ -138,6 +141,7 @@ def test_a_server_that_never_starts_is_given_up(serving: Serving) -> None:
         server.call("lsp_hover", **AT_ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_one_silent_server_does_not_keep_the_answer_of_another_back(serving: Serving) -> None:
     place = {"uri": "file:///elsewhere.lua", "range": span(4, 0, 1)}
@@ -153,6 +157,7 @@ def test_a_server_that_dies_when_it_is_asked_is_told_of_at_once(serving: Serving
         server.call("lsp_references", **AT_ONE)
 
 
+@pytest.mark.slow
 def test_a_servers_error_is_told_with_its_name(serving: Serving) -> None:
     server = serving(errors={"textDocument/rename": "cannot rename a number"})
     with pytest.raises(ToolError, match="server: cannot rename a number"):
@@ -277,6 +282,7 @@ def test_a_running_server_is_given_the_file_without_events_of_filetypes(serving:
     assert len(server.heard("initialize")) == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_a_person_opens_meanwhile_is_theirs(serving: Serving) -> None:
     server = serving()
     editor = server.editor
@@ -340,6 +346,7 @@ def actions(*found: dict[str, Any]) -> dict[str, Any]:
     return {"textDocument/codeAction": list(found)}
 
 
+@pytest.mark.slow
 def test_what_is_null_in_a_code_action_is_not_there(editor: Editor, serving: Serving) -> None:
     uri = uri_of(editor, "a.lua")
     edit = {"documentChanges": None, "changes": {uri: [{"range": span(0, 12, 13), "newText": "2"}]}}
@@ -351,6 +358,7 @@ def test_what_is_null_in_a_code_action_is_not_there(editor: Editor, serving: Ser
     assert "+local one = 2" in server.call("lsp_apply_code_action", path="a.lua", line=1, title="Use 2")
 
 
+@pytest.mark.slow
 def test_a_code_action_is_completed_by_the_server_and_staged(editor: Editor, serving: Serving) -> None:
     uri = uri_of(editor, "a.lua")
     whole = {"title": "Use 2", "edit": {"changes": {uri: [{"range": span(0, 12, 13), "newText": "2"}]}}}
@@ -365,6 +373,7 @@ def test_a_code_action_is_completed_by_the_server_and_staged(editor: Editor, ser
     assert server.editor.lines() == ["local one = 1", "print(one)"]
 
 
+@pytest.mark.slow
 def test_a_code_action_that_is_a_command_is_not_run(serving: Serving) -> None:
     command = {"title": "Tidy", "command": {"title": "Tidy", "command": "server.tidy"}}
     server = serving(answers=actions(command))
@@ -389,12 +398,14 @@ def test_a_server_that_wants_to_change_a_buffer_when_it_is_asked_is_refused(
     assert editor.lua("return vim.lsp.get_clients()[1].handlers['workspace/applyEdit']") is None
 
 
+@pytest.mark.slow
 def test_a_title_that_there_is_none_of_is_told_with_those_there_are(serving: Serving) -> None:
     server = serving(answers=actions({"title": "Tidy", "edit": {}}))
     with pytest.raises(ToolError, match='no code action there has the title "Clean"; there are "Tidy"'):
         server.call("lsp_apply_code_action", path="a.lua", line=1, title="Clean")
 
 
+@pytest.mark.slow
 def test_typing_while_the_server_works_refuses_its_edit(editor: Editor, serving: Serving) -> None:
     uri = uri_of(editor, "a.lua")
     edit = {"changes": {uri: [{"range": span(0, 6, 9), "newText": "new"}]}}
@@ -413,6 +424,7 @@ def test_typing_while_the_server_works_refuses_its_edit(editor: Editor, serving:
 # -- diagnostics and lists ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_diagnostics_of_a_file_that_is_not_open_are_waited_for(editor: Editor, serving: Serving) -> None:
     uri = uri_of(editor, "a.lua")
     one = {"range": span(1, 0, 5), "severity": 2, "message": "unused\nvalue", "source": "lint", "code": 7}

@@ -267,6 +267,7 @@ def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) 
     assert accepted(wide) == [[0, 1, 2, 3], [0, 1]]
 
 
+@pytest.mark.slow
 def test_buffers_of_files_on_disk_are_not_kept_and_their_decisions_are(editor: Editor) -> None:
     review(editor, *({**MORE, "path": f"{number}.txt"} for number in range(50)))
     wait_focused(editor)

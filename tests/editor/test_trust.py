@@ -67,6 +67,7 @@ def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) ->
     assert not (editor.state / "trust.json").exists()
 
 
+@pytest.mark.slow
 def test_the_question_says_what_would_run(editor: Editor) -> None:
     config = editor.cwd / ".tideate" / "config.toml"
     config.parent.mkdir()
@@ -79,6 +80,7 @@ def test_the_question_says_what_would_run(editor: Editor) -> None:
     assert message.splitlines()[-1] == "… and 4 lines more in the details"
 
 
+@pytest.mark.slow
 def test_a_no_trusts_nothing(editor: Editor) -> None:
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
@@ -90,6 +92,7 @@ def test_a_no_trusts_nothing(editor: Editor) -> None:
     assert not (editor.state / "trust.json").exists()
 
 
+@pytest.mark.slow
 def test_what_is_exchanged_while_it_is_read_is_not_trusted(editor: Editor) -> None:
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
@@ -128,6 +131,7 @@ def test_what_has_mistakes_is_named_and_not_asked_about(editor: Editor) -> None:
     assert editor.lua("return #require('tideate.ui').pending()") == 0
 
 
+@pytest.mark.slow
 def test_a_project_that_was_moved_is_told_of_in_the_history(editor: Editor) -> None:
     for name in ("a.py", "b.py", "c.py"):
         (editor.cwd / name).write_text("A = 1\n")

@@ -117,6 +117,7 @@ def test_the_dialog_gets_the_focus_after_insert_mode(editor: Editor) -> None:
     wait_focused(editor)
 
 
+@pytest.mark.slow
 def test_the_q_that_ends_a_macro_answers_nothing(editor: Editor) -> None:
     editor.set_lines(["one two"])
     editor.feed("qax")

@@ -294,6 +294,7 @@ def rows(screen: list[str]) -> list[str]:
     return [row.strip("│ ").strip() for row in screen]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_paragraph_longer_than_the_window_is_seen(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 24))
     run = Run(editor)
@@ -354,6 +355,7 @@ def test_a_file_opened_in_the_window_goes_where_files_are_shown(editor: Editor) 
     assert editor.lua("return vim.wo[...].winfixbuf", window)
 
 
+@pytest.mark.slow
 def test_the_text_of_an_old_run_can_still_be_shown(editor: Editor) -> None:
     first = Run(editor, "ask", "query")
     first.start(1)

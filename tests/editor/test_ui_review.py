@@ -143,6 +143,7 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor.wait_screen("│eleven")
 
 
+@pytest.mark.slow
 def test_a_proposed_line_has_its_sign_where_the_review_opens_the_column_of_signs(
     screen_editor: Editor,
 ) -> None:

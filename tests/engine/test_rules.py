@@ -73,6 +73,7 @@ async def test_refactor_sends_the_rules_from_the_root_down_to_the_file_once(
     )
 
 
+@pytest.mark.slow
 async def test_multi_file_plans_with_those_of_the_root_and_writes_with_those_of_each_file(
     bench: Bench,
 ) -> None:
@@ -98,6 +99,7 @@ async def test_multi_file_plans_with_those_of_the_root_and_writes_with_those_of_
     ]
 
 
+@pytest.mark.slow
 async def test_ask_generate_agents_and_machines_have_them_and_summarize_has_not(bench: Bench) -> None:
     bench.write("AGENTS.md", "RULE-ROOT\n")
     bench.write("a.py", "x = 1\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, strategies as st
 
 from tests.engine.test_run import Looking
@@ -24,6 +25,7 @@ def test_a_lone_half_is_replaced() -> None:
     assert SurrogateJoiner().feed("\ude00") == "\ufffd"
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet=st.characters(codec=None, categories=("Cs", "L", "So")))))
 def test_what_is_shown_can_always_be_sent(pieces: list[str]) -> None:
     joiner = SurrogateJoiner()

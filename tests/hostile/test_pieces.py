@@ -28,6 +28,7 @@ TREES = planned_trees()
 LINES = [command.text for command in commands()]
 
 
+@pytest.mark.slow
 def test_every_command_meets_every_path_and_every_malice() -> None:
     met: dict[int, set[str]] = {command: set() for command in range(len(LINES))}
     for tree, chosen in zip(TREES, assign(TREES, LINES), strict=True):
@@ -38,6 +39,7 @@ def test_every_command_meets_every_path_and_every_malice() -> None:
     assert [LINES[command] for command, marks_of in met.items() if marks_of != everything] == []
 
 
+@pytest.mark.slow
 def test_there_are_at_least_a_thousand_cases() -> None:
     assert sum(map(len, assign(TREES, LINES))) >= 1000
 

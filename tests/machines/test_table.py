@@ -72,6 +72,7 @@ def test_the_ends_are_the_states_that_only_a_reset_leaves(
     assert [state for state, row in table.items() if "reset" in row and state not in ends] == []
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(SHIPPED)), MOVES)
 def test_any_walk_is_the_models_and_can_be_written_down(name: str, moves: list[Move]) -> None:
     table, initial, ends = SHIPPED[name]

@@ -100,6 +100,7 @@ def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: s
     works(name, talk)
 
 
+@pytest.mark.slow
 def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -> None:
     """CVE-2025-68144 and its like. A file may have such a name; then it is one, and no option."""
     name, place, talk = served

@@ -111,6 +111,7 @@ async def test_a_larger_file_is_cut_at_a_line_and_that_is_said(root: Path) -> No
     assert item.cut == "only the first 48 of 800 bytes were read"
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=40), st.integers(1, 60))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_wherever_a_file_is_cut_its_beginning_stays_text(root: Path, text: str, limit: int) -> None:

@@ -103,6 +103,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["version", "mappings", "@A", "x"]), JSON, max_size=4))
 def test_any_json_is_read_or_refused_with_a_place(value: dict[str, object]) -> None:
     try:

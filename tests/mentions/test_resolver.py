@@ -133,6 +133,7 @@ PARTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(PARTS)
 async def test_no_way_of_writing_a_path_leaves_the_root(root: Path, tmp_path: Path, parts: list[str]) -> None:

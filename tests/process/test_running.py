@@ -131,6 +131,7 @@ async def test_a_programs_own_status_127_is_its_own(tmp_path: Path) -> None:
     assert result.exit_code == 127
 
 
+@pytest.mark.slow
 async def test_many_programs_run_side_by_side(tmp_path: Path) -> None:
     async def one(number: int) -> CommandResult:
         return await run_program(["sh", "-c", f"echo {number}; exit {number}"], cwd=tmp_path)

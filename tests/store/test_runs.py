@@ -132,6 +132,7 @@ async def test_a_run_of_another_process_does_not_get_another_definition(store: S
 RUN = "a" * 32
 
 
+@pytest.mark.slow
 async def test_a_dead_processs_run_is_taken_over_at_once(private: Path, child: Child) -> None:
     process = child("chain", RUN)
     line(process)
@@ -148,6 +149,7 @@ async def test_a_dead_processs_run_is_taken_over_at_once(private: Path, child: C
     store.close()
 
 
+@pytest.mark.slow
 async def test_a_silent_processs_run_is_taken_over_and_it_stops_when_it_wakes(
     private: Path, child: Child
 ) -> None:

@@ -50,6 +50,7 @@ async def test_nothing_that_was_durable_is_lost_by_a_kill(private: Path, child: 
     assert events[0] == events[1] >= done[0]
 
 
+@pytest.mark.slow
 async def test_two_processes_write_at_once_and_lose_nothing(private: Path, child: Child) -> None:
     children = [child("steps", letter * 32, "40") for letter in "ab"]
     for process in children:

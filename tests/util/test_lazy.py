@@ -135,6 +135,7 @@ def promised_to_the_type_checker(room: ModuleType) -> set[tuple[str, str]]:
     return {(node.module or "", alias.name) for node in imports for alias in node.names}
 
 
+@pytest.mark.slow
 def test_a_run_has_loaded_nothing_that_its_steps_do_not_need(tmp_path: Path) -> None:
     loaded = loaded_by(RUN, tmp_path, str(tmp_path))
     assert "tideate_core.engine.runner" in loaded
@@ -148,6 +149,7 @@ def test_the_history_is_shown_without_what_runs_and_what_renders_markdown(tmp_pa
     assert sorted(loaded & (heavy | LIBRARIES)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("done", "not_loaded"),
     [

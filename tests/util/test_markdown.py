@@ -104,6 +104,7 @@ def test_a_carriage_return_alone_ends_no_line() -> None:
     assert [one.line for one in read_markdown("a\rb\r\n# C\n").headings] == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["> ", ">", "- ", "1. ", "* > "])
 def test_levels_of_lists_and_quotes_are_bounded(unit: str) -> None:
     document = read_markdown(unit * (200_000 // len(unit)) + "x\n\n# After\n")

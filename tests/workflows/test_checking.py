@@ -37,6 +37,7 @@ def test_a_step_that_waits_for_itself_is_told() -> None:
     assert mistakes_in(task("a", "x", "a")) == ["step 'a' waits for itself; remove one of these dependencies"]
 
 
+@pytest.mark.slow
 def test_the_work_of_naming_a_circle_grows_with_its_steps() -> None:
     def circle(count: int) -> list[Step]:
         return [{"id": f"s{i}", "dependencies": [f"s{(i + 1) % count}"]} for i in range(count)]

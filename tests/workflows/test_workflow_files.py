@@ -106,6 +106,7 @@ def test_a_file_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path) -> No
         load_machine(path)
 
 
+@pytest.mark.slow
 def test_reading_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "essay.workflow"
     write(path, TEXT.ljust(1024 * 1024, "\n"))

@@ -148,6 +148,7 @@ def test_a_refused_edit_has_a_place_in_the_text_as_it_is_now(current: str, line:
     assert first_clash([Hunk(4, ("five",), ("V",)), TWO], BASE, current) == line
 
 
+@pytest.mark.slow
 def test_the_work_of_moving_grows_with_the_number_of_lines() -> None:
     def versions(count: int) -> tuple[list[str], list[str]]:
         base = [f"line {number}" for number in range(count)]

@@ -84,6 +84,7 @@ def test_of_binaries_only_one_may_be_changed() -> None:
     assert merge_bytes(base, base, changed) == merge_bytes(base, changed, base) == changed
 
 
+@pytest.mark.slow
 def test_the_work_of_merging_grows_with_the_number_of_lines() -> None:
     def texts(count: int) -> tuple[str, ...]:
         lines, at = [f"line {number}" for number in range(count)], count // 5 * 4
@@ -114,6 +115,7 @@ def edited_by_hand(base: list[str], places: list[tuple[int, int]]) -> tuple[list
     return theirs, [line for line in theirs if line.startswith("mine")]
 
 
+@pytest.mark.slow
 @given(LINES, PERSONS, LINES)
 def test_no_line_of_a_person_is_ever_lost(
     base: list[str], places: list[tuple[int, int]], ours: list[str]

@@ -59,6 +59,7 @@ def test_hunks_of_a_long_text_of_equal_lines_are_as_fine_as_those_of_git(line: i
     ]
 
 
+@pytest.mark.slow
 def test_a_text_that_is_compared_in_parts_has_fine_hunks() -> None:
     old = [f"line {number % 97}" for number in range(50_000)]
     new = [f"new {text}" if number % 50 == 0 else text for number, text in enumerate(old)]
@@ -81,6 +82,7 @@ def numbered(count: int) -> list[str]:
     return [f"line {number}" for number in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "versions",
     [

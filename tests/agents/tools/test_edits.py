@@ -326,6 +326,7 @@ async def test_a_line_at_which_the_search_does_not_begin_is_refused(
     assert project.staged.changes() == []
 
 
+@pytest.mark.slow
 async def test_very_many_places_are_told_in_few_words_and_soon(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "e\n" * 400_000})
     with pytest.raises(

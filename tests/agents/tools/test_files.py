@@ -190,6 +190,7 @@ async def test_the_list_tells_the_sizes_of_long_files_as_they_are_staged(tmp_pat
     assert await project.call("list_files", path="src") == "c.py 4k"
 
 
+@pytest.mark.slow
 async def test_a_large_list_is_bounded_and_says_so(tmp_path: Path) -> None:
     names = {f"{'d' * 50}/file-{number}.txt": "" for number in range(2_000)}
     project = Project(tmp_path, names)

@@ -67,6 +67,7 @@ def test_every_state_but_the_ends_has_a_handler() -> None:
     assert set(WorkflowState) - set(HANDLERS) == {WorkflowState.COMPLETE, WorkflowState.FAILED}
 
 
+@pytest.mark.slow
 def test_listing_workflows_makes_no_machine() -> None:
     code = (
         "import sys\n"

@@ -84,6 +84,7 @@ async def run_as(desk: Desk, *, accept: bool, workspace: Workspace | None = None
     return result
 
 
+@pytest.mark.slow
 async def test_a_task_needs_a_project(desk: Desk, tmp_path: Path) -> None:
     workspace = Workspace(None, private=tmp_path / "private")
     result = await run_as(desk, accept=True, workspace=workspace)
@@ -98,6 +99,7 @@ async def test_a_policy_that_says_yes_carries_it_out(desk: Desk) -> None:
     assert (result.ok, result.rollback_performed) == (True, False), result.error
 
 
+@pytest.mark.slow
 async def test_a_policy_that_says_no_leaves_everything(desk: Desk) -> None:
     result = await run_as(desk, accept=False)
     assert (result.cancelled, result.reason, result.rollback_performed) == (True, "declined", True)

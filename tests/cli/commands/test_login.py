@@ -39,6 +39,7 @@ def test_logout_deletes_it(shell: Shell) -> None:
     assert json.loads(shell.run("logout", "anthropic", "--json").stdout)["removed"] is False
 
 
+@pytest.mark.slow
 def test_a_key_that_is_typed_is_not_shown(shell: Shell) -> None:
     terminal = shell.open("login", "anthropic")
     terminal.wait_for("API key of anthropic")

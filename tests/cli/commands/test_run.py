@@ -46,6 +46,7 @@ def test_the_result_goes_to_stdout_and_progress_to_stderr(shell: Shell, answerin
     assert "scattering" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_request_that_is_made_again_is_told_on_stderr(shell: Shell, answering: ModelServer) -> None:
     answering.fails("why", 429, headers={"Retry-After": "0"}, times=1)
     answering.fails("why", 500, times=1)
@@ -88,6 +89,7 @@ def test_only_the_lines_of_the_range_are_read(shell: Shell, answering: ModelServ
     assert "return t" not in asked
 
 
+@pytest.mark.slow
 def test_yes_applies_exactly_the_selected_lines(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("src/a.py", LOOP.replace("\n", "\r\n"))
     script_refactoring(answering)
@@ -98,6 +100,7 @@ def test_yes_applies_exactly_the_selected_lines(shell: Shell, answering: ModelSe
     assert "+    return sum(range(n))" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_is_rolled_back_by_its_id(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
     script_refactoring(answering)
@@ -108,6 +111,7 @@ def test_a_run_is_rolled_back_by_its_id(shell: Shell, answering: ModelServer) ->
     assert "restored: a.py" in undone.stderr
 
 
+@pytest.mark.slow
 def test_a_rollback_leaves_what_was_changed_since(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
     script_refactoring(answering)
@@ -145,6 +149,7 @@ def test_no_declines_and_shows_what_it_declined(shell: Shell, answering: ModelSe
     assert len(answering.requests) == 1
 
 
+@pytest.mark.slow
 def test_several_files_are_written_together(shell: Shell, answering: ModelServer) -> None:
     script_two_files(answering)
     file = shell.write("a.py", LOOP)
@@ -155,6 +160,7 @@ def test_several_files_are_written_together(shell: Shell, answering: ModelServer
     assert (shell.project / "new.py").read_text() == "value = 1\n"
 
 
+@pytest.mark.slow
 def test_with_yes_a_file_that_fails_is_named_and_the_others_are_written(
     shell: Shell, answering: ModelServer
 ) -> None:
@@ -174,6 +180,7 @@ def test_generated_code_without_a_file_is_the_result(shell: Shell, answering: Mo
     assert (done.returncode, done.stdout) == (0, "print('hello')\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_new_syntax_errors_are_never_accepted_by_yes(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
     answering.answers("what does the code do", "- it adds up")
@@ -183,6 +190,7 @@ def test_new_syntax_errors_are_never_accepted_by_yes(shell: Shell, answering: Mo
     assert "syntax" in done.stderr
 
 
+@pytest.mark.slow
 def test_another_adapter_is_named_for_one_run(shell: Shell, server: ModelServer) -> None:
     shell.configure(f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n')
     server.answers("hello", "from the other")
@@ -190,6 +198,7 @@ def test_another_adapter_is_named_for_one_run(shell: Shell, server: ModelServer)
     assert done.stdout == "from the other\n", done.stderr
 
 
+@pytest.mark.slow
 def test_a_project_is_found_from_below(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("deep/down/a.py", LOOP)
     script_refactoring(answering)
@@ -198,6 +207,7 @@ def test_a_project_is_found_from_below(shell: Shell, answering: ModelServer) -> 
     assert "changed: deep/down/a.py" in done.stderr
 
 
+@pytest.mark.slow
 def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answering: ModelServer) -> None:
     folder = shell.home / "loose"
     folder.mkdir()
@@ -210,6 +220,7 @@ def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answ
     assert (undone.returncode, (folder / "a.py").read_text()) == (0, LOOP), undone.stderr
 
 
+@pytest.mark.slow
 def test_a_projects_prompts_win(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/prompts/ask.md", "Be brief.\n---\nOUR WORDS: {{ prompt }}")
     answering.answers("OUR WORDS: hello", "ours")
@@ -309,6 +320,7 @@ def test_an_unreachable_server_is_status_1(shell: Shell, server: ModelServer) ->
 FLOW = "inputs: {who: {type: string}}\nsteps:\n  - {id: one, task: 'Greet {{ inputs.who }}.'}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options"),
     [
@@ -343,6 +355,7 @@ def test_what_does_not_go_with_stdin_is_refused(shell: Shell, arguments: tuple[s
     assert words in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "failed_in"),
     [
@@ -368,6 +381,7 @@ def test_a_run_of_a_broken_file_is_in_the_history(shell: Shell, name: str, text:
     assert failed_in.replace("_", " ") in shell.run("show", run["execution_id"]).stdout
 
 
+@pytest.mark.slow
 def test_one_step_is_run_after_those_that_it_depends_on(shell: Shell, answering: ModelServer) -> None:
     shell.write(
         "flow.yaml",

@@ -186,6 +186,7 @@ def test_code_without_a_fence_may_begin_with(first: str) -> None:
     assert python(f"{first}\n    pass()")[0] == first
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_answer_is_code_or_has_a_reason(answer: str) -> None:
     try:
@@ -203,6 +204,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(LINES)
 def test_a_fenced_block_comes_back_as_it_was_written(lines: list[str]) -> None:
     expected = "\n".join(lines).split("\n")

@@ -113,6 +113,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(ROWS, ROWS, ROWS)
 @example(["  a", "a"], ["a", "a"], ["a"])
 def test_a_place_that_was_found_by_a_step_is_the_only_one_by_it(
@@ -145,6 +146,7 @@ def test_a_place_that_was_found_by_a_step_is_the_only_one_by_it(
         assert places == [match.start]
 
 
+@pytest.mark.slow
 @given(ROWS, st.data())
 def test_it_comes_out_the_same_every_time_and_in_any_order(lines: list[str], data: st.DataObject) -> None:
     parts = [

@@ -98,6 +98,7 @@ def with_config(bench: Bench, **sections: Any) -> None:
     bench.runner = bench.make_runner(Config.model_validate(bench.config.model_dump() | sections))
 
 
+@pytest.mark.slow
 async def test_a_walk_visits_states_again_and_ends_at_the_exit(bench: Bench) -> None:
     walk(bench)
     result = await bench.run("walk", "write something")
@@ -152,6 +153,7 @@ async def test_the_events_of_a_walk_are_those_of_steps_and_moves(bench: Bench) -
     assert moves[5] == {"from": "publish", "to": "*", "when": "", "by": "only", "move": 6}
 
 
+@pytest.mark.slow
 async def test_a_states_text_is_streamed_and_a_choice_is_not(bench: Bench) -> None:
     walk(bench)
     await bench.run("walk", "write something")
@@ -162,6 +164,7 @@ async def test_a_states_text_is_streamed_and_a_choice_is_not(bench: Bench) -> No
     assert streamed["publish"] == "The draft, final."
 
 
+@pytest.mark.slow
 async def test_the_model_is_given_the_guidance_the_task_and_what_was_said(bench: Bench) -> None:
     walk(bench)
     await bench.run("walk", "write something")
@@ -383,6 +386,7 @@ async def test_the_error_of_a_loop_names_its_states_once(
     assert f"walk: {told}: " in str((await bench.run("walk")).error)
 
 
+@pytest.mark.slow
 async def test_a_run_that_breaks_off_keeps_what_was_said(bench: Bench) -> None:
     walk(bench)
     bench.front.answer = no
@@ -577,6 +581,7 @@ async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_ch
     assert (await task).ok
 
 
+@pytest.mark.slow
 @pytest.mark.concurrency
 async def test_where_only_the_exit_is_left_a_pause_says_so(bench: Bench) -> None:
     walk(bench)
@@ -592,6 +597,7 @@ async def test_where_only_the_exit_is_left_a_pause_says_so(bench: Bench) -> None
 # what the model is shown
 
 
+@pytest.mark.slow
 async def test_the_selected_text_is_shown_and_the_rest_of_the_buffer_is_not(bench: Bench) -> None:
     walk(bench)
     bench.write("notes.md", "secret\n```\nshown\n```\nsecret\n")
@@ -604,6 +610,7 @@ async def test_the_selected_text_is_shown_and_the_rest_of_the_buffer_is_not(benc
     assert "shown" not in json.dumps(bench.server.requests)
 
 
+@pytest.mark.slow
 async def test_what_is_shown_keeps_within_the_models_context(bench: Bench) -> None:
     tokens = 1000
     await bench.limit(tokens)
@@ -640,6 +647,7 @@ def obfuscated(bench: Bench) -> MachineWorkflow:
     return definition
 
 
+@pytest.mark.slow
 async def test_an_obfuscated_run_shows_no_name_to_anybody(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -681,6 +689,7 @@ async def test_an_obfuscated_run_shows_no_name_to_anybody(
     assert [name for name in token for words in outside if name in words] == []
 
 
+@pytest.mark.slow
 async def test_what_goes_wrong_in_an_obfuscated_run_shows_no_name(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def walked(bench: Bench) -> None:
     bench.server.answers("Which one is next?", {"reason": "it is mended", "next": "end"})
 
 
+@pytest.mark.slow
 async def test_a_state_looks_another_edits_and_the_edits_are_written_after_a_review(bench: Bench) -> None:
     bench.machine(WALK)
     configure(bench, tools=["read_file"], states={"mend": {"tools": ["read_file", "edits"]}})
@@ -181,6 +182,7 @@ async def run_planner(bench: Bench) -> WorkflowResult:
     return await bench.run("PLANNER", "mend the greeting; go on with the plan")
 
 
+@pytest.mark.slow
 async def test_the_execution_of_planner_changes_files_after_its_questions(bench: Bench) -> None:
     planner(bench)
     result = await run_planner(bench)

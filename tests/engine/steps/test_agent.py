@@ -318,6 +318,7 @@ async def test_agents_that_ask_each_other_end(bench: Bench, write: Write) -> Non
     assert offered == [["agent_cook"], ["agent_boy"], [], ["agent_boy"], ["agent_cook"]]
 
 
+@pytest.mark.slow
 async def test_only_so_many_tasks_are_given_to_others(bench: Bench, write: Write) -> None:
     agent(bench, "cook", "You cook.\n")
     agent(bench, "chef", CHEF % "")

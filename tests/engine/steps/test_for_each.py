@@ -282,6 +282,7 @@ async def test_items_that_were_done_before_the_process_ended_are_not_done_again(
     assert runs == {0: 1, 1: 1, 2: 2, 3: 1}
 
 
+@pytest.mark.slow
 async def test_thousands_of_items_cost_no_more_each_than_a_few(bench: Bench, write: Write) -> None:
     async def work(step: StepContext) -> Any:
         return step.values()["index"]

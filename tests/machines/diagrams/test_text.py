@@ -232,6 +232,7 @@ def test_of_too_many_transitions_there_is_a_list_that_says_so(width: int) -> Non
     assert edges == edges_of(definition)
 
 
+@pytest.mark.slow
 def test_a_list_has_a_line_for_each_transition_and_not_much_more() -> None:
     definition = defined([Transition(BOUNDARY, f"s{at}", "x\x1b[31m" * 40) for at in range(3000)])
     text = draw(definition, "text", current="s2999")

@@ -129,6 +129,7 @@ def test_hiding_twice_changes_nothing_more(definition: MachineDefinition, text: 
     assert hider.hide(hider.hide(sample)) == hider.hide(sample)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name_lists, st.randoms())
 def test_the_order_of_the_states_decides_nothing(names: list[str], random: Random) -> None:
@@ -137,6 +138,7 @@ def test_the_order_of_the_states_decides_nothing(names: list[str], random: Rando
     assert obfuscator(*names).tokens == obfuscator(*shuffled).tokens
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(hexadecimal, min_size=1, max_size=30, unique=True))
 def test_a_token_shows_no_piece_of_its_name(names: list[str]) -> None:

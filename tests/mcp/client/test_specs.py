@@ -114,6 +114,7 @@ def test_the_clients_own_servers_are_those_of_its_project(root: Path) -> None:
     assert MCPClient.of_project(root, load_config(root), project=False).names == []
 
 
+@pytest.mark.slow
 def test_neither_the_client_nor_its_package_loads_the_sdk() -> None:
     code = (
         "import sys; import tideate_core.mcp; assert 'tideate_core.mcp.client' not in sys.modules; "

@@ -89,6 +89,7 @@ async def test_what_a_program_makes_belongs_to_the_person(scratch: Scratch) -> N
     assert (status.st_uid, status.st_gid) == (os.geteuid(), os.getegid())
 
 
+@pytest.mark.slow
 async def test_output_comes_live_and_time_is_limited(scratch: Scratch, brood: Brood) -> None:
     told = Told()
     limits = ProcessLimits(timeout_ms=1000, grace_ms=200)

@@ -41,6 +41,7 @@ async def ended(desk: Desk, running: asyncio.Task[WorkflowResult]) -> None:
     assert len(desk.front.data(EventName.ROLLED_BACK)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 async def test_while_a_model_answers(desk: Desk, stage: str) -> None:
     wrong(desk)
@@ -53,6 +54,7 @@ async def test_while_a_model_answers(desk: Desk, stage: str) -> None:
     await asyncio.to_thread(gate.wait_disconnected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "asked"),
     [("awaiting_audit_gate", 1), ("awaiting_execution_gate", 2), ("awaiting_documentation_gate", 3)],
@@ -68,6 +70,7 @@ async def test_while_a_person_is_asked(desk: Desk, step: str, asked: int) -> Non
     assert desk.front.withdrawn == 1
 
 
+@pytest.mark.slow
 async def test_while_a_check_runs(desk: Desk) -> None:
     runner = desk.runner()
     desk.when("CHECK_STARTED", "verifying", runner.cancel)
@@ -75,6 +78,7 @@ async def test_while_a_check_runs(desk: Desk) -> None:
     assert desk.front.data(EventName.CHECK_ENDED) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["idle", "awaiting_plan_gate", "verifying"])
 async def test_when_a_step_begins(desk: Desk, step: str) -> None:
     runner = desk.runner()

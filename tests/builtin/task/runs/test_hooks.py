@@ -58,6 +58,7 @@ async def test_stages_and_gates_are_told_in_their_order(desk: Desk) -> None:
     assert lines.index(("pass", "plan")) < lines.index(("start", "auditing"))
 
 
+@pytest.mark.slow
 async def test_a_gate_that_fails_and_the_error_are_told(desk: Desk) -> None:
     lines: list[tuple[str, str]] = []
     desk.model.says("planner", plan(rollback_strategy=""))

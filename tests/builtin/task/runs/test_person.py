@@ -76,6 +76,7 @@ async def test_a_plan_that_a_person_spoils_is_asked_about_again_as_they_left_it(
     assert desk.model.asked("executor") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "error"),
     [
@@ -91,6 +92,7 @@ async def test_what_is_no_text_is_no_answer_about_the_plan(desk: Desk, value: An
     assert desk.model.asked("executor") == 0
 
 
+@pytest.mark.slow
 async def test_a_plan_that_a_program_spoiled_is_not_asked_about_for_ever(desk: Desk) -> None:
     desk.answers(document=Decision(True, {"text": "no plan"}, by="policy"))
     result = await desk.run()
@@ -98,6 +100,7 @@ async def test_a_plan_that_a_program_spoiled_is_not_asked_about_for_ever(desk: D
     assert "the plan was changed and is none any more" in str(result.error)
 
 
+@pytest.mark.slow
 async def test_a_declined_plan_is_not_executed(desk: Desk) -> None:
     desk.answers(document=Decision(False, reason="not now"))
     result = await desk.run()
@@ -120,6 +123,7 @@ async def test_a_part_of_the_review_is_what_is_written(desk: Desk) -> None:
     assert "wc -wl" not in desk.model.prompts("documenter")[0]
 
 
+@pytest.mark.slow
 async def test_a_part_that_is_no_whole_does_not_pass_gate_3_again(desk: Desk) -> None:
     both = WORDS.replace("-> int:\n", "-> int:\n    told = (\n").replace(
         "    return len", "    )\n    assert told\n    return len"
@@ -165,6 +169,7 @@ async def test_documents_without_the_changelogs_entry_do_not_pass_gate_4_again(d
     assert "CHANGELOG.md" in str(result.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [2, 3])
 async def test_a_declined_review_takes_everything_back(desk: Desk, nth: int) -> None:
     desk.answers(review=lambda _: Decision(len(desk.kinds()) < nth, reason="no"))

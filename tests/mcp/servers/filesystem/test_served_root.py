@@ -315,6 +315,7 @@ async def test_what_a_failing_disk_says_names_no_place_outside(
         assert "(a path outside) and b.txt and .:" in said
 
 
+@pytest.mark.slow
 async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,6 +191,7 @@ async def test_the_log_has_all_of_a_commit_and_comes_in_pages(repo: Repo) -> Non
     assert [one["message"].split("\n")[0] for one in rest["commits"]] == ["commit 0", "first"]
 
 
+@pytest.mark.slow
 async def test_the_log_of_a_time_a_path_and_a_branch(repo: Repo) -> None:
     for day in ("2020-01-01", "2021-01-01", "2022-01-01"):
         repo.write("two.py", day)

@@ -135,6 +135,7 @@ def test_two_connections_of_equal_clients_have_two_walks() -> None:
     assert sessions.walk(other) is not first
 
 
+@pytest.mark.slow
 def test_a_walk_is_forgotten_with_its_connection() -> None:
     sessions = Sessions(shared=False)
     one = connection()
