@@ -8,7 +8,7 @@ import pytest
 
 from tests.editor.test_review_files import MORE
 from tests.editor.test_ui_review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
-from tests.support.dialogs import answers, wait_focused
+from tests.support.dialogs import answers, ask, wait_focused
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -231,3 +231,39 @@ def test_every_key_says_what_it_does(editor: Editor) -> None:
     editor.feed("g?")
     text = "\n".join(editor.lines())
     assert all(f" {key} " in text for key in ("gfa", "gfo", "gO", "ih", "ah", "gp", "gl"))
+
+
+LONG = {"start": 0, "old": ["one"], "new": [f"line {number}" for number in range(80)]}
+FILE = {"path": "a.txt", "action": "modify", "before": "one", "filetype": "", "hunks": [LONG]}
+STATE = """
+  local win, view = vim.api.nvim_get_current_win(), vim.fn.winsaveview()
+  return { win, vim.fn.bufnr('#'), view, vim.o.eventignore, vim.bo.bufhidden, vim.api.nvim_list_bufs() }
+"""
+
+
+def test_added_last_lines_are_drawn_after_the_proposal_was_scrolled_to_its_end(screen_editor: Editor) -> None:
+    editor = screen_editor
+    ask(editor, "review", payload={"files": [FILE], "demonstration": False})
+    wait_focused(editor)
+    editor.wait_screen("line 3")
+    editor.feed("gp<C-w>lG")
+    editor.wait_screen("line 79")
+    editor.feed("gp")
+    editor.wait_screen_without("line 79")
+    editor.wait_screen("+ line 3")
+
+
+def test_added_last_lines_are_drawn_in_a_window_that_had_a_diff(screen_editor: Editor) -> None:
+    editor = screen_editor
+    buf = editor.edit("a.txt", "one")
+    editor.edit("b.txt", "".join(f"{number}\n" for number in range(200)))
+    editor.edit("a.txt")
+    editor.command("diffthis | rightbelow vertical split b.txt | diffthis")
+    editor.feed("G")
+    editor.wait_screen("199")
+    editor.command("diffoff! | close!")
+    before = editor.lua(STATE)
+    ask(editor, "review", payload={"files": [FILE | {"buffer": buf}], "demonstration": False})
+    wait_focused(editor)
+    editor.wait_screen("+ line 3")
+    assert editor.lua(STATE) == before

@@ -209,6 +209,30 @@ function M.normal_windows()
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
+--- Draw what stands below the last line again. Neovim leaves that out in a window that was scrolled beyond its
+--- last line in diff mode, for good: only a way of more than its height to another middle ends that.
+---@param win integer
+function M.draw_end(win)
+  if vim.wo[win].diff or vim.wo[win].winfixbuf or vim.fn.getcmdwintype() ~= '' then
+    return
+  end
+  local buf, ignored = vim.api.nvim_win_get_buf(win), vim.o.eventignore
+  local hidden = vim.bo[buf].bufhidden
+  vim.o.eventignore, vim.bo[buf].bufhidden = 'all', 'hide'
+  vim.api.nvim_win_call(win, function()
+    local view, long, count = vim.fn.winsaveview(), M.scratch(), 3 * vim.o.lines
+    vim.bo[long].bufhidden = 'wipe'
+    vim.api.nvim_buf_set_lines(long, 0, -1, true, vim.split(('\n'):rep(count - 1), '\n'))
+    vim.cmd({ cmd = 'buffer', args = { tostring(long) }, mods = { keepalt = true, keepjumps = true } })
+    vim.fn.winrestview({ lnum = count, topline = count })
+    vim.api.nvim_win_set_cursor(0, { 1, 0 })
+    vim.cmd('normal! zz')
+    vim.cmd({ cmd = 'buffer', args = { tostring(buf) }, mods = { keepalt = true, keepjumps = true } })
+    vim.fn.winrestview(view)
+  end)
+  vim.o.eventignore, vim.bo[buf].bufhidden = ignored, hidden
+end
+
 --- Close a window; the last one shows an empty buffer instead.
 ---@param win integer?
 function M.close(win)

@@ -260,6 +260,7 @@ local function restore(buf, win, saved)
     end
   end
   set()
+  require('tideate.ui.window').draw_end(win)
   if vim.api.nvim_win_get_buf(win) ~= buf and vim.api.nvim_buf_is_valid(buf) then
     vim.api.nvim_create_autocmd('BufWinEnter', { buffer = buf, once = true, callback = set })
   end

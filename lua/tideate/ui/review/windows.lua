@@ -47,6 +47,9 @@ function Windows:show(buf)
   local home = window.visible(self.home) and can_change(self.home) and self.home or nil
   local found = home and vim.api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
   if found then
+    if not self.home then
+      window.draw_end(found) -- the person may have had a diff in it
+    end
     self.home = found
     return found
   end
@@ -64,6 +67,7 @@ function Windows:show(buf)
   end
   self:bar(win, nil) -- a window remembers its options for each buffer
   vim.api.nvim_win_set_buf(win, buf)
+  window.draw_end(win)
   return win
 end
 
