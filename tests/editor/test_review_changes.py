@@ -121,6 +121,34 @@ def test_a_file_that_something_else_wrote_is_reviewed_reverted_and_rolled_back(
 
 
 @pytest.mark.slow
+def test_what_is_as_it_was_stays_decided_when_a_review_is_opened_again(editor: Editor, project: Path) -> None:
+    editor.lua("vim.o.columns = 200")
+    (project / "a.py").write_text(TWO)
+    (project / "new.txt").write_text("new\n")
+    editor.command("Workflow review HEAD")
+    wait_focused(editor)
+    editor.feed("r")
+    editor.feed("a")
+    editor.feed("r")
+    assert "all is decided" in editor.messages()
+    editor.lua("vim.uv.kill(require('tideate.host').info().pid, 9)")
+    editor.wait("_G.ended")
+    editor.lua("_G.ended = nil")
+    (project / "a.py").write_text(TWO.replace("ONE", "1"))
+    (project / "a0.txt").write_text("another\n")
+    editor.command("Workflow review")
+    editor.wait("vim.wo.winbar:find('2 open', 1, true)")
+    wait_focused(editor)
+    assert "4 hunks: 1 kept, 1 to revert, 2 open" in editor.lua("return vim.wo.winbar")
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert (project / "a.py").read_text() == TWO.replace("ONE", "1")
+    assert (project / "a0.txt").exists()
+    assert not (project / "new.txt").exists()
+
+
+@pytest.mark.slow
 def test_a_patch_and_a_folder_with_a_blank_and_names_that_complete(editor: Editor, project: Path) -> None:
     patch = project / "x.patch"
     patch.write_text("--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n")

@@ -78,6 +78,11 @@ if TYPE_CHECKING:
         review_lines as review_lines,
         write_changes as write_changes,
     )
+    from tideate_core.engine.review_drafts import (
+        KeptReview as KeptReview,
+        kept_review as kept_review,
+        write_draft as write_draft,
+    )
     from tideate_core.engine.revision import (
         Feedback as Feedback,
         PartlyRevised as PartlyRevised,
@@ -134,6 +139,7 @@ else:
             "reports": "WorkflowSummaryDTO iso_time",
             "reused_writes": "writers_of",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
+            "review_drafts": "KeptReview kept_review write_draft",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "result": "WorkflowResult",

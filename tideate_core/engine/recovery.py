@@ -180,7 +180,7 @@ async def end_adopted(
         rollback = await _roll_back(workspace, log, recorder, recorded, run, snapshot)
         ending = replace(ending, files=tuple(rollback.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
-    await asyncio.to_thread(forget_drafts, store.private, run.id)
+    await forget_drafts(store.private, run.id, logger.warning)
     if run.parent is None:
         from tideate_core.engine.reports import summary_of, write_summary
 

@@ -1,36 +1,248 @@
-"""Drafts of reviews: what the person decided in one that is not answered yet, kept over the end of an editor.
+"""Drafts of reviews: what the person decided in one, kept over the end of an editor or a shell.
 
 A front end appends to the file of a question as the person decides, and reads it when the question is asked
-again. It is gone once the answer is in the store, at the latest with the end of the run.
+again. It is gone with the end of the run. A line is a step, as JSON:
+
+- `{"of": [[path, [unit, …]], …]}`, the first line, the engine's: the files and hunks that the numbers below
+  mean. Where a question is asked again about other changes, the steps are renumbered: what is as it was keeps
+  its decision, and what is not is open.
+- `{"v": 1, "by": PID}`: the process whose review it is from there on.
+- `{"decided": [[file, hunk, state, comment, taken?], …]}`: decisions that were made together. Numbers begin
+  at 1; file 0 is all of the change, hunk 0 is where only another compared run changes something. A state is
+  its first letter; `taken` is a hunk of another run.
+- `{"again": "past"}` reverts the step before, `"future"` makes it again.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 import shutil
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.memory import digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["draft_path", "forget_drafts"]
+__all__ = ["KeptReview", "forget_drafts", "kept_review", "prepare_draft", "write_draft"]
 
-FOLDER = "reviews"
+FOLDER: Final = "reviews"
+PASSING: Final = frozenset({"buffer", "tick", "digest", "decided"})
+"""What of a file may be another in the next process."""
+_Decision = list[Any]
+_Units = list[tuple[str, list[str]]]
 
 
-def draft_path(private: Path, run: str, step: str, key: str) -> Path:
-    """Return the file of a question, with its folder made; blocking.
+@dataclass(slots=True)
+class KeptReview:
+    """Decisions of a draft as they stand; files by their index."""
+
+    accepted: dict[int, set[int]] = field(default_factory=dict)
+    rejected: dict[int, set[int]] = field(default_factory=dict)
+    added: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """Hunks that were taken of other runs of a comparison."""
+    comments: list[tuple[int | None, int | None, str]] = field(default_factory=list)
+    """File, hunk and text: without a hunk about all of the file, without a file about all of the change."""
+
+    def __bool__(self) -> bool:
+        return bool(self.accepted or self.rejected or self.added or self.comments)
+
+
+def prepare_draft(private: Path, run: str, step: str, key: str, files: Sequence[Mapping[str, Any]]) -> Path:
+    """Return the file of a question, as one about these files; blocking.
 
     :param private: the project's private state.
     :param key: tells the question from others of the step.
-    :raises OSError: the folder cannot be made.
+    :param files: as the question shows them.
+    :raises OSError: it cannot be made or read.
     """
     folder = private / FOLDER / run
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return folder / f"{digest_of(step, key)}.jsonl"
+    path = folder / f"{digest_of(step, key)}.jsonl"
+    log, units = _Log.read(path), [(file["path"], _names(file)) for file in files]
+    if log.units != units:
+        log.renumber(units)
+        new = path.with_suffix(".new")
+        new.write_text("".join(map(_line, log.steps())), "utf-8")
+        new.replace(path)
+    return path
 
 
-def forget_drafts(private: Path, run: str) -> None:
-    """Remove the drafts of a run that has ended; blocking."""
-    shutil.rmtree(private / FOLDER / run, ignore_errors=True)
+def kept_review(path: Path) -> KeptReview:
+    """Return what a draft says; blocking. Lines that cannot be read are left out.
+
+    :raises OSError: it cannot be read.
+    """
+    return _Log.read(path).kept()
+
+
+def write_draft(path: Path, steps: Iterable[Mapping[str, Any]]) -> None:
+    """Append steps; blocking.
+
+    :raises OSError: they cannot be written.
+    """
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(map(_line, steps)))
+
+
+async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) -> None:
+    """Remove the drafts of a run that has ended.
+
+    :param warn: told where they cannot be removed.
+    """
+    try:
+        await asyncio.to_thread(shutil.rmtree, private / FOLDER / run)
+    except FileNotFoundError:
+        pass  # nothing was reviewed
+    except OSError as error:
+        warn(f"what was decided in the reviews of the run {run} cannot be removed: {error}")
+
+
+def _line(step: Mapping[str, Any]) -> str:
+    return f"{json.dumps(step, ensure_ascii=False, separators=(',', ':'))}\n"
+
+
+def _names(file: Mapping[str, Any]) -> list[str]:
+    """Return names of what is decided of a file: the place and a digest of each hunk, or of the whole."""
+    hunks = file["hunks"]
+    if file["action"] != "modify" or file.get("whole") or not hunks:
+        return [f"*:{digest_of({name: value for name, value in file.items() if name not in PASSING})}"]
+    return [f"{hunk['start']}:{digest_of(hunk['old'], hunk['new'])}" for hunk in hunks]
+
+
+@dataclass(slots=True)
+class _Log:
+    """Steps of a draft."""
+
+    units: _Units = field(default_factory=list)
+    owner: dict[str, Any] | None = None
+    """The last process's line."""
+    past: list[list[_Decision]] = field(default_factory=list)
+    future: list[list[_Decision]] = field(default_factory=list)
+    """What was reverted, the last one at the end."""
+
+    @classmethod
+    def read(cls, path: Path) -> _Log:
+        log = cls()
+        text = path.read_text("utf-8", errors="replace") if path.exists() else ""
+        for line in text.split("\n"):
+            with contextlib.suppress(ValueError):  # of what a crash has cut
+                step = json.loads(line)
+                if isinstance(step, dict):
+                    log._add(step)
+        return log
+
+    def _add(self, step: dict[str, Any]) -> None:
+        made, again = step.get("decided"), step.get("again")
+        if "of" in step:
+            self.units = [(path, list(names)) for path, names in step["of"]]
+        elif "by" in step:
+            self.owner = step
+        elif isinstance(made, list):
+            self.past.append([one for one in made if self._is_decision(one)])
+            self.future = []
+        elif again == "past" and self.past:
+            self.future.append(self.past.pop())
+        elif again == "future" and self.future:
+            self.past.append(self.future.pop())
+
+    def _is_decision(self, one: Any) -> bool:
+        if not isinstance(one, list) or len(one) not in (4, 5):
+            return False
+        file, hunk, state, comment = one[:4]
+        if not (type(file) is type(hunk) is int and 0 <= file <= len(self.units) and isinstance(state, str)):
+            return False
+        if comment is not None and not (isinstance(comment, dict) and isinstance(comment.get("text"), str)):
+            return False
+        return file == 0 or 0 <= hunk <= len(self.units[file - 1][1])
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return the steps that lead here."""
+        undone = [*reversed(self.future)]
+        return [
+            {"of": self.units},
+            *([self.owner] if self.owner else []),
+            *({"decided": made} for made in (*self.past, *undone)),
+            *({"again": "past"} for _ in undone),
+        ]
+
+    def renumber(self, units: _Units) -> None:
+        """Keep the decisions on what is among other changes, too, and no others."""
+        places = _Places(self.units, units)
+        self.past, self.future = (
+            [kept for made in steps if (kept := [*filter(None, map(places.moved, made))])]
+            for steps in (self.past, self.future)
+        )
+        self.units = units
+
+    def kept(self) -> KeptReview:
+        last = {_place(one): one for made in self.past for one in made}
+        kept = KeptReview()
+        for file, hunk, state, comment, *taken in last.values():
+            at, own = file - 1, hunk - 1
+            if state == "a" and taken and taken[0]:
+                kept.added.setdefault(at, []).append(taken[0])
+            elif state == "a" and hunk:
+                kept.accepted.setdefault(at, set()).add(own)
+            # in the place of the own hunk stands the one that was taken
+            if hunk and (state == "r" or (state == "a" and taken and taken[0])):
+                kept.rejected.setdefault(at, set()).add(own)
+            if comment is not None:
+                where = (None, None) if not file else (at, own if hunk else None)
+                kept.comments.append((*where, comment["text"]))
+        return kept
+
+
+def _place(one: _Decision) -> tuple[int, int, str]:
+    """Return what a decision is about; of what only another run has, its lines tell it."""
+    file, hunk, *_ = one
+    return file, hunk, "" if hunk or not file else json.dumps(one[4:], sort_keys=True)
+
+
+class _Places:
+    """Places of hunks among other changes.
+
+    A hunk is the same where it stands at the same line, or elsewhere if its lines are there only once.
+    """
+
+    def __init__(self, known: _Units, units: _Units) -> None:
+        self._known = known
+        self._exact: dict[tuple[str, str], tuple[int, int]] = {}
+        self._files: dict[str, int] = {}
+        for file, (path, names) in enumerate(units, start=1):
+            self._files.setdefault(path, file)
+            self._exact |= {(path, name): (file, hunk) for hunk, name in enumerate(names, start=1)}
+        before, after = _by_content(known), _by_content(units)
+        self._anywhere = {
+            content: self._exact[after[content][0]]
+            for content, names in before.items()
+            if len(names) == len(after.get(content, ())) == 1
+        }
+
+    def moved(self, one: _Decision) -> _Decision | None:
+        """Return a decision with the numbers that it has here, None where it is about nothing here."""
+        file, hunk, *rest = one
+        if file == 0:
+            return one
+        path, names = self._known[file - 1]
+        if hunk == 0:  # only another run has a hunk there
+            return [self._files[path], 0, *rest] if path in self._files else None
+        name = path, names[hunk - 1]
+        place = self._exact.get(name) or self._anywhere.get(_content(*name))
+        return None if place is None else [*place, *rest]
+
+
+def _by_content(units: _Units) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for path, names in units:
+        for name in names:
+            found.setdefault(_content(path, name), []).append((path, name))
+    return found
+
+
+def _content(path: str, name: str) -> tuple[str, str]:
+    return path, name.partition(":")[2]

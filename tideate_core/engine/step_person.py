@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, digest_of
-from tideate_core.engine.review_drafts import draft_path
+from tideate_core.engine.review_drafts import prepare_draft
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class StepPerson:
         kind, message, memory = request.kind, request.message, self._memory
         digest = digest_of(kind, message, request.details, _lasting(request.payload))
         key = memory.numbered(self.step, f"{self._attempt}.confirm:{digest}")
+        # not of what is reviewed: where that is another after a crash, what is the same in it stays decided
+        review = memory.numbered(self.step, f"{self._attempt}.review") if kind == "review" else None
         kept = memory.recall(self.step, key)
         if kept is not MISSING:
             return Decision.of_json(kept)
@@ -59,25 +61,23 @@ class StepPerson:
         await self._recorder.durable_event(
             EventName.CONFIRMATION_REQUIRED, {"step": self.step, "kind": kind, "message": message}
         )
-        draft = await self._draft(request, key)
+        draft = await self._draft(request, review) if review else None
         with persons_time():
             decision = await self._front.confirm(replace(request, draft=str(draft or "")))
         # before anything depends on it
         await memory.remember(self.step, key, decision.as_json(), keep=False)
-        if draft is not None:
-            await asyncio.to_thread(draft.unlink, missing_ok=True)
         self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
         return decision
 
     async def _draft(self, request: ConfirmationRequest, key: str) -> Path | None:
-        """Return where an editor keeps what the person decided so far in a review."""
-        if request.kind != "review" or self._private is None or self._front.editor is None:
+        """Return where a front end keeps what the person decided so far in a review."""
+        if self._private is None:
             return None
         try:
-            run = request.execution_id
-            return await asyncio.to_thread(draft_path, self._private, run, self.step, key)
+            run, files = request.execution_id, request.payload["files"]
+            return await asyncio.to_thread(prepare_draft, self._private, run, self.step, key, files)
         except OSError as error:
-            self.notice(f"the decisions of this review would not outlive the editor: {error}", level="warn")
+            self.notice(f"the decisions of this review are not kept if it is left: {error}", level="warn")
             return None
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:

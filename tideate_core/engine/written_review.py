@@ -1,14 +1,16 @@
-"""Review of changes that something else has written already: what is rejected is reverted."""
+"""Review of changes that something else has written already: what is rejected is reverted, file by file."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.engine.review import save_open_files, write_changes
 from tideate_core.engine.review_payload import shown_change
 from tideate_core.engine.revision import Revision
-from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.errors import InvalidInput, StepFailed, WorkspaceError
+from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
 from tideate_core.workspace import executable_changes, reversed_change
@@ -20,31 +22,68 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["review_written"]
+__all__ = ["Reverted", "review_written"]
 
 MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
 
 
-async def review_written(step: StepContext, changes: Sequence[FileChange], since: str) -> list[FileChange]:
-    """Have changes reviewed that stand in the files, and revert what is rejected, all of it or nothing.
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """Outcome of a review: what was reverted, and what could not be."""
 
-    What is accepted, or not decided, stays as it is.
+    changes: list[FileChange]
+    """Those that were made."""
+    left: dict[str, str]
+    """Files that could not be reverted and are as they were, each with the reason."""
+
+
+async def review_written(step: StepContext, changes: Sequence[FileChange], since: str) -> Reverted:
+    """Have changes reviewed that stand in the files, and revert what is rejected.
+
+    What is accepted, or not decided, stays as it is. So does a file that was changed meanwhile where it would
+    be reverted, which is told; the others are reverted all the same.
 
     :param since: in words, what they are changes to.
-    :returns: the changes that were made for it.
     :raises Declined: the person ended the review; nothing was changed.
-    :raises WorkspaceError: something cannot be reverted; nothing was.
+    :raises WorkspaceError: nothing of it can be reverted, or a file cannot be written; nothing was changed.
     """
     decided = await _ask(step, changes, since)
     pairs = zip(changes, decided, strict=True)
     back = await asyncio.to_thread(
         lambda: [reversed_change(change, one.rejected) for change, one in pairs if one.rejected]
     )
-    if back:
-        applied = await write_changes(step, back)
-        await run_uncancelled(save_open_files(step, applied))
-    return back
+    left: dict[str, str] = {}
+    while back:
+        try:
+            applied = await write_changes(step, back)
+        except WorkspaceError:
+            refused = await _refused(step, back)
+            left |= refused
+            back = [change for change in back if change.path not in refused]
+            if not (refused and back):
+                raise
+        else:
+            await run_uncancelled(save_open_files(step, applied))
+            break
+    for why in left.values():
+        step.notice(f"not reverted: {why}", level="warn")
+    return Reverted(back, left)
+
+
+async def _refused(step: StepContext, back: Sequence[FileChange]) -> dict[str, str]:
+    """Return which files cannot be reverted as they are, each with the reason."""
+    by_path: dict[str, list[FileChange]] = {}
+    for change in back:  # text and mode of one file go together
+        by_path.setdefault(change.path, []).append(change)
+    refused = {}
+    for path, changes in by_path.items():
+        try:
+            await step.workspace.stage(changes)
+        except WorkspaceError as error:
+            why = str(error).partition(";")[0]
+            refused[path] = why if path in why else f"{label(path)}: {why}"
+    return refused
 
 
 async def _ask(step: StepContext, changes: Sequence[FileChange], since: str) -> list[Decided]:

@@ -184,6 +184,23 @@ async def test_what_changed_where_it_is_reverted_is_left_and_that_is_said(
     assert path.read_text() == TWO.replace("ONE", "eins")
 
 
+async def test_the_other_files_are_reverted_where_one_was_changed_meanwhile(project: Reviewed) -> None:
+    changed = project.bench.write("a.py", TWO)
+    changed.chmod(0o755)
+    project.bench.write("sub/b.py", "b = 2\n")
+    project.bench.write("new.py", "new\n")
+    project.bench.front.answer = answer_after(changed, TWO.replace("ONE", "eins"))
+    result = await project.bench.run("review_changes")
+    assert (result.ok, result.files) == (True, ["new.py", "sub/b.py"]), result.error
+    assert (project.root / "sub/b.py").read_text() == "b = 1\n"
+    assert not (project.root / "new.py").exists()
+    assert (changed.read_text(), changed.stat().st_mode & 0o777) == (TWO.replace("ONE", "eins"), 0o755)
+    why = "a.py changed on disk where the edit goes"
+    assert f"not reverted, and as they were:\n{why}" in str(result.response)
+    notices = project.bench.front.data(EventName.NOTICE)
+    assert {"step": "review", "message": f"not reverted: {why}", "level": "warn"} in notices
+
+
 async def test_a_folder_and_a_file_limit_it(project: Reviewed) -> None:
     project.bench.write("a.py", TWO)
     project.bench.write("sub/b.py", "b = 2\n")

@@ -43,9 +43,12 @@ async def review(step: StepContext) -> dict[str, Any]:
         return {"response": summary_of(written), "files": _paths(written)}
     await _look_again(workspace, changes)
     await _tell_unsaved(step, changes)
-    back = await review_written(step, changes, target.since)
-    kept = "all changes are kept" if not back else f"reverted:\n{summary_of(back)}"
-    return {"response": kept, "files": _paths(back)}
+    reverted = await review_written(step, changes, target.since)
+    back = reverted.changes
+    words = [f"reverted:\n{summary_of(back)}" if back else "all changes are kept"]
+    if reverted.left:
+        words.append("not reverted, and as they were:\n" + "\n".join(reverted.left.values()))
+    return {"response": "\n".join(words), "files": _paths(back)}
 
 
 def _paths(changes: list[FileChange]) -> list[str]:

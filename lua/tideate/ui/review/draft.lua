@@ -2,7 +2,8 @@
 ---
 --- A line of the file is a step: decisions that were made together, or that one was reverted or made again. Each
 --- Neovim begins with a line of its own, `{"v":1,"by":<pid>}`: the last such line says whose review it is. The
---- engine names the file, which is of this question alone, and removes it with the run's end.
+--- engine makes the file, of this question alone, and removes it with the run's end. Its first line says which
+--- files and hunks the numbers mean; where these are others now, the engine has renumbered the steps.
 
 ---@class tideate.ReviewDraft: tideate.ReviewComments
 ---@field draft_size? integer bytes of the file after the last step of ours
