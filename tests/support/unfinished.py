@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
     from tests.support.tasks import Answer, Model
 
-__all__ = ["LAST", "LIMITED", "WRITTEN", "works_until_the_limit"]
+__all__ = ["LAST", "LIMITED", "WORK", "WRITTEN", "documenting_with_tools", "works_until_the_limit"]
 
 LIMITED: Final = (
     'adapter = "fake"\n[adapters.fake]\nbase_url = "{}"\nmodel = "scripted"\n[limits]\nturns = 3\n'
@@ -37,10 +37,10 @@ def works_until_the_limit(model: Model, server: ModelServer) -> None:
     server.answers(END, "I am not done.", times=1)
     server.calls(GO_ON, "write_file", {"path": LAST, "text": CODE[LAST]}, times=1)
     server.calls(GO_ON, "submit_work", {"summary": "All is done."}, times=1)
-    model.says("documenter", _documenting)
+    model.says("documenter", documenting_with_tools)
 
 
-def _documenting(body: Body) -> Answer:
+def documenting_with_tools(body: Body) -> Answer:
     """Answer as a documenter does who is asked with tools."""
     names = {tool["function"]["name"] for tool in body.get("tools", ())}
     scripted = documenting()

@@ -27,7 +27,7 @@ ABSENT: Final[dict[str, Any]] = {
     ),
     **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
     **dict.fromkeys(("outline", "top", "whole"), ""),
-    **dict.fromkeys(("checks", "stages", "tools"), False),
+    **dict.fromkeys(("checks", "shown", "stages", "tools"), False),
     **dict.fromkeys(
         (
             "comments",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         execute_plan as execute_plan,
         result_of as result_of,
     )
+    from tideate_core.agents.file_edits import removes as removes
     from tideate_core.agents.file_plan import (
         Plan as Plan,
         PlannedFile as PlannedFile,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.planner import plan_task as plan_task
     from tideate_core.agents.project_files import list_for_model as list_for_model
+    from tideate_core.agents.revising import Comments as Comments, EditsInReview as EditsInReview
     from tideate_core.agents.role_files import (
         BUILTIN_ROLES as BUILTIN_ROLES,
         LARGEST_ROLE as LARGEST_ROLE,
@@ -112,6 +114,7 @@ else:
             "delegation": "Delegation render_task_prompt",
             "documenter": "document_task",
             "executor": "Executed execute_plan result_of",
+            "file_edits": "removes",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
@@ -120,6 +123,7 @@ else:
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
             "project_files": "list_for_model",
+            "revising": "Comments EditsInReview",
             "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",
             "roles": "Role Roles",
             "rules": "project_rules",

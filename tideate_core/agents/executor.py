@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.file_edits import (
     Edit,
-    can_be_named,
     edit_files,
     files_format,
+    fit_together,
     removes,
 )
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Executed", "execute_plan", "result_of"]
 
 DELETES: Final = frozenset({"delete", "remove"})
-MOST_AT_ONCE: Final = 12
-"""Files that are asked for in one answer: a longer one tends to be cut off."""
 MOVES: Final = frozenset({"move", "rename"})
 
 
@@ -248,7 +246,7 @@ class _Execution:
         steps = [step for step in self._plan.steps if not self._only_documents(step)]
         simple = [step for step in steps if _kind(step) not in DELETES | MOVES]
         at_once = self._editable(named_files(self._plan))
-        if len(simple) == len(steps) and at_once and self._fits(at_once):
+        if len(simple) == len(steps) and at_once and fit_together(self._stage.step, self._staged, at_once):
             # a document may be left to the documenter
             new = (path for path in at_once if self._staged.text(path) is None)
             wanted = tuple(path for path in new if not is_document(path))
@@ -261,7 +259,7 @@ class _Execution:
     def _parts_of(self, number: int, step: PlanStep) -> Iterator[_Part]:
         files = self._editable(step.files or named_files(self._plan))
         order = f"Carry out step {number} of this plan: {step.description}"
-        if files and self._fits(files):
+        if files and fit_together(self._stage.step, self._staged, files):
             yield _Part(files, order)
             return
         for path in files:
@@ -276,21 +274,11 @@ class _Execution:
     def _named(self, paths: Sequence[str]) -> list[str]:
         return real_names(self._stage.step.workspace, paths)
 
-    def _fits(self, files: Sequence[str]) -> bool:
-        """Tell whether these files can be asked for in one answer."""
-        together = len(files) <= MOST_AT_ONCE and all(map(can_be_named, files))
-        if len(files) > 1 and (is_small(self._stage.step) or not together):
-            return False
-        return self._size(files) <= (text_budget(self._stage.step) or float("inf"))
-
     def _removable(self, files: Sequence[str]) -> frozenset[str]:
         if self._beyond:
             return frozenset(files)
         steps = (step for step in self._plan.steps if _kind(step) in DELETES | MOVES)
         return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
-
-    def _size(self, files: Sequence[str]) -> int:
-        return sum(len(self._staged.text(path) or "") for path in files)
 
     def _do_simply(self, step: PlanStep) -> bool:
         """Do a step that no model has to be asked for: files are only removed, or one is moved."""
@@ -319,8 +307,8 @@ class _Execution:
         self._staged.stage([FileChange(source, "move", old, old, move_to=target)])
 
     async def _edit(self, part: _Part) -> None:
-        step, size = self._stage.step, self._size(part.files)
-        budget = text_budget(step)
+        step, budget = self._stage.step, text_budget(self._stage.step)
+        size = sum(len(self._staged.text(path) or "") for path in part.files)
         if budget is not None and size > budget:
             raise ContextTooLong(
                 f"{', '.join(part.files)}: {size} characters do not fit this model, which can rewrite about "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
-from tideate_core.agents.model_input import is_small
+from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text, says_no_change
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt
     from tideate_core.agents.stage import Stage
     from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.workflows import StepContext
 
 __all__ = [
     "Edit",
@@ -27,6 +28,7 @@ __all__ = [
     "can_be_named",
     "edit_files",
     "files_format",
+    "fit_together",
     "removes",
 ]
 
@@ -44,6 +46,10 @@ _BLOCKS: Final = (
     "The searched lines must be whole lines and stand only once in the file: add lines around them until "
     "they do. Leave nothing out inside a block. A new file is one block that searches nothing."
 )
+
+
+MOST_AT_ONCE: Final = 12
+"""Files that are asked for in one answer: a longer one tends to be cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,15 @@ class Edited:
 def can_be_named(path: str) -> bool:
     """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
     return path_in(path) == path
+
+
+def fit_together(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> bool:
+    """Tell whether these files can be asked for in one answer."""
+    together = len(files) <= MOST_AT_ONCE and all(map(can_be_named, files))
+    if len(files) > 1 and (is_small(step) or not together):
+        return False
+    size = sum(len(staged.text(path) or "") for path in files)
+    return size <= (text_budget(step) or float("inf"))
 
 
 def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:

@@ -126,6 +126,17 @@ class StagedFiles:
                 if change.after is None:
                     self._moved.pop(change.path, None)
 
+    def adopt(self, changes: Sequence[FileChange]) -> None:
+        """Take over changes that a model made before, with the texts that they were made for."""
+        for change in changes:
+            before = None if change.before is None else Source(change.path, change.before)
+            self._sources[change.path], self._now[change.path] = before, change.before
+            if change.move_to is not None:
+                self._sources[change.move_to], self._now[change.move_to] = None, None
+        self.stage(changes)
+        for change in changes:
+            self.note_shown(change.move_to or change.path)
+
     def changes(self) -> list[FileChange]:
         """Return what turns the files as they are into what is wanted."""
         moves = {

@@ -55,9 +55,9 @@ class Feedback:
         """The comments that have a text."""
         return sum(bool(comment.text) for comment in self.comments)
 
-    def about(self, path: str) -> Feedback:
-        """Return what is said of one file, or of all."""
-        return Feedback(tuple(one for one in self.comments if one.path is None or one.path == path))
+    def about(self, *paths: str) -> Feedback:
+        """Return what is said of these files, or of all."""
+        return Feedback(tuple(one for one in self.comments if one.path is None or one.path in paths))
 
 
 class PartlyRevised(UnusableAnswer):
@@ -75,13 +75,16 @@ class PartlyRevised(UnusableAnswer):
         self.unheard = unheard
 
 
-def revision_prompt(step: ModelAccess, feedback: Feedback, *, staged: bool = False) -> Prompt:
+def revision_prompt(
+    step: ModelAccess, feedback: Feedback, *, staged: bool = False, shown: bool = False
+) -> Prompt:
     """Render what a model is told of a review.
 
     :param staged: its edits are staged, and it changes them with its tools.
+    :param shown: the files are shown above it with its edits.
     """
     fence = fence_for(*(comment.part for comment in feedback.comments))
-    return step.render("revise", comments=feedback.comments, fence=fence, staged=staged)
+    return step.render("revise", comments=feedback.comments, fence=fence, staged=staged, shown=shown)
 
 
 class _Added(BaseModel):

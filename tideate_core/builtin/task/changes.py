@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine import ask_for_review, write_changes
+from tideate_core.agents import Comments
+from tideate_core.engine import PartlyRevised, ask_for_review, revision_prompt, write_changes
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents import EditsInReview
     from tideate_core.builtin.task.environment import TaskEnvironment
+    from tideate_core.engine import Feedback
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["as_json", "name_of", "read_back", "review_changes", "write"]
+    Check = Callable[[Sequence[FileChange]], Awaitable[None]]
+    Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
+
+__all__ = ["MOST_NOTES", "as_json", "name_of", "read_back", "review_changes", "revised_by", "write"]
+
+MOST_NOTES: Final = 20
+"""Of one stage that are told."""
 
 
 def as_json(change: FileChange) -> dict[str, Any]:
@@ -73,18 +83,46 @@ def name_of(change: FileChange) -> str:
 
 
 async def review_changes(
-    step: StepContext, environment: TaskEnvironment, changes: Sequence[FileChange]
+    step: StepContext,
+    environment: TaskEnvironment,
+    changes: Sequence[FileChange],
+    revise: Revise | None = None,
 ) -> list[FileChange]:
     """Return what the person accepts; everything, where nobody is to be asked.
 
     Edits of a demonstration's model are always asked about.
 
+    :param revise: see `revised_by`.
     :raises Declined: nothing was accepted.
     """
     wanted = list(changes)
     if not environment.gated and not step.demonstration:
         return wanted
-    return await ask_for_review(step, wanted)
+    return await ask_for_review(step, wanted, revise)
+
+
+def revised_by(step: StepContext, edits: EditsInReview, check: Check) -> Revise:
+    """Return what has the role that made edits make them anew, as the person's comments say.
+
+    :param check: what was checked before the review; it raises where a revision is not to be shown.
+    """
+
+    async def revise(feedback: Feedback) -> list[FileChange]:
+        said = {comment.path for comment in feedback.comments if comment.text}
+
+        def words(paths: Sequence[str]) -> Prompt:
+            return revision_prompt(step, feedback.about(*paths), shown=True)
+
+        about = None if None in said else [path for path in said if path is not None]
+        comments = Comments(revision_prompt(step, feedback, staged=True), about, words)
+        done = await edits.revise(comments, check)
+        for note in done.notes[:MOST_NOTES]:
+            step.notice(note)
+        if done.failed:
+            raise PartlyRevised(done.changes, done.failed, unheard=True)
+        return done.changes
+
+    return revise
 
 
 async def write(step: StepContext, changes: Sequence[FileChange]) -> None:

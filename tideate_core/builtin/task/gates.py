@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import apply_fixes, named_files, parse_plan_document, plan_as_markdown, result_of
-from tideate_core.builtin.task.changes import name_of, read_back, review_changes, write
+from tideate_core.agents import (
+    EditsInReview,
+    apply_fixes,
+    named_files,
+    parse_plan_document,
+    plan_as_markdown,
+    result_of,
+)
+from tideate_core.builtin.task.changes import name_of, read_back, review_changes, revised_by, write
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import EventName
-from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
 from tideate_core.machines import WorkflowEvent
 from tideate_core.toolchain import Failure
@@ -16,8 +23,9 @@ from tideate_core.workflows import Declined
 from tideate_core.workspace import executable_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from tideate_core.builtin.task.changes import Revise
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import (
@@ -193,15 +201,48 @@ async def execution_gate(
     issues = report_gate(step, environment, decided)
     if not decided.passed:
         return _refused(failed, decided, issues)
-    accepted = await review_changes(step, environment, changes)
+
+    async def decide(now: Sequence[FileChange]) -> GateResult:
+        return await gates.enforce_gate3(result_of(now), StagedView(step.workspace, now))
+
+    revise = await _revise(step, record, environment, changes, decide)
+    accepted = await review_changes(step, environment, changes, revise)
     if accepted != changes:
-        view = StagedView(step.workspace, accepted)
-        decided = await gates.enforce_gate3(result_of(accepted), view)
+        decided = await decide(accepted)
         issues = report_gate(step, environment, decided)
         if not decided.passed:
             return _refused(failed, decided, issues)
     value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
     return {**value, "diff": step.workspace.diff(accepted)[:LONGEST_DIFF]}
+
+
+async def _revise(
+    step: StepContext,
+    record: TaskRecord,
+    environment: TaskEnvironment,
+    changes: Sequence[FileChange],
+    decide: Callable[[Sequence[FileChange]], Awaitable[GateResult]],
+    role: str = "executor",
+) -> Revise:
+    """Return what has a role make its edits anew; a revision passes its gate before it is shown."""
+
+    async def check(now: Sequence[FileChange]) -> None:
+        decided = await decide(now)
+        issues = report_gate(step, environment, decided)
+        if not decided.passed:
+            raise UnusableAnswer(f"gate {decided.gate} refused the revision: {'; '.join(issues)}")
+
+    edits = EditsInReview(
+        step,
+        environment.role(step, role),
+        await environment.brief(step),
+        record.agreed,
+        changes,
+        audit=record.audit,
+        removals=role == "executor",
+        earlier=step.conversation(record.source) if role == "executor" else None,
+    )
+    return revised_by(step, edits, check)
 
 
 async def documentation_gate(
@@ -217,10 +258,20 @@ async def documentation_gate(
     issues = report_gate(step, environment, decided)
     if not decided.passed:
         return _refused(failed, decided, issues)
-    accepted = await review_changes(step, environment, changes) if changes else []
+    revised = False
+
+    async def decide(now: Sequence[FileChange]) -> GateResult:
+        return await gates.enforce_gate4(_part(docs, now, revised=revised), StagedView(step.workspace, now))
+
+    async def decide_anew(now: Sequence[FileChange]) -> GateResult:
+        nonlocal revised
+        revised = True
+        return await decide(now)
+
+    revise = await _revise(step, record, environment, changes, decide_anew, "documenter")
+    accepted = await review_changes(step, environment, changes, revise) if changes else []
     if accepted != changes:
-        view = StagedView(step.workspace, accepted)
-        decided = await gates.enforce_gate4(_part(docs, accepted), view)
+        decided = await decide(accepted)
         issues = report_gate(step, environment, decided)
         if not decided.passed:
             return _refused(failed, decided, issues)
@@ -246,7 +297,11 @@ def _refused(event: WorkflowEvent, decided: GateResult, issues: list[str]) -> di
     return {"event": event.value, "gate": decided.gate, "issues": issues}
 
 
-def _part(docs: DocumentationResult, accepted: Sequence[FileChange]) -> DocumentationResult:
-    """Return what is documented where the person took only a part: documents that they left out are none."""
+def _part(docs: DocumentationResult, accepted: Sequence[FileChange], *, revised: bool) -> DocumentationResult:
+    """Return what is documented where the person took only a part: documents that they left out are none.
+
+    :param revised: by their comments; entry and items need not have the words that they had at first.
+    """
     names = {change.path for change in accepted}
-    return docs.model_copy(update={"docs": [name for name in docs.docs if name in names]})
+    part = docs.model_copy(update={"docs": [name for name in docs.docs if name in names]})
+    return part.model_copy(update={"entry": "", "items": []}) if revised else part

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.builtin.task.changes import as_json, name_of, review_changes, write
+from tideate_core.builtin.task.changes import MOST_NOTES, as_json, name_of, review_changes, revised_by, write
+from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
 from tideate_core.machines import WorkflowEvent
 from tideate_core.util.escaping import label
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.agents import Corrected, Executed
+    from tideate_core.agents import Corrected, EditsInReview, Executed
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import ExecutionPlan, VerificationReport
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["audit", "correct", "document", "execute", "plan"]
 
 
-MOST_NOTES: Final = 20
-"""Of one stage that are told."""
 _WORDS: Final = {
     CorrectionEnd.SAME_ERRORS: "the last correction left exactly the errors that there were",
     CorrectionEnd.SAME_EDIT: "the corrector came back with a change that it had made before",
@@ -173,7 +172,9 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
     if turn.end is not None:
         return _ended(record, _WORDS[turn.end] + (f" ({summary})" if summary else ""))
     assert turn.correction is not None  # noqa: S101 a turn without an end has one
-    accepted = await review_changes(step, environment, await step.workspace.attach(changes))
+    wanted = await step.workspace.attach(changes)
+    revise = revised_by(step, await _in_review(step, environment, plan, wanted), _refuse_removals)
+    accepted = await review_changes(step, environment, wanted, revise)
     await write(step, accepted)
     return {
         "event": WorkflowEvent.CORRECTION_SUCCEEDED.value,
@@ -183,6 +184,24 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
         "summary": summary,
         "written": [name_of(change) for change in accepted],
     }
+
+
+async def _in_review(
+    step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, changes: Sequence[FileChange]
+) -> EditsInReview:
+    """Return a correction, to be made anew as the person's comments say."""
+    from tideate_core.agents import EditsInReview
+
+    brief, role = await environment.brief(step), environment.role(step, "corrector")
+    earlier = step.conversation(step.step)
+    return EditsInReview(step, role, brief, plan, changes, removals=False, earlier=earlier)
+
+
+async def _refuse_removals(changes: Sequence[FileChange]) -> None:
+    from tideate_core.agents import removes
+
+    if refused := [change.path for change in changes if removes(change)]:
+        raise UnusableAnswer(f"a correction may not delete, move or empty {', '.join(refused)}")
 
 
 async def _corrected(

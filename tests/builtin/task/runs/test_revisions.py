@@ -1,0 +1,247 @@
+"""Comments in the reviews of a task: its role makes the edits anew, and only what differs is open again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.task.runs.site import RUN
+from tests.builtin.task.runs.test_correcting import BODY
+from tests.support.tally import AFTER, DONE, ENTRY, LINES
+from tests.support.tasks import CODE, documenting, edits
+from tests.support.unfinished import WORK, documenting_with_tools
+from tideate_core.engine import EventName
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.builtin.task.runs.desk import Desk
+    from tests.support.model_server import ModelServer
+    from tideate_core.engine import ConfirmationRequest
+
+pytestmark = pytest.mark.slow
+
+LINES_FILE = "src/tally/lines.py"
+FIRST = LINES.replace(BODY, "return 0  # for now")
+# of several texts in a conversation the model server answers to the longest
+BECAUSE = (
+    "Zero is no count of lines: return how many there are, as the test of this plan wants to have it counted"
+)
+
+
+def verdicts(request: ConfirmationRequest) -> list[dict[str, Any]]:
+    return [
+        {"path": file["path"], "accepted": list(range(max(1, len(file["hunks"]))))}
+        for file in request.payload["files"]
+    ]
+
+
+def rejects_lines(request: ConfirmationRequest) -> Decision:
+    """Accept all but the new module, and say why."""
+    files = verdicts(request)
+    (lines,) = [file for file in files if file["path"] == LINES_FILE]
+    lines["accepted"], lines["rejected"] = [], [0]
+    comment = {"path": LINES_FILE, "hunk": 0, "text": BECAUSE}
+    return Decision(False, {"files": files, "comments": [comment]})
+
+
+def accepts(request: ConfirmationRequest) -> Decision:
+    return Decision(True, {"files": verdicts(request)})
+
+
+def says(desk: Desk, *answers: Callable[[ConfirmationRequest], Decision]) -> Iterator[Any]:
+    """Answer the first reviews so, and everything else with yes."""
+    left = iter(answers)
+    desk.answers(review=lambda request: next(left, lambda _request: Decision(True))(request))
+    return left
+
+
+def reviews(desk: Desk, step: str = "awaiting_execution_gate") -> list[ConfirmationRequest]:
+    return [one for one in desk.front.requests if one.kind == "review" and one.step == step]
+
+
+def opened(request: ConfirmationRequest) -> list[str]:
+    """Return the files of which something is to be decided."""
+    decided = {file["path"]: file.get("decided", {}) for file in request.payload["files"]}
+    return [path for path, one in decided.items() if not one.get("accepted") and not one.get("rejected")]
+
+
+def with_tools(desk: Desk, server: ModelServer) -> None:
+    """Have an executor that works with tools, and gives in to the comment."""
+    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text(config.read_text().replace("tools = false\n", ""))
+    scripts_with_tools(desk.model, server)
+
+
+def scripts_with_tools(model: Any, server: ModelServer) -> None:
+    model.leaves("executor")
+    for path, text in {**CODE, LINES_FILE: FIRST}.items():
+        server.calls(WORK, "write_file", {"path": path, "text": text}, times=1)
+    server.calls(WORK, "submit_work", {"summary": "All is written."}, times=1)
+    server.calls(BECAUSE, "write_file", {"path": LINES_FILE, "text": LINES}, times=1)
+    server.calls(BECAUSE, "submit_work", {"summary": "It counts."}, times=1)
+    model.says("documenter", documenting_with_tools)
+
+
+async def test_a_reason_is_answered_by_the_conversation_that_made_the_edits(
+    desk: Desk, server: ModelServer
+) -> None:
+    with_tools(desk, server)
+    left = says(desk, rejects_lines)
+    result = await desk.run()
+    assert result.ok, (result.error, server.unmatched)
+    first, second = reviews(desk)
+    assert (first.payload["revisable"], second.payload["revision"]) == (True, 2)
+    assert opened(second) == [LINES_FILE], "the rest keeps its decision"
+    assert next(left, None) is None
+    assert desk.gates()[2:5] == [("execution", True)] * 3, "before each review, and of what was accepted"
+    assert desk.changed() == DONE
+    told = next(one["messages"] for one in server.requests if BECAUSE in one["messages"][-1]["content"])
+    assert any(WORK in str(one["content"]) for one in told), "it is the same conversation"
+    assert f"On {LINES_FILE}, which they reject:" in told[-1]["content"]
+
+
+async def test_a_model_without_tools_is_shown_the_files_as_they_are_staged(desk: Desk) -> None:
+    desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
+    says(desk, rejects_lines)
+    result = await desk.run()
+    assert result.ok, result.error
+    assert desk.model.asked("executor") == 2
+    told = desk.model.prompts("executor")[1]
+    assert BECAUSE in told
+    assert "tools/count.sh as it is" not in told, "nothing is said of it"
+    assert "return 0  # for now" in told
+    assert opened(reviews(desk)[1]) == [LINES_FILE]
+    assert desk.changed() == DONE
+
+
+async def test_a_revision_that_its_gate_refuses_is_not_shown(desk: Desk) -> None:
+    broken = FIRST.replace("return 0", "return (")
+    desk.model.says(
+        "executor",
+        edits({**CODE, LINES_FILE: FIRST}),
+        *[edits({LINES_FILE: broken})] * 2,
+        edits({LINES_FILE: LINES}),
+    )
+    says(desk, rejects_lines, rejects_lines)
+    result = await desk.run()
+    assert result.ok, result.error
+    first, again, last = reviews(desk)
+    assert "revision" not in again.payload
+    assert [one["text"] for one in again.payload["comments"]] == [BECAUSE], "it can be sent again"
+    assert [file["hunks"] for file in again.payload["files"]] == [
+        file["hunks"] for file in first.payload["files"]
+    ]
+    assert any("gate 3 refused the revision" in one["message"] for one in desk.front.data(EventName.NOTICE))
+    assert last.payload["revision"] == 2
+    assert "return (" not in desk.model.prompts("executor")[-1], "what was refused is not what is revised"
+    assert desk.changed() == DONE
+
+
+async def test_the_rounds_of_a_review_are_bounded(desk: Desk) -> None:
+    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text(f"{config.read_text()}[limits]\nrevisions = 1\n")
+    desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
+    says(desk, rejects_lines, rejects_lines, accepts)
+    result = await desk.run()
+    assert result.ok, result.error
+    assert [one.payload["revisable"] for one in reviews(desk)] == [True, False, False]
+    assert "cannot be asked to revise this any more" in reviews(desk)[2].message
+    assert desk.model.asked("executor") == 2
+
+
+async def test_a_documentation_is_worded_anew_by_the_documenter(desk: Desk) -> None:
+    """The entry need not be the one that was planned at first; that there is a new one is checked again."""
+    worded = AFTER["CHANGELOG.md"].replace(ENTRY, "`count_lines` counts lines")
+    said = iter([documenting(), documenting(), edits({"CHANGELOG.md": worded})])
+    desk.model.says("documenter", *said)
+
+    def asks_for_other_words(request: ConfirmationRequest) -> Decision:
+        if request.step != "awaiting_documentation_gate" or "revision" in request.payload:
+            return accepts(request)
+        comment = {"path": "CHANGELOG.md", "text": BECAUSE}
+        return Decision(False, {"files": verdicts(request), "comments": [comment]})
+
+    desk.answers(review=asks_for_other_words)
+    result = await desk.run()
+    assert result.ok, result.error
+    assert (desk.root / "CHANGELOG.md").read_text() == worded
+    assert desk.gates().count(("documentation", True)) == 3
+    assert BECAUSE in desk.model.prompts("documenter")[2]
+
+
+async def test_a_correction_is_made_anew_by_the_corrector(desk: Desk) -> None:
+    wrong = LINES.replace(BODY, "return 0")
+    desk.model.says("executor", edits({**CODE, LINES_FILE: wrong}))
+    desk.model.says("corrector", edits({LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
+    desk.answers(
+        review=lambda one: (
+            rejects_lines(one)
+            if one.step == "self_correcting" and "revision" not in one.payload
+            else Decision(True)
+        )
+    )
+    result = await desk.run()
+    assert result.ok, result.error
+    assert desk.model.asked("corrector") == 2
+    assert BECAUSE in desk.model.prompts("corrector")[1]
+    assert len(reviews(desk, "self_correcting")) == 2
+    assert desk.changed() == DONE
+
+
+CHILD = """
+import asyncio, os, pathlib, signal, sys
+from tests.builtin.task.runs.site import RUN
+from tests.builtin.task.runs.test_revisions import rejects_lines
+from tideate_core.app.wiring import build_catalog, open_project, open_runner
+from tideate_core.engine import EventName, RunRequest
+from tideate_core.workflows import Decision
+from tests.support.tally import TASK
+
+class Front:
+    editor = None
+
+    async def confirm(self, request):
+        return rejects_lines(request) if request.kind == "review" else Decision(True)
+
+    def emit(self, event):
+        if event.name is EventName.CONFIRMATION_ANSWERED and event.data["kind"] == "review":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+async def main(root):
+    request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
+    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
+        await runner.run(request)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.concurrency
+async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
+    desk: Desk, server: ModelServer
+) -> None:
+    with_tools(desk, server)
+    code = [sys.executable, "-c", CHILD, str(desk.root)]
+    place = Path(__file__).parents[4]
+    done = await asyncio.to_thread(
+        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    asked = len(server.requests)
+    assert not any(BECAUSE in str(request) for request in server.requests)
+    says(desk)
+    result = await asyncio.wait_for(desk.runner().resume_run(RUN), 60)
+    assert result.ok, (result.error, server.unmatched)
+    (review,) = reviews(desk)
+    assert (review.payload["revision"], opened(review)) == (2, [LINES_FILE])
+    again = server.requests[asked:]
+    assert BECAUSE in again[0]["messages"][-1]["content"], "nothing before it is asked twice"
+    assert desk.changed() == DONE

@@ -1,0 +1,178 @@
+"""Edits of a stage that a person reviews: its role makes them anew, as their comments say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.file_edits import Edit, edit_files, files_format, fit_together
+from tideate_core.agents.model_input import is_small, named_files, real_names
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.records import is_record
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.writer import Bounds, within_plan
+from tideate_core.edits import fence_for
+from tideate_core.errors import ContextTooLong, UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tideate_core.adapters import Conversation, Prompt
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.gates import AuditReport, ExecutionPlan
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+    Check = Callable[[Sequence[FileChange]], Awaitable[None]]
+
+__all__ = ["Comments", "EditsInReview", "RevisedEdits"]
+
+KEPT_BY_OTHERS: Final = "it is kept by somebody else after the change"
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """The comments of a person, in words for a model.
+
+    :param for_conversation: all of them, for the conversation that made the edits.
+    :param about: the paths of changes that they are about; None: there is one on all of them.
+    :param for_files: those on changes of these paths, for a model that is shown the files as they are staged.
+    """
+
+    for_conversation: Prompt
+    about: Sequence[str] | None
+    for_files: Callable[[Sequence[str]], Prompt]
+
+
+@dataclass(frozen=True, slots=True)
+class RevisedEdits:
+    """The edits as they are by now.
+
+    :param failed: why changes stay as they were, by path.
+    :param notes: what is open or wrong with them, for the person.
+    """
+
+    changes: list[FileChange]
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class EditsInReview:
+    """Edits of one stage.
+
+    :param plan: that they carry out; its files may be changed unasked, of others the person is asked.
+    :param changes: as they are reviewed first.
+    :param audit: of the plan; the model is told its remarks.
+    :param removals: files may be deleted, moved or emptied.
+    :param earlier: the conversation that made the edits; None: the model is shown the files instead.
+    """
+
+    def __init__(
+        self,
+        step: StepContext,
+        role: Role,
+        brief: TaskBrief,
+        plan: ExecutionPlan,
+        changes: Sequence[FileChange],
+        *,
+        audit: AuditReport | None = None,
+        removals: bool = True,
+        earlier: Conversation | None = None,
+    ) -> None:
+        self._step = step
+        self._role = role
+        self._brief = brief
+        self._remarks = audit if audit is not None and audit.issues else None
+        self._plan = plan_as_markdown(plan, self._remarks).strip()
+        self._names = [name for one in changes for name in (one.path, one.move_to) if name]
+        planned = real_names(step.workspace, named_files(plan))
+        self._files = {*self._names, *(path for path in planned if not is_record(path, step))}
+        self._removals = removals
+        self._earlier = earlier
+        # what has no text is deleted or moved, and nothing else can become of it
+        self._unread = [one for one in changes if one.before is None and one.action != "create"]
+        self._shown = list(changes)
+        self._staged = self._stage_shown()
+
+    def _stage_shown(self) -> StagedFiles:
+        staged = StagedFiles()
+        staged.adopt([one for one in self._shown if one not in self._unread])
+        return staged
+
+    async def revise(self, comments: Comments, check: Check) -> RevisedEdits:
+        """Have the role's model make the edits as the comments want them.
+
+        :param check: raises where they are not to be shown; they stay as they were then, except for a
+            conversation, which goes on from there.
+        :raises BudgetReached: the role's budget is used up.
+        :raises StepTimedOut: it took longer than the role's timeout.
+        :raises UnusableAnswer: nothing can be made of what the model answers.
+        """
+        async with open_stage(self._step, self._role, self._brief, paths=self._names) as stage:
+            if self._earlier is not None and stage.may_look:
+                done = await self._go_on(stage, self._earlier, comments)
+            else:
+                done = await self._ask_anew(stage, comments)
+        await check(done.changes)
+        self._shown = done.changes
+        return done
+
+    async def _go_on(self, stage: Stage, earlier: Conversation, comments: Comments) -> RevisedEdits:
+        step = stage.step
+        bounds = Bounds(within_plan(step, self._why_not))
+        # its instructions are those of the conversation
+        prompt = replace(comments.for_conversation, system=earlier.system)
+        try:
+            done = await stage.write(prompt, self._staged, bounds, earlier=earlier)
+        finally:
+            self._earlier = step.conversation(step.step) or earlier
+        notes = [*done.notes, *([done.summary] if done.summary else [])]
+        if done.exhausted:
+            notes.append(f"{done.exhausted} was reached before the revision was handed in")
+        return RevisedEdits(await self._changes(), notes=notes)
+
+    def _why_not(self, path: str) -> str | None:
+        if path in self._files:
+            return ""
+        return KEPT_BY_OTHERS if is_record(path, self._step) else None
+
+    async def _ask_anew(self, stage: Stage, comments: Comments) -> RevisedEdits:
+        self._staged = self._stage_shown()
+        texts = {one.path: one.move_to or one.path for one in self._shown if one not in self._unread}
+        about = [*texts] if comments.about is None else comments.about
+        failed = {path: "the model has no text of it to change" for path in about if path not in texts}
+        commented = {texts[path]: path for path in about if path in texts}
+        notes: list[str] = []
+        files = list(commented)
+        together = fit_together(stage.step, self._staged, files)
+        for part in [files] if together else [[file] for file in files]:
+            paths = [commented[file] for file in part]
+            try:
+                notes += await self._edit(stage, part, comments.for_files(paths))
+            except (ContextTooLong, UnusableAnswer) as error:
+                failed |= dict.fromkeys(paths, str(error))
+        if len(failed) == len(about):
+            raise UnusableAnswer("; ".join(f"{path}: {why}" for path, why in failed.items()))
+        return RevisedEdits(await self._changes(), failed, notes)
+
+    async def _edit(self, stage: Stage, files: Sequence[str], words: Prompt) -> list[str]:
+        stage.step.notice(f"asking for a revision of {', '.join(files)}")
+        shown = shown_of(self._staged, files)
+        prompt = stage.render(
+            "task_execute",
+            plan=self._plan,
+            remarks=self._remarks is not None,
+            files=shown,
+            order=words.user,
+            answer_format=files_format(
+                [file.text for file in shown], small=is_small(stage.step)
+            ).instructions,
+            fence=fence_for(self._plan, *(file.text or "" for file in shown)),
+        )
+        edit = Edit(tuple(files), removable=frozenset(files if self._removals else ()))
+        return (await edit_files(stage, prompt, self._staged, edit)).notes
+
+    async def _changes(self) -> list[FileChange]:
+        return await self._step.workspace.attach([*self._staged.changes(), *self._unread])
