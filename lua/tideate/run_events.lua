@@ -12,10 +12,11 @@ M.FREQUENT = {
 
 --- Steps that none has begun with.
 ---@param steps string[]
+---@param lanes? table<string, tideate.StepLanes> by the step
 ---@return tideate.RunStep[]
-function M.waiting(steps)
+function M.waiting(steps, lanes)
   return vim.tbl_map(function(name)
-    return { name = name, label = name, state = 'waiting' }
+    return { name = name, label = name, state = 'waiting', lanes = lanes and lanes[name] }
   end, steps)
 end
 
@@ -95,7 +96,7 @@ local function begin(record, data)
   record.parent, record.parent_step = data.parent, data.parent_step
   record.root = data.root
   record.demonstration = data.demonstration == true
-  record.steps = M.waiting(data.steps or {})
+  record.steps = M.waiting(data.steps or {}, data.lanes)
   record.total_steps = #record.steps
   record.kind = data.kind or 'graph'
   if record.kind == 'machine' then
@@ -126,8 +127,6 @@ M.handlers = {
   SD_EVENT_STEP_STARTED = function(record, data)
     local step = step_of(record, data)
     record.starts = (record.starts or 0) + 1
-    local beside = M.running(record)[1]
-    step.group = beside and beside ~= step and beside.group or record.starts
     step.state, step.started, step.order, step.index = 'running', now(), record.starts, data.index
     record.state = 'running'
     if record.kind == 'machine' and data.state and data.state ~= '*' then

@@ -2,6 +2,12 @@
 local M = {}
 
 
+---@class tideate.StepLanes lines that connect steps, as the host drew them
+---@field before string what stands before a step's mark
+---@field after string what stands behind it
+---@field below string what stands before the lines below the step
+---@field words string what it needs, where there is no line for it
+
 ---@class tideate.RunStep
 ---@field name string of a machine the state, with `#2` at its second visit
 ---@field label string what is shown of it
@@ -9,7 +15,7 @@ local M = {}
 ---@field order? integer of its start among the starts
 ---@field index? integer its place among the steps
 ---@field attempt? integer of one that is tried again
----@field group? integer the same of steps that ran at the same time
+---@field lanes? tideate.StepLanes where the steps are no simple list
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_panel import go_to, open_panel, wait_line
+from tests.support.panel import go_to, open_panel, wait_line
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:

@@ -26,7 +26,12 @@ class Run:
     """A run of a workflow, told step by step."""
 
     def __init__(
-        self, editor: Editor, name: str = "refactor", *steps: str, demonstration: bool = False
+        self,
+        editor: Editor,
+        name: str = "refactor",
+        *steps: str,
+        demonstration: bool = False,
+        lanes: dict[str, Any] | None = None,
     ) -> None:
         self.editor = editor
         self.id = f"{name}{id(self):x}".encode().hex()[:32].ljust(32, "0")
@@ -39,6 +44,7 @@ class Run:
             demonstration=demonstration,
             prompt="make it iterative",
             title=name,
+            **({"lanes": lanes} if lanes else {}),
         )
 
     def event(self, event: str, /, **data: Any) -> None:

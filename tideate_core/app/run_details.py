@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tideate_core.machines import ExecutionMetrics
+    from tideate_core.machines.diagrams import LaneRow
     from tideate_core.store import CheckpointRow, EventRow, Graph, RunRow, StepRow
 
 __all__ = [
@@ -76,6 +77,21 @@ class RunDetails:
     def items(self) -> dict[str, list[Item]]:
         """The items that ended, by their step."""
         return items_of(self.events)
+
+    @property
+    def lanes(self) -> dict[str, LaneRow]:
+        """Lanes beside the steps where they are no simple list; see `lane_rows`."""
+        # here, because the shell lists runs without it
+        from tideate_core.machines.diagrams import lane_rows
+
+        return lane_rows(self.graph.execution_order, self.graph.edges) if self.graph else {}
+
+    @property
+    def ordered_steps(self) -> list[StepRow]:
+        """The steps in the order of their execution, then those that are not in the graph."""
+        batches = self.graph.execution_order if self.graph else ()
+        place = {step: at for at, step in enumerate(step for batch in batches for step in batch)}
+        return sorted(self.steps, key=lambda row: place.get(row.step, len(place)))
 
     @property
     def is_task(self) -> bool:

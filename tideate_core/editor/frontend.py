@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tideate_core.engine import ConfirmationRequest, Event
+    from tideate_core.machines.diagrams import LaneRow
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
 
@@ -24,7 +25,7 @@ __all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQueries", "EditorQuestions"
 
 
 BEGINNINGS: Final = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
-"""Events that tell the root to which the files of a run are relative."""
+"""Events that tell the root to which the files of a run are relative, and the lanes beside its steps."""
 PLACES: Final = ("failures", "entries")
 """Keys of events with entries of a quickfix list, whose paths are relative to the project's root."""
 
@@ -103,6 +104,7 @@ class EditorFrontEnd:
     """Sends every event, and asks with the editor's dialogs.
 
     :param root_of: the root of the project of a run, None if it is not known.
+    :param lanes_of: the lanes beside the steps of a run, by their names.
     """
 
     def __init__(
@@ -110,11 +112,13 @@ class EditorFrontEnd:
         asker: EditorQuestions,
         post: Callable[[dict[str, Any]], None],
         root_of: Callable[[str], Path | None] = lambda _: None,
+        lanes_of: Callable[[str], Mapping[str, LaneRow]] = lambda _: {},
     ) -> None:
         self.editor = EditorQueries(asker)
         self._asker = asker
         self._post = post
         self._root_of = root_of
+        self._lanes_of = lanes_of
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if (declined := declined_unasked(request)) is not None:
@@ -127,7 +131,8 @@ class EditorFrontEnd:
     def emit(self, event: Event) -> None:
         message = {**event.as_json(), "data": with_editor_commands(event.data)}
         if event.name in BEGINNINGS and (root := self._root_of(event.execution_id)) is not None:
-            message = {**message, "data": {**message["data"], "root": str(root)}}
+            lanes = {step: row._asdict() for step, row in self._lanes_of(event.execution_id).items()}
+            message = {**message, "data": {**message["data"], "root": str(root), "lanes": lanes}}
         for key in PLACES:
             if event.data.get(key):
                 root = self._root_of(event.execution_id)

@@ -29,23 +29,26 @@ from tideate_core.engine import (
     nothing_changed_error,
 )
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
+from tideate_core.machines.diagrams import lane_rows
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from tideate_core.app import ProjectRuntime, TrustPlan
     from tideate_core.engine import (
         Changed,
         ComparisonResult,
+        Execution,
         FrontEnd,
         PromptPreview,
         RollbackOutcome,
         RunEdits,
         WorkflowResult,
     )
+    from tideate_core.machines.diagrams import LaneRow
     from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
@@ -318,10 +321,17 @@ class Projects:
 
     def root_of(self, execution_id: str) -> Path | None:
         """Return the root of the project that a run is under way in, None if it is not."""
+        return next((root for root, run in self._under_way() if run.id == execution_id), None)
+
+    def lanes_of(self, execution_id: str) -> dict[str, LaneRow]:
+        """Return the lanes beside the steps of a run under way; see `lane_rows`."""
+        graph = next((run.driver.graph() for _, run in self._under_way() if run.id == execution_id), None)
+        return lane_rows(graph.execution_order, graph.edges) if graph else {}
+
+    def _under_way(self) -> Iterator[tuple[Path, Execution]]:
         for root, projects in self._open.items():
-            if any(run.id == execution_id for project in projects for run in project.runner.running):
-                return root
-        return None
+            for project in projects:
+                yield from ((root, run) for run in project.runner.running)
 
     async def aclose(self) -> None:
         """Close the stores and adapters; no run may be under way."""

@@ -136,10 +136,11 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
 
     def read(reader: Reader) -> dict[str, Any]:
         details = read_details(reader, prefix or _newest(reader).id)
-        run, steps, items = details.run, details.steps, details.items
+        run, steps, items = details.run, details.ordered_steps, details.items
         return {
             "run": _listed(root, reader, [run], here)[0],
             "steps": [_step(step, items.get(step.step, [])) for step in steps],
+            "lanes": {step: row._asdict() for step, row in details.lanes.items()},
             "response": _text(details.response) if run.ended else None,
             "checkpoints": len(details.checkpoints),
             "next": details.next_run,

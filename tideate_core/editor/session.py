@@ -53,7 +53,12 @@ class Session:
         self._registry = WorkflowRegistry()
         register_builtin(self._registry)
         self._registry.load_packages()
-        front = EditorFrontEnd(self._asker, post, lambda run: self._projects.root_of(run))
+        front = EditorFrontEnd(
+            self._asker,
+            post,
+            lambda run: self._projects.root_of(run),
+            lambda run: self._projects.lanes_of(run),
+        )
         self._projects = Projects(
             start.get("cwd") or ".",
             start.get("setup") or {},

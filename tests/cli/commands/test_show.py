@@ -96,3 +96,22 @@ def test_the_items_of_a_step_are_shown(shell: Shell, answering: ModelServer) -> 
     assert "refused the request" in row["items"][1]["error"]
     alone = object_of(shell.run("show", ran["execution_id"], "--step", "each", "--json"))
     assert alone["items"] == row["items"]
+
+
+WIDE = """
+steps:
+  - {id: last, task: Say last., dependencies: [left, right]}
+  - {id: left, task: Say left., dependencies: [first]}
+  - {id: right, task: Say right., dependencies: [first]}
+  - {id: first, task: Say first.}
+"""
+
+
+def test_steps_that_run_side_by_side_stand_beside_lanes(shell: Shell, answering: ModelServer) -> None:
+    for step in ("first", "left", "right", "last"):
+        answering.answers(f"Say {step}", step)
+    ran = object_of(shell.run("run", str(shell.write("wide.yaml", WIDE)), "--json"))
+    shown = shell.run("show", ran["execution_id"])
+    assert shown.returncode == 0, shown.stderr
+    lines = [line[:12].rstrip() for line in shown.stdout.splitlines() if "✓" in line[:6]]
+    assert lines == ["✓      first", "├─✓─╮  left", "╰─✓─┤  right", "    ✓  last"], shown.stdout

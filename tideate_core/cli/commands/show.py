@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from tideate_core.machines.diagrams import LaneRow
     from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
 
 __all__ = ["show"]
@@ -105,10 +106,10 @@ def show(
 
 
 def _show(details: RunDetails, back: set[str], *, all_calls: bool) -> None:
-    steps = details.steps
+    steps = details.ordered_steps
     facts(_run_facts(details, back))
     if steps:
-        page().print(_steps_table(steps))
+        page().print(_steps_table(steps, details.lanes))
     items = details.items
     facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
     show_calls(details.tool_calls, every=all_calls)
@@ -182,13 +183,14 @@ def _checkpoints_words(points: list[CheckpointRow]) -> str:
     return f"{len(points)}, the last {short_id(last.id)} after {last.step or 'nothing'}{by_hand}"
 
 
-def _steps_table(steps: list[StepRow]) -> Table:
+def _steps_table(steps: list[StepRow], lanes: Mapping[str, LaneRow]) -> Table:
     rows = table("", "step", "by", "tries", "began", "took", "tokens", "result", right=("took", "tokens"))
     for row in steps:
         mark, style = STEP_STYLES[row.status]
+        before, after, _, words = lanes.get(row.step, ("", "", "", ""))
         rows.add_row(
-            Text(mark, style=style),
-            Text(visible(row.step)),
+            Text.assemble((before, "dim"), (mark, style), (after, "dim")),
+            Text(visible(f"{row.step} {words}".rstrip())),
             Text(visible(row.agent), style="dim"),
             str(row.attempts or ""),
             when(row.started_at, seconds=True).partition(" ")[2] if row.started_at else "",

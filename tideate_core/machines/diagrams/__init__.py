@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from tideate_core.errors import MachineError, did_you_mean
 from tideate_core.machines.diagrams.labels import one_line
+from tideate_core.machines.diagrams.lanes import LaneRow, lane_rows
 from tideate_core.machines.diagrams.model import FORMATS, Diagram, Edge, Format, Kind, Node
 
-__all__ = ["FORMATS", "Diagram", "Edge", "Format", "Kind", "Node", "draw_diagram", "one_line"]
+__all__ = [
+    "FORMATS",
+    "Diagram",
+    "Edge",
+    "Format",
+    "Kind",
+    "LaneRow",
+    "Node",
+    "draw_diagram",
+    "lane_rows",
+    "one_line",
+]
 
 
 def draw_diagram(diagram: Diagram, format: Format, width: int = 80) -> str:  # noqa: A002 the field's word

@@ -3,7 +3,6 @@
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.panel')
-local INDENT = '  '
 local FIGURES = { time = 7, tokens = 7, cost = 8 } -- columns
 
 ---@type table<string, { [1]: string, [2]: string }> state → mark and group
@@ -112,9 +111,9 @@ local function left(row, room)
   local look = M.LOOKS[node.state] or { ' ' }
   local fold = row.open == nil and ' ' or row.open and '▾' or '▸'
   local chunks = {
-    { INDENT:rep(row.depth) .. fold .. ' ', 'TideateHint' },
-    { node.guide and node.guide .. ' ' or '', 'TideateHint' },
-    { look[1] .. ' ', look[2] },
+    { row.lead .. fold .. ' ' .. (node.lanes and node.lanes.before or ''), 'TideateHint' },
+    { look[1], look[2] },
+    { node.lanes and node.lanes.after .. ' ' or ' ', 'TideateHint' },
     { row.marked and '» ' or '', 'TideateKey' },
     { node.label .. '  ', label_group(node) },
     { (node.attempts or 0) > 1 and ('attempt %d  '):format(node.attempts) or '', 'TideateWarning' },
@@ -141,10 +140,10 @@ local function signature(row, time, tokens, cost)
   local stored = node.kind == 'run' and node.run.stored
   return table.concat({
     stored and (stored.continues or '-') or '',
-    row.depth,
+    row.lead,
     row.open == nil and '' or row.open and '1' or '0',
     row.marked and '1' or '',
-    node.guide or '',
+    node.lanes and node.lanes.before .. node.lanes.after or '',
     node.state,
     node.label,
     node.attempts or 0,
@@ -164,7 +163,7 @@ end
 local function line(row, width, time, tokens, cost)
   local text = require('tideate.ui.text')
   if row.node.kind == 'head' or row.node.kind == 'more' or row.node.kind == 'empty' then
-    return text.fit_chunks({ { INDENT:rep(row.depth) .. '  ' .. row.node.label, 'TideateHint' } }, width)
+    return text.fit_chunks({ { row.lead .. '  ' .. row.node.label, 'TideateHint' } }, width)
   end
   local behind, right = (' %%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost), ''
   if time .. tokens .. cost ~= '' then

@@ -53,6 +53,7 @@ function Runs:want(id)
       steps = result.steps or {},
       runs = result.runs or {},
       activity = require('tideate.run_activity').of(result.events or {}),
+      lanes = result.lanes or {},
     }
     self.on_change()
   end, function(result)

@@ -17,7 +17,7 @@ local M = {}
 ---@field hint? string
 ---@field flows? boolean whether it is the end of the hint that counts
 ---@field state string
----@field guide? string of steps that ran at the same time
+---@field lanes? tideate.StepLanes of a step, where the steps are no simple list
 ---@field began? integer of what is at work, milliseconds of `vim.uv.now()`
 ---@field took? integer milliseconds
 ---@field attempts? integer
@@ -36,6 +36,7 @@ local M = {}
 ---@field steps tideate.StoredStep[]
 ---@field runs tideate.StoredRun[]
 ---@field activity tideate.Activity
+---@field lanes table<string, tideate.StepLanes>
 
 ---@class tideate.ui.TreeSources
 ---@field activity fun(id: string): tideate.Activity?
@@ -43,6 +44,8 @@ local M = {}
 ---@field status? fun(id: string): tideate.Run?
 ---@field details table<string, tideate.ui.RunDetails>
 ---@field unread? table<string, string> why a run's details could not be read
+
+local INDENT = '  '
 
 local entries = require('tideate.ui.panel.entries')
 
@@ -97,7 +100,7 @@ end
 ---@field name string
 ---@field label string
 ---@field state string
----@field group? integer
+---@field lanes? tideate.StepLanes
 ---@field attempts? integer
 ---@field began? integer
 ---@field took? integer
@@ -135,7 +138,7 @@ local function live_step(step, activity, over)
     name = step.name,
     label = step.label,
     state = at_work and over and 'stopped' or step.state,
-    group = step.group,
+    lanes = step.lanes,
     attempts = step.attempt,
     began = at_work and not over and step.started or nil,
     took = step.duration_ms,
@@ -146,31 +149,23 @@ local function live_step(step, activity, over)
   }
 end
 
----@param steps tideate.StoredStep[]
----@param activity tideate.Activity
+---@param details tideate.ui.RunDetails
 ---@return tideate.ui.PanelStep[]
-local function stored_steps(steps, activity)
-  local group, ends, found = 0, 0, {}
-  for _, step in ipairs(steps) do
-    local began = step.started_at
-    if began and began >= ends then
-      group, ends = group + 1, 0
-    end
-    ends = math.max(ends, step.completed_at or (began and math.huge) or 0)
-    table.insert(found, {
+local function stored_steps(details)
+  return vim.tbl_map(function(step)
+    return {
       name = step.step,
       label = step.step == '*' and 'entry' or step.step,
       state = step.status == 'pending' and 'waiting' or step.status,
-      group = began and group or nil,
+      lanes = details.lanes[step.step],
       attempts = step.attempts,
       took = step.duration_ms,
       usage = step.usage,
       error = step.error,
       result = step.result,
-      activity = activity.steps[step.step],
-    })
-  end
-  return found
+      activity = details.activity.steps[step.step],
+    }
+  end, details.steps)
 end
 
 --- The steps of a run; what an earlier process did of it is taken from the store.
@@ -179,7 +174,7 @@ end
 ---@return tideate.ui.PanelStep[] steps, tideate.Activity activity
 local function steps_of(run, sources)
   local details, activity = sources.details[run.id], sources.activity(run.id)
-  local stored = details and stored_steps(details.steps, details.activity) or {}
+  local stored = details and stored_steps(details) or {}
   if not (run.live and activity) then
     return stored, details and details.activity or require('tideate.run_activity').new()
   end
@@ -192,21 +187,6 @@ local function steps_of(run, sources)
     return not here and earlier[step.name] or live_step(step, activity, ENDED[run.state])
   end, run.live.steps),
     activity
-end
-
---- Signs for steps that ran at the same time and stand below each other.
----@param steps tideate.ui.PanelStep[]
----@return table<integer, string>
-local function guides(steps)
-  local found = {}
-  local function same(a, b)
-    return a and b and a.group and a.group == b.group
-  end
-  for index, step in ipairs(steps) do
-    local above, below = same(steps[index - 1], step), same(step, steps[index + 1])
-    found[index] = above and below and '├' or above and '└' or below and '┌' or nil
-  end
-  return found
 end
 
 --- The runs that are steps of another.
@@ -242,7 +222,9 @@ local function step_node(step, parent, items, within, sources)
     key = ('%s/%s'):format(parent.key, step.name),
     kind = 'step',
     label = step.label,
+    hint = step.lanes and step.lanes.words,
     state = step.state,
+    lanes = step.lanes,
     began = step.began,
     took = step.took,
     attempts = step.attempts,
@@ -275,12 +257,11 @@ end
 local function run_children(node, sources)
   local run = node.run ---@type tideate.ui.PanelRun
   local steps, activity = steps_of(run, sources)
-  local nodes, marks, within, told = {}, guides(steps), runs_within(run, sources), false
-  for index, step in ipairs(steps) do
-    local child = step_node(step, node, activity.items[step.name] or {}, rawget(within, step.name) or {}, sources)
-    child.guide = marks[index]
+  local nodes, within, told = {}, runs_within(run, sources), false
+  for _, step in ipairs(steps) do
+    local items, inner = activity.items[step.name] or {}, rawget(within, step.name) or {}
+    table.insert(nodes, step_node(step, node, items, inner, sources))
     told = told or step.error ~= nil
-    table.insert(nodes, child)
   end
   local err = run.live and run.live.error or run.stored and run.stored.error
   entries.add(activity.steps[''], node, nodes, err and not told and vim.trim(err) or nil)
@@ -363,27 +344,30 @@ function M.run_node(run, sources)
   return node
 end
 
---- The line below a run that shows where it has the words that were searched for.
----@param run tideate.ui.PanelRun
----@return tideate.ui.Node
-function M.match_node(run)
-  return { key = run.id .. '/match', kind = 'match', label = run.stored.match, state = 'match', run = run }
-end
-
 ---@class tideate.ui.Row
 ---@field node tideate.ui.Node
 ---@field depth integer
+---@field lead string what stands before it: the indentation, and lanes that pass by
 ---@field open? boolean nil of what has no children
 ---@field marked? boolean
+
+--- The line below a run that shows where it has the words that were searched for.
+---@param run tideate.ui.PanelRun
+---@return tideate.ui.Row
+function M.match_row(run)
+  local node = { key = run.id .. '/match', kind = 'match', label = run.stored.match, state = 'match', run = run }
+  return { node = node, depth = 1, lead = INDENT }
+end
 
 --- The nodes that are seen, one below the other.
 ---@param nodes tideate.ui.Node[]
 ---@param folds table<string, boolean> by key: whether it is open, where the person said so
 ---@param rows? tideate.ui.Row[] to add them to
 ---@param depth? integer
+---@param lead? string
 ---@return tideate.ui.Row[]
-function M.rows(nodes, folds, rows, depth)
-  rows, depth = rows or {}, depth or 0
+function M.rows(nodes, folds, rows, depth, lead)
+  rows, depth, lead = rows or {}, depth or 0, lead or ''
   for _, node in ipairs(nodes) do
     local open = nil ---@type boolean?
     if node.children then
@@ -392,9 +376,10 @@ function M.rows(nodes, folds, rows, depth)
         open = node.opens == true
       end
     end
-    table.insert(rows, { node = node, depth = depth, open = open })
+    table.insert(rows, { node = node, depth = depth, lead = lead, open = open })
     if open then
-      M.rows(node.children(), folds, rows, depth + 1)
+      local below = node.lanes and INDENT .. node.lanes.below .. ' ' or INDENT
+      M.rows(node.children(), folds, rows, depth + 1, lead .. below)
     end
   end
   return rows

@@ -67,7 +67,7 @@ end
 local function frame(runs, count)
   local above, below = {}, {}
   local function row(rows, key, kind, label)
-    table.insert(rows, { node = { key = key, kind = kind, label = label, state = kind }, depth = 0 })
+    table.insert(rows, { node = { key = key, kind = kind, label = label, state = kind }, depth = 0, lead = '' })
   end
   for index, line in ipairs(require('tideate.model_choice').lines()) do
     row(above, 'head' .. index, 'head', line)
@@ -93,7 +93,7 @@ function View:block(run, sources)
   local tree = require('tideate.ui.panel.tree')
   local rows = tree.rows({ tree.run_node(run, sources) }, self.folds)
   if run.stored and run.stored.match then
-    table.insert(rows, 2, { node = tree.match_node(run), depth = 1 })
+    table.insert(rows, 2, tree.match_row(run))
   end
   for _, row in ipairs(rows) do
     row.marked = self.marks[row.node.key] ~= nil

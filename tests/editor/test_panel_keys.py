@@ -1,0 +1,250 @@
+"""The panel of runs: the keys that do something to a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.editor.test_run_views import THREE, answered_by_host, kill, second
+from tests.support.dialogs import wait_focused
+from tests.support.panel import (
+    FOCUSED,
+    PANEL,
+    go_to,
+    open_panel,
+    wait_line,
+)
+from tests.support.runs import accept_all, configure, result, start
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+    from tests.support.model_server import Gate, ModelServer
+
+pytestmark = pytest.mark.slow
+
+MODEL = "model (empty: the same)"
+
+
+@pytest.fixture
+def screen(start_editor: EditorFactory) -> Editor:
+    """A small screen with the panel open."""
+    editor = start_editor(ui=(80, 24))
+    open_panel(editor)
+    return editor
+
+
+@pytest.fixture
+def held(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, Gate, str]:
+    """A run of two steps whose first one waits for its model, with the cursor on it in the panel."""
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    gate = server.holds("say one", text="FIRST", times=1)
+    server.answers("say two", "SECOND")
+    identity = start(editor, "pair", "go")
+    gate.wait_started()
+    open_panel(editor)
+    go_to(editor, "● one")
+    return editor, gate, identity
+
+
+def test_c_cancels_the_run_of_the_line(held: tuple[Editor, Gate, str]) -> None:
+    editor, gate, _ = held
+    editor.feed("c")
+    assert result(editor)["cancelled"] is True
+    gate.wait_disconnected()
+    wait_line(editor, "⊘ pair  cancelled")
+    wait_line(editor, "⊘ one")
+
+
+def test_p_pauses_and_resumes_the_run_of_the_line(held: tuple[Editor, Gate, str]) -> None:
+    editor, gate, _ = held
+    editor.feed("p")
+    wait_line(editor, "‖ pair  pausing")
+    answered_by_host(editor)
+    gate.release()
+    wait_line(editor, "‖ pair  paused")
+    editor.feed("p")
+    assert result(editor)["response"] == "SECOND"
+    wait_line(editor, "✓ pair")
+
+
+def test_s_tells_a_model_at_work_something(start_editor: EditorFactory, server: ModelServer) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server, tools=True)
+    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
+    server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
+    gate = server.holds("VALUE_OF_B", text="It is 41.", before_first=True)
+    start(editor, "ask", "what is in b?")
+    gate.wait_started()
+    open_panel(editor)
+    go_to(editor, "read_file b.py")
+    editor.feed("s")
+    editor.wait_screen("Say:")
+    editor.feed("be short<CR>")
+    wait_line(editor, "you: be short")
+    gate.release()
+    assert result(editor)["ok"]
+    go_to(editor, "ask")
+    editor.feed("s")
+    editor.wait_screen("no model reads it any more")
+
+
+def test_o_shows_and_hides_the_output_beside_the_panel(held: tuple[Editor, Gate, str]) -> None:
+    editor, gate, identity = held
+    where = "require('tideate.ui.output').float()"
+    config = editor.lua(f"return vim.api.nvim_win_get_config({where})")
+    row = editor.lua(f"return vim.api.nvim_win_get_position(vim.fn.bufwinid({PANEL}))[1]")
+    assert config["row"] + config["height"] + 2 <= row
+    editor.feed("o")
+    editor.wait(f"not {where}")
+    editor.feed("o")
+    editor.wait(where)
+    assert editor.lua("return require('tideate.state').ended(...)", identity) is False
+    gate.release()
+    assert result(editor)["ok"]
+
+
+def refactored(editor: Editor, server: ModelServer) -> str:
+    """Let a run change a.py."""
+    configure(editor, server)
+    editor.edit("a.py", "def f():\n    return  1\n")
+    server.answers("what must not change", "ANALYSIS")
+    server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
+    editor.lua("_G.confirm = require('tideate.ui').confirm")
+    accept_all(editor)
+    identity = start(editor, "refactor", "tidy")
+    assert result(editor)["ok"]
+    editor.lua("require('tideate.ui').confirm = _G.confirm")
+    editor.feed("q")
+    return identity
+
+
+def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    refactored(editor, server)
+    open_panel(editor)
+    go_to(editor, "✓ refactor .* tidy")
+    for answer, text in (("n", "    return 1"), ("y", "    return  1")):
+        editor.feed("R")
+        wait_focused(editor)
+        editor.wait_screen("Roll back 1 file")
+        editor.feed("d")
+        editor.wait_screen("a.py")
+        editor.feed(answer)
+        if answer == "n":
+            editor.wait(FOCUSED)
+        else:
+            editor.wait_screen("rolled back: a.py")
+        assert editor.lines(1)[1] == text
+
+
+def test_r_runs_what_failed_anew_and_f_with_another_prompt(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    first = start(editor, "pair", "go")
+    assert result(editor)["ok"]
+    editor.feed("q")
+    asked = len(server.requests)
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ two")
+    editor.feed("r")
+    wait_line(editor, f"✓ pair .*(?!{first[:8]})[0-9a-f]{{8}}")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    assert len(server.requests) == asked + 1  # the step before it was not asked again
+    second_id = editor.lua(f"return {newest}.execution_id")
+    for key in "rf":  # of a run that completed, nothing says from where on
+        go_to(editor, f"✓ pair .*{first[:8]}")
+        editor.feed(key)
+        editor.wait_screen("put the cursor on the step")
+        editor.lua("vim.cmd.messages('clear')")
+    assert editor.lua(f"return {newest}.execution_id") == second_id
+    go_to(editor, "✓ one")
+    editor.feed("f")
+    editor.wait("vim.bo.filetype == 'tideate-fork'")
+    assert editor.lines() == ["▍▍ anew from the step one on", "▍ prompt", "go", f"▍ {MODEL}", ""]
+    editor.feed("ccanother<Esc>:w<CR>")
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, second_id)
+    assert editor.lua(f"return {newest}.prompt") == "another"
+
+
+def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    start(editor, "pair", "go")
+    first = result(editor)
+    assert first["ok"]
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first['execution_id'][:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ two")
+    editor.feed("f")
+    form = "vim.bo.filetype == 'tideate-fork'"
+    editor.wait(form)
+    lines = editor.lines()
+    assert lines[-2:] == ["▍ result of one", "FIRST"]
+    editor.set_lines([*lines[:-1], "OTHER", "▍▍ no heading", "", "▍ no part"])
+    editor.feed(":w<CR>")
+    editor.wait_screen("there is no part with this heading")
+    editor.lua("vim.cmd.messages('clear')")
+    editor.set_lines([*lines[:4], "nobody", *lines[5:-1], "OTHER", "▍▍ no heading", ""])
+    editor.feed(":w<CR>")
+    editor.wait_screen("nobody")  # such an adapter there is not: the form comes again with what was written
+    editor.wait(f"{form} and vim.fn.getline(5) == 'nobody'")
+    editor.set_lines([*lines[:-1], "OTHER", "▍▍ no heading", ""])
+    editor.feed(":w<CR>")
+    newest = "require('tideate.state').runs()[1]"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first["execution_id"])
+    editor.lua(f"""
+        local id = {newest}.execution_id
+        require('tideate.stored_runs').ask('show', {{ execution_id = id }}, function(answer)
+          _G.shown = answer
+        end)
+    """)
+    editor.wait("_G.shown")
+    assert editor.lua("return _G.shown.steps[1].result") == "OTHER\n▍ no heading\n"
+
+
+def test_help_names_every_key(screen: Editor) -> None:
+    screen.feed("?")
+    shown = "\n".join(screen.wait_screen("open or close what is below"))
+    keys = "return vim.tbl_map(function(key) return key.lhs[1] end, require('tideate.ui.panel').keys())"
+    for key in screen.lua(keys):
+        assert f" {key} " in shown
+    screen.feed("q")
+    screen.wait(FOCUSED)
+
+
+def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
+    start_editor: EditorFactory, server: ModelServer, held: tuple[Editor, Gate, str]
+) -> None:
+    first, gate, identity = held
+    kill(first)
+    gate.wait_disconnected()
+    server.answers("say one", "FIRST")
+    editor = second(start_editor, first, server)
+    open_panel(editor)
+    go_to(editor, "⊘ pair  interrupted 0/2")
+    editor.feed("p")
+    editor.wait("(require('tideate').get_status(...) or {}).state == 'completed'", 60, identity)
+    wait_line(editor, "✓ pair")
