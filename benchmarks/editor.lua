@@ -167,7 +167,8 @@ local function piece(step, number)
   return ('word %d of %d '):format(number, step)
 end
 
---- Stream answers of steps that run at the same time into the panel, a piece of each in every frame.
+--- Stream answers of steps that run at the same time into the panel, a piece of each in every frame;
+--- `M.drawing_time` is the processor time of a drawing then.
 function M.panel(steps, frames)
   require('tideate.ui.panel').open()
   local id, names, begun = ('2'):rep(32), {}, {}
@@ -186,6 +187,14 @@ function M.panel(steps, frames)
   local function begin()
     if require('tideate.client').busy() then
       return vim.defer_fn(begin, 50) -- what its start costs is measured elsewhere, too
+    end
+    local drawing, spent, drawn = require('tideate.ui.panel.drawing'), 0, 0
+    local touch = drawing.touch
+    drawing.touch = function(...)
+      local before = os.clock()
+      touch(...)
+      spent, drawn = spent + os.clock() - before, drawn + 1
+      M.drawing_time = spent / drawn * 1000
     end
     each_frame('panel_pause', frames, function(number)
       local batch = {}

@@ -222,13 +222,17 @@ def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, 
 def panel(frames: int) -> list[Figure]:
     """Stream answers of many steps at once into the panel, and the same text into a plain scratch buffer."""
     pauses: dict[str, list[float]] = {"panel": [], "scratch": []}
+    drawings = []
     for _ in range(3):
         for name, found in pauses.items():
             with started(ui=(200, 60)) as editor:
                 editor.lua(f"require('bench').{name}(...)", STEPS, frames)
                 found.append(float(editor.wait(f"require('bench').{name}_pause", 120)))
+                if name == "panel":
+                    drawings.append(float(editor.lua("return require('bench').drawing_time")))
     return [
         Figure(f"longest pause, {STEPS} steps stream in the panel", pauses["panel"], "ms", 16),
+        Figure("processor time of a drawing of it", drawings, "ms"),
         Figure("the same text in a plain scratch buffer", pauses["scratch"], "ms"),
     ]
 

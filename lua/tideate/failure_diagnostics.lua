@@ -5,13 +5,8 @@ local M = {}
 local MOST = 1000 -- that are kept
 local namespace = vim.api.nvim_create_namespace('tideate')
 
----@type table<string, vim.diagnostic.Severity>
-local SEVERITIES = {
-  E = vim.diagnostic.severity.ERROR,
-  W = vim.diagnostic.severity.WARN,
-  I = vim.diagnostic.severity.INFO,
-  N = vim.diagnostic.severity.HINT,
-}
+---@type table<string, string> names: loading `vim.diagnostic` takes a while, and most runs fail nowhere
+local SEVERITIES = { E = 'ERROR', W = 'WARN', I = 'INFO', N = 'HINT' }
 
 ---@class tideate.PlacedFailure
 ---@field path string absolute
@@ -57,7 +52,7 @@ local function diagnostic(failure, buf)
   return {
     lnum = line - 1,
     col = column(buf, { lnum = line, col = entry.col }),
-    severity = SEVERITIES[entry.type] or vim.diagnostic.severity.ERROR,
+    severity = vim.diagnostic.severity[SEVERITIES[entry.type] or 'ERROR'],
     message = table.concat(vim.tbl_map(require('tideate.ui.text').plain, lines), '\n'),
     source = 'tideate: ' .. failure.name,
     code = entry.code ~= '' and entry.code or nil,

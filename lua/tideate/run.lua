@@ -311,9 +311,12 @@ function M.is_asking(id)
   if id then
     return live[id] ~= nil and live[id].asking
   end
-  return vim.iter(pairs(live)):any(function(_, run)
-    return run.asking
-  end)
+  for _, run in pairs(live) do
+    if run.asking then
+      return true
+    end
+  end
+  return false
 end
 
 --- Cancel the named run, or all, that the person is still asked about: what is typed then starts nothing.

@@ -247,9 +247,9 @@ M.handlers = {
 
 for _, name in ipairs({ 'COMPLETED', 'FAILED', 'CANCELLED' }) do
   M.handlers['SD_EVENT_WORKFLOW_' .. name] = function(activity)
-    vim.iter(activity.steps):each(function(_, step)
+    for _, step in pairs(activity.steps) do
       stop(step)
-    end)
+    end
   end
 end
 

@@ -61,12 +61,19 @@ end
 ---@param record tideate.Record
 ---@return tideate.RunStep[]
 function M.running(record)
-  local running = vim.tbl_filter(function(step)
-    return step.state == 'running' or step.state == 'retrying'
-  end, record.steps)
-  table.sort(running, function(a, b)
-    return (a.order or 0) < (b.order or 0)
-  end)
+  local running, sorted = {}, true ---@type tideate.RunStep[], boolean
+  for _, step in ipairs(record.steps) do
+    if step.state == 'running' or step.state == 'retrying' then
+      local before = running[#running]
+      sorted = sorted and (not before or (before.order or 0) <= (step.order or 0))
+      running[#running + 1] = step
+    end
+  end
+  if not sorted then
+    table.sort(running, function(a, b)
+      return (a.order or 0) < (b.order or 0)
+    end)
+  end
   return running
 end
 

@@ -302,10 +302,14 @@ def test_a_text_that_grows_builds_no_rows_anew_and_writes_only_what_is_seen(scre
     screen.wait("not require('tideate.client').busy()")  # an answer of the store builds all anew
     screen.lua("""
         local tree, text = require('tideate.ui.panel.tree'), require('tideate.ui.text')
-        _G.built, _G.written = 0, {}
+        _G.built, _G.written, _G.changes, _G.drawings = 0, {}, 0, 0
         local rows, splice = tree.rows, text.splice
+        local drawing = require('tideate.ui.panel.drawing')
+        local touch = drawing.touch
+        drawing.touch = function(...) _G.drawings = _G.drawings + 1 touch(...) end
         tree.rows = function(...) _G.built = _G.built + 1 return rows(...) end
         text.splice = function(buf, ns, first, last, lines)
+          _G.changes = _G.changes + 1
           for row = first, first + #lines - 1 do _G.written[tostring(row)] = true end
           splice(buf, ns, first, last, lines)
         end
@@ -316,6 +320,8 @@ def test_a_text_that_grows_builds_no_rows_anew_and_writes_only_what_is_seen(scre
     height = screen.lua(f"return vim.api.nvim_win_get_height(vim.fn.bufwinid({PANEL}))")
     assert screen.lua("return _G.built") == 0
     assert 0 < len(screen.lua("return vim.tbl_keys(_G.written)")) <= height
+    # lines near each other are one change of the buffer
+    assert 0 < screen.lua("return _G.changes") <= screen.lua("return _G.drawings")
     run.event("MODEL_ANSWERED", step="s0", model="m", usage={"input_tokens": 1, "output_tokens": 1})
     wait_line(screen, "✓ turn 1  m  begins grows")
     assert screen.lua("return _G.built") > 0

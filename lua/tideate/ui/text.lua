@@ -12,11 +12,27 @@ local PATCH = {
   { '^\\', 'TideateHint' },
 }
 
+local SHORT = 40 -- bytes: signs, marks and lanes of a tree, which are drawn again and again
+local MOST_KNOWN = 500
+local known, known_count = {}, 0 ---@type table<string, string>, integer
+
 --- A text on one line: what a screen would obey, hide or reorder is escaped; tabs stay.
 ---@param text string
 ---@return string
 function M.plain(text)
-  return (require('tideate.ui.escaping').text(text):gsub('\n', '\\n'))
+  if not text:find('[^\9\32-\126]') then
+    return text
+  end
+  local plain = known[text]
+  if not plain then
+    plain = require('tideate.ui.escaping').text(text):gsub('\n', '\\n')
+    if #text <= SHORT then
+      local room = known_count < MOST_KNOWN
+      known, known_count = room and known or {}, room and known_count + 1 or 1
+      known[text] = plain
+    end
+  end
+  return plain
 end
 
 --- Display cells of a text that is plain already.

@@ -82,7 +82,7 @@ end
 --- Follow the person into floats and out of them, until none is left.
 local function follow_ruler()
   set_ruler()
-  if ruler == nil and not vim.iter(vim.api.nvim_list_wins()):any(is_ours) then
+  if ruler == nil and #vim.tbl_filter(is_ours, vim.api.nvim_list_wins()) == 0 then
     vim.api.nvim_create_augroup(RULER, { clear = true })
   end
 end

@@ -3,6 +3,7 @@
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.panel')
+local NEAR = 4 -- lines that are written again rather than with two changes of the buffer
 local FIGURES = { time = 7, tokens = 7, cost = 8 } -- columns
 
 ---@type table<string, { [1]: string, [2]: string }> state → mark and group
@@ -271,26 +272,28 @@ end
 ---@param rows tideate.ui.Row[] those that were drawn last
 ---@param win integer
 function M.touch(it, rows, win)
-  local from = nil ---@type integer?
+  local from, upto = nil, nil ---@type integer?, integer?
   local first, last = vim.fn.line('w0', win), vim.fn.line('w$', win)
-  for index = first, last + 1 do
-    local row = index <= last and rows[index] or nil
-    local changed = false
-    if row and (row.node.began or row.node.renew) then
+  for index = first, math.min(last, #rows) do
+    local row = rows[index]
+    if row.node.began or row.node.renew then
       if row.node.renew then
         row.node:renew()
       end
       local known = it.made[row.node.key]
       local now = line_of(row, it.width, known)
-      changed = now ~= known
       it.made[row.node.key], it.lines[index] = now, now[2]
+      if now ~= known and upto and index - upto > NEAR then
+        write(it, it.lines, from, upto, upto)
+        from = nil
+      end
+      if now ~= known then
+        from, upto = from or index, index
+      end
     end
-    if changed and not from then
-      from = index
-    elseif not changed and from then
-      write(it, it.lines, from, index - 1, index - 1)
-      from = nil
-    end
+  end
+  if from then
+    write(it, it.lines, from, upto, upto)
   end
 end
 
