@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
 from tests.support.dialogs import answers, ask, wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
+from tideate_core.app import read_details
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -280,6 +283,42 @@ def test_three_rounds_of_reasons_each_open_only_what_changed(editor: Editor) -> 
         assert result(editor, 40)["ok"]
         assert editor.lines() == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "Letzter"]
         assert server.unmatched == []
+
+
+@pytest.mark.slow
+def test_what_the_person_wrote_is_written_recorded_and_rolled_back(editor: Editor) -> None:
+    """Also over a round with the model, which hears of it."""
+    with ModelServer() as server:
+        server.answers("what must not change", "Nothing.", times=1)
+        server.answers("in one fenced block", answer("FIRST", "LAST"))
+        server.answers(FIRST, answer("FIRST", "LETZTER"))
+        (editor.cwd / ".tideate").mkdir()
+        configure(editor, server)
+        editor.edit("a.txt", "\n".join(LINES) + "\n")
+        run = start(editor, "refactor", "shout", require_confirmation=False)
+        wait_review(editor, 1)
+        editor.feed("geccmine<Esc>othe second line<Esc>:w<CR>")
+        editor.feed(f"gaGgb{FIRST}<CR>g<CR>")
+        wait_review(editor, 2)
+        (asked,) = [text for text in map(json.dumps, server.requests) if FIRST in text]
+        assert "They have written this part" in asked
+        assert "+the second line" in asked
+        editor.feed("GA, typed<Esc>geggVGcthe end, typed<Esc>:w<CR>")
+        editor.feed("g<CR>")
+        assert result(editor, 40)["ok"]
+        assert server.unmatched == []
+        assert editor.lines() == [
+            "mine",
+            "the second line",
+            *LINES[1:14],
+            "MIDDLE",
+            *LINES[15:29],
+            "the end, typed",
+        ]
+        assert read_details(Reader(editor.state), run).edited == {"a.txt": 2}
+        editor.lua("require('tideate').rollback(..., function(r) _G.back = r end)", run)
+        assert editor.wait("_G.back", 40)["ok"]
+        assert editor.lines() == [*LINES[:29], "line 30, typed"]
 
 
 def wait_review(editor: Editor, number: int) -> None:

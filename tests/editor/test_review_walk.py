@@ -34,6 +34,12 @@ class Unit:
     state: str = "open"
     comment: str = ""
     because: bool = False
+    edit: tuple[str, str] | None = None
+    """The line that stood there, and what the person wrote in place of the proposed one."""
+
+
+def without_reason(unit: Unit) -> Unit:
+    return replace(unit, comment="", because=False) if unit.because else unit
 
 
 @dataclass
@@ -52,8 +58,12 @@ class Model:
     def row(self, hunk: int) -> int:
         return next(row for row, (of, _) in enumerate(self.lines) if of == hunk)
 
+    def now(self, hunk: int) -> str:
+        return self.lines[self.row(hunk)][1]
+
     def stale(self, hunk: int) -> bool:
-        return self.lines[self.row(hunk)][1] != self.old[hunk]
+        edit = self.units[hunk].edit
+        return self.now(hunk) != (edit[0] if edit else self.old[hunk])
 
     def change(self, wanted: dict[int, Unit]) -> None:
         if wanted:
@@ -149,9 +159,20 @@ class Walk:
         self.go_to(at)
         self.editor.feed("ga")
         if not model.stale(at):
-            unit = model.units[at]
-            kept = Unit("accepted") if unit.because else replace(unit, state="accepted")
-            model.change({at: kept})
+            model.change({at: self.accepted(at)})
+
+    def accepted(self, at: int) -> Unit:
+        return replace(without_reason(self.model.units[at]), state="accepted")
+
+    def edit(self) -> None:
+        at, text, model = self.hunk(), f"edited x{len(self.steps)}", self.model
+        self.go_to(at)
+        self.editor.feed(f"geggVGc{text}<Esc>{self.random.choice([':w<CR>', ':wq<CR>', '<CR>'])}")
+        model.change({at: replace(self.accepted(at), edit=(model.now(at), text))})
+
+    def leave_the_edit(self) -> None:
+        self.go_to(self.hunk())
+        self.editor.feed("ge:q<CR>")
 
     def reject(self) -> None:
         at = self.hunk()
@@ -163,13 +184,13 @@ class Walk:
         at, text = self.hunk(), f"because {len(self.steps)}"
         self.go_to(at)
         self.editor.feed(f"gb<C-u>{text}<CR>")
-        self.model.change({at: Unit("rejected", text, because=True)})
+        self.model.change({at: Unit("rejected", text, because=True, edit=self.model.units[at].edit)})
 
     def comment(self) -> None:
         at, text = self.hunk(), self.random.choice(["", f"comment {len(self.steps)}"])
         self.go_to(at)
         self.editor.feed(f"gs<C-u>{text}<CR>")
-        self.model.change({at: Unit(self.model.units[at].state, text)})
+        self.model.change({at: replace(self.model.units[at], comment=text, because=False)})
 
     def comment_on_all(self) -> None:
         text = f"all {len(self.steps)}"
@@ -182,7 +203,7 @@ class Walk:
         self.editor.feed("go")
         unit = self.model.units[at]
         if unit.state != "open":
-            self.model.change({at: Unit() if unit.because else replace(unit, state="open")})
+            self.model.change({at: replace(without_reason(unit), state="open")})
 
     def decide_all(self) -> None:
         key, state = self.random.choice([("gA", "accepted"), ("gR", "rejected")])
@@ -261,11 +282,16 @@ class Walk:
             return
         accepted = [at for at in model.of("accepted") if at not in stale]
         (answer,) = answers(editor)
-        file = {"path": "a.txt", "accepted": accepted, "rejected": model.of("rejected")}
+        file: dict[str, Any] = {"path": "a.txt", "accepted": accepted, "rejected": model.of("rejected")}
+        edited = [(at, edit) for at in accepted if (edit := model.units[at].edit)]
+        if edited:
+            file["edited"] = [{"hunk": at, "old": [old], "new": [new]} for at, (old, new) in edited]
         assert answer["value"] == {"files": [file], "comments": comments}
         assert answer["accepted"] is (bool(accepted) and not comments)
         said = {one["hunk"] for one in comments if "hunk" in one}
         kept = comments and self.random.random() < 0.8
+        for at, (old, new) in edited:  # as the engine makes them a part of the next revision
+            model.old[at], model.new[at] = old, new
         self.ask(
             [at for at in accepted if kept and at not in said],
             [at for at in model.of("rejected") if kept and at not in said and at not in stale],
@@ -279,6 +305,7 @@ class Walk:
     def walk(self, steps: int) -> None:
         often = (
             *(self.accept, self.reject, self.reject_because, self.comment, self.revert, self.make_again) * 4,
+            *(self.edit, self.edit, self.leave_the_edit),
             *(self.comment_on_all, self.open_again, self.decide_all, self.type_a_line, self.change_a_line)
             * 2,
             *(self.undo_typing, self.undo_typing, self.read_again, self.change_on_disk, self.close_and_open),

@@ -9,7 +9,7 @@ import pytest
 from tideate_core.engine.decisions import Decided
 from tideate_core.engine.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
-from tideate_core.workspace import FileChange, Hunk
+from tideate_core.workspace import FileChange, Hunk, rebase
 
 BEFORE = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl"
 
@@ -197,3 +197,123 @@ def test_a_comment_on_all_is_about_each_file() -> None:
     feedback = Revision.first(both).read(value).feedback
     assert [one.text for one in feedback.about("a.txt").comments] == ["all"]
     assert [one.text for one in feedback.about("new.txt").comments] == ["all", "this"]
+
+
+def edited(at: int, old: str, new: str) -> dict[str, object]:
+    """The answer that accepts a hunk with the lines that the person wrote in its place."""
+    one = {"hunk": at, "old": old.split("\n") if old else [], "new": new.split("\n") if new else []}
+    return {"files": [{"accepted": [at], "edited": [one]}]}
+
+
+PROPOSED = BEFORE.replace("b\nc", "B\nC").replace("k", "K")
+
+
+def test_what_the_person_wrote_takes_the_place_of_a_hunk() -> None:
+    revision = Revision.first([change(PROPOSED)])
+    answer = revision.read(edited(0, "b\nc", "B\nmine\nC"))
+    (accepted,) = revision.accepted(answer.decided)
+    assert accepted.after == BEFORE.replace("b\nc", "B\nmine\nC")
+    assert accepted.before == BEFORE
+    (gone,) = revision.accepted(revision.read(edited(0, "b\nc", "")).decided)
+    assert gone.after == BEFORE.replace("b\nc\n", "")
+
+
+def test_an_edit_of_changed_lines_has_them_as_its_base() -> None:
+    """So the workspace refuses it where these lines are others again."""
+    revision = Revision.first([change(PROPOSED)])
+    answer = revision.read(edited(0, "b\nc!\nd!", "B\nC!"))
+    (accepted,) = revision.accepted(answer.decided)
+    assert accepted.before == BEFORE.replace("b\nc", "b\nc!\nd!")
+    assert accepted.after == BEFORE.replace("b\nc", "B\nC!")
+    now = BEFORE.replace("b\nc", "b\nc!\nd!").replace("l", "typed")
+    assert rebase(accepted.hunks, accepted.before or "", now) is not None
+    assert rebase(accepted.hunks, accepted.before or "", now.replace("c!", "again")) is None
+
+
+def test_a_new_file_is_what_the_person_made_of_it() -> None:
+    new = FileChange("new.txt", "create", None, "one\ntwo")
+    revision = Revision.first([new])
+    (accepted,) = revision.accepted(revision.read(edited(0, "", "one\n2")).decided)
+    assert (accepted.action, accepted.before, accepted.after) == ("create", None, "one\n2")
+
+
+def test_an_edit_that_changes_nothing_writes_nothing() -> None:
+    revision = Revision.first([change(PROPOSED)])
+    assert revision.accepted(revision.read(edited(0, "b\nc", "b\nc")).decided) == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (
+            {"accepted": [], "edited": [{"hunk": 0, "old": ["b"], "new": []}]},
+            "only accepted hunks are edited",
+        ),
+        ({"accepted": [0], "edited": [{"hunk": 0, "old": [], "new": []}] * 2}, "each once"),
+        ({"accepted": [0], "edited": [{"hunk": 9, "old": [], "new": []}]}, "only accepted hunks are edited"),
+        ({"accepted": [0], "edited": [{"hunk": -1, "old": [], "new": []}]}, "only accepted hunks are edited"),
+        ({"accepted": [0], "edited": [{"hunk": 0, "old": [], "new": ["a\nb"]}]}, "has a line end in it"),
+        ({"accepted": [0], "edited": [{"hunk": 0, "old": ["a\nb"], "new": []}]}, "has a line end in it"),
+        ({"accepted": [0], "edited": [{"hunk": 0, "new": []}]}, "files.0.edited.0.old"),
+        ({"accepted": [0], "edited": [{"hunk": "0", "old": [], "new": []}]}, "files.0.edited.0.hunk"),
+    ],
+)
+def test_an_edit_that_is_none_of_an_accepted_hunk_is_refused(verdict: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Revision.first([change(PROPOSED)]).read({"files": [verdict]})
+
+
+@pytest.mark.parametrize("action", ["delete", "move"])
+def test_what_has_no_lines_to_edit_is_not_edited(action: str) -> None:
+    whole = FileChange("a.txt", action, BEFORE, None, move_to="b.txt")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="decided about as a whole"):
+        Revision.first([whole]).read(edited(0, "", "x"))
+
+
+MINE = BEFORE.replace("b\nc", "B\nmine\nc")
+
+
+@pytest.mark.parametrize(
+    ("second", "after", "open_hunks", "fallen"),
+    [
+        (PROPOSED.replace("K", "KK"), MINE.replace("k", "KK"), 1, 0),
+        (BEFORE.replace("k", "KK"), MINE.replace("k", "KK"), 1, 0),
+        (MINE.replace("k", "KK"), MINE.replace("k", "KK"), 1, 0),
+        (BEFORE.replace("b\nc", "other"), BEFORE.replace("b\nc", "other"), 1, 1),
+    ],
+    ids=["as it was", "left out", "made so", "made otherwise"],
+)
+def test_what_the_person_wrote_stays_in_the_next_revision(
+    second: str, after: str, open_hunks: int, fallen: int
+) -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc", "B\nmine\nc"))
+    revision = first.followed_by(answer.decided, [change(second)])
+    assert revision.changes[0].after == after
+    assert len(revision.changes[0].hunks) - len(revision.decided[0].accepted) == open_hunks
+    assert len(revision.fallen) == fallen
+
+
+def test_a_new_file_that_was_edited_stays_in_the_next_revision() -> None:
+    new = FileChange("new.txt", "create", None, "one\ntwo")
+    first = Revision.first([new, change(PROPOSED)])
+    verdict = edited(0, "", "one\n2")["files"][0]  # type: ignore[index]
+    answer = first.read({"files": [verdict, {"accepted": []}]})
+    revision = first.followed_by(answer.decided, [new, change(PROPOSED.replace("K", "KK"))])
+    assert revision.changes[0].after == "one\n2"
+    assert revision.decided[0] == decided({0})
+
+
+def test_the_model_is_told_what_the_person_wrote() -> None:
+    revision = Revision.first([change(PROPOSED)])
+    value = edited(0, "b\nc", "B\nmine") | {"comments": [{"text": "louder"}]}
+    _, told = revision.read(value).feedback.comments
+    assert told.edited
+    assert "+B\n+mine" in told.part
+
+
+def test_a_question_that_is_asked_again_has_the_edits() -> None:
+    verdict = edited(0, "b\nc", "B")
+    answer = Revision.first([change(PROPOSED)]).read(verdict)
+    shape = answer.decided[0].as_json()
+    assert shape == {"accepted": [0], "rejected": [], "edited": verdict["files"][0]["edited"]}  # type: ignore[index]

@@ -41,6 +41,7 @@ ROLLED_BACK: Final = "SD_EVENT_ROLLED_BACK"
 CORRECTING: Final = "self_correcting"
 COMPLETED: Final = "SD_EVENT_WORKFLOW_COMPLETED"
 TOOL_COMPLETED: Final = "SD_EVENT_TOOL_COMPLETED"
+ANSWERED: Final = "SD_EVENT_CONFIRMATION_ANSWERED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,15 @@ class RunDetails:
         return [row for row in self.events if row.name == CHECK_ENDED or _is_gate(row)]
 
     @property
+    def edited(self) -> dict[str, int]:
+        """The files of which the person edited hunks in reviews, with the number of these."""
+        found: dict[str, int] = {}
+        for row in self._events_named(ANSWERED):
+            for path, count in (row.data.get("edited") or {}).items():
+                found[path] = found.get(path, 0) + count
+        return found
+
+    @property
     def plan(self) -> dict[str, Any] | None:
         """The plan of a task that was agreed on."""
         return last_result_value(self.steps, "plan")
@@ -199,6 +209,8 @@ def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
     }
     shape["steps"] = [step_json(row, items.get(row.step, [])) for row in details.steps]
     shape["runs"] = [{**run_json(child), "parent_step": step} for step, child in details.children]
+    if details.edited:
+        shape["edited"] = details.edited
     if details.failed_in is not None:
         shape["failed_in"] = details.failed_in
     if details.next_run is not None:

@@ -48,7 +48,7 @@ def compare_runs(reader: Reader, private: Path, one: str, other: str) -> dict[st
         "inputs": _inputs(*requests),
         "steps": _steps(left, right),
         "response": _text_diff(left.response, right.response),
-        "edits": _edits(*written),
+        "edits": _edits(written[0], written[1], left.edited, right.edited),
         "checks": _checks(left, right),
     }
 
@@ -155,12 +155,22 @@ def _decoded(data: bytes | None) -> str | None:
         return None
 
 
-def _edits(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> list[dict[str, Any]]:
-    """Return the files that either run wrote, with the difference between what they left."""
-    return [
-        {"path": path, "written": [path in one, path in other], "diff": _patch(path, before, after)}
-        for path, (before, after) in _left_texts(one, other).items()
-    ]
+def _edits(
+    one: Mapping[str, _Texts],
+    other: Mapping[str, _Texts],
+    edited_in_one: Mapping[str, int],
+    edited_in_other: Mapping[str, int],
+) -> list[dict[str, Any]]:
+    """Return the files that either run wrote, with the difference between what they left.
+
+    `edited` are the hunks of a file that the person edited in the runs' reviews, where there are any.
+    """
+    found = []
+    for path, (before, after) in _left_texts(one, other).items():
+        shape = {"path": path, "written": [path in one, path in other], "diff": _patch(path, before, after)}
+        hunks = [edited_in_one.get(path, 0), edited_in_other.get(path, 0)]
+        found.append({**shape, "edited": hunks} if any(hunks) else shape)
+    return found
 
 
 def _left_texts(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> dict[str, _Texts]:

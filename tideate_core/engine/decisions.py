@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase_each
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, diff_lines, lines_of, rebase_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,8 @@ class Decided:
     rejected: frozenset[int] = frozenset()
     added: tuple[Hunk, ...] = ()
     """Hunks of other compared runs, accepted beside its own."""
+    edited: Mapping[int, Hunk] = field(default_factory=dict)
+    """What the person made of accepted hunks: `old` are the lines they have there now."""
 
     @property
     def any_accepted(self) -> bool:
@@ -32,7 +34,19 @@ class Decided:
 
     def as_json(self) -> dict[str, Any]:
         shape: dict[str, Any] = {"accepted": sorted(self.accepted), "rejected": sorted(self.rejected)}
-        return {**shape, "added": [hunk.as_json() for hunk in self.added]} if self.added else shape
+        if self.added:
+            shape["added"] = [hunk.as_json() for hunk in self.added]
+        if self.edited:
+            edited = self.edited.items()
+            shape["edited"] = [
+                {"hunk": at, "old": [*hunk.old], "new": [*hunk.new]} for at, hunk in sorted(edited)
+            ]
+        return shape
+
+    def taken(self, hunks: Sequence[Hunk]) -> list[Hunk]:
+        """Return the accepted ones of a change's hunks, with the lines that they bring."""
+        own = ((hunks[at], self.edited.get(at, hunks[at])) for at in sorted(self.accepted))
+        return [*(replace(hunk, new=made.new) for hunk, made in own), *self.added]
 
 
 def file_name(change: FileChange) -> str:
@@ -49,11 +63,16 @@ def reduced(change: FileChange, decided: Decided) -> FileChange | None:
     """Return a change as it was accepted, None where nothing of it was."""
     if not decided.any_accepted:
         return None
-    whole = len(decided.accepted) == hunk_count(change) and not decided.added
-    if change.whole or change.before is None or whole:
+    if change.whole or change.before is None:
+        return replace(change, after="\n".join(decided.edited[0].new)) if decided.edited else change
+    if len(decided.accepted) == hunk_count(change) and not (decided.added or decided.edited):
         return change
-    kept = [*(change.hunks[at] for at in sorted(decided.accepted)), *decided.added]
-    return replace(change, after="\n".join(apply_hunks(lines_of(change.before), kept)))
+    lines, own = lines_of(change.before), change.hunks
+    after = "\n".join(apply_hunks(lines, decided.taken(own)))
+    # its base has the person's lines: where these are others by now, it conflicts
+    meanwhile = [replace(own[at], new=made.old) for at, made in decided.edited.items()]
+    kept = replace(change, before="\n".join(apply_hunks(lines, meanwhile)), after=after)
+    return kept if kept.changes_something else None
 
 
 def carried(
@@ -66,10 +85,13 @@ def carried(
     if change.whole or earlier.whole:
         shape = [(one.action, one.before, one.after, one.move_to, one.images) for one in (earlier, change)]
         if shape[0] == shape[1]:
-            return change, decided, []
+            return reduced(change, decided) or change, replace(decided, edited={}), []
         return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if decided.accepted else []
-    states, moved_on = _states(earlier, decided, change.before or "")
-    there = change.hunks
+    states, moved_on, own_edits = _states(earlier, decided, change.before or "")
+    replaced = [hunk for hunk in change.hunks if hunk in own_edits]
+    there = [part for hunk in change.hunks for part in own_edits.get(hunk, (hunk,))]
+    if replaced:
+        change = replace(change, after="\n".join(apply_hunks(lines_of(change.before), there)))
     missing = [hunk for hunk, accepted in states.items() if accepted and not _within(hunk, there)]
     clashing = [hunk for hunk in missing if any(hunk.clashes(one) for one in there)]
     left_out = [hunk for hunk in missing if hunk not in clashing]
@@ -81,10 +103,21 @@ def carried(
         change = replace(change, after="\n".join(after))
     numbered = list(enumerate(change.hunks))
     verdict = Decided(
-        frozenset(at for at, hunk in numbered if states.get(hunk) is True),
+        frozenset(at for at, hunk in numbered if states.get(hunk) is True or _lies_in(hunk, replaced)),
         frozenset(at for at, hunk in numbered if states.get(hunk) is False),
     )
     return change, verdict, fallen
+
+
+def _lies_in(hunk: Hunk, others: Sequence[Hunk]) -> bool:
+    """Tell whether a hunk is what the comparison finds in lines that the person wrote."""
+    return any(one.start <= hunk.start and hunk.end <= one.end for one in others)
+
+
+def _compared(hunk: Hunk) -> tuple[Hunk, ...]:
+    """Return the hunks that the comparison finds in one."""
+    parts = diff_lines(hunk.old, hunk.new)
+    return tuple(replace(part, start=hunk.start + part.start) for part in parts)
 
 
 def _within(hunk: Hunk, others: Sequence[Hunk]) -> bool:
@@ -103,20 +136,29 @@ def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str
     return [f"{file_name(change)}:{hunk.start + 1}: {words}" for hunk in hunks]
 
 
-def _states(earlier: FileChange, decided: Decided, before: str) -> tuple[Mapping[Hunk, bool], Sequence[Hunk]]:
+def _states(
+    earlier: FileChange, decided: Decided, before: str
+) -> tuple[Mapping[Hunk, bool], Sequence[Hunk], Mapping[Hunk, tuple[Hunk, ...]]]:
     """Return whether hunks were accepted, at their places in a text, and those that have none in it any more.
 
-    What is open is in neither.
+    What is open is in neither. The third is what the person made of hunks, by these.
     """
     own = earlier.hunks
     decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
-    known = [(hunk, decisions.get(at)) for at, hunk in enumerate(own)]
-    known += [(hunk, True) for hunk in decided.added]
+    known = [(hunk, decisions.get(at), decided.edited.get(at)) for at, hunk in enumerate(own)]
+    known += [(hunk, True, None) for hunk in decided.added]
     known.sort(key=lambda one: (one[0].start, one[0].end))
-    hunks = [hunk for hunk, _ in known]
+    hunks = [hunk for hunk, *_ in known]
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
-    placed = [(hunk, place, verdict) for (hunk, verdict), place in zip(known, places, strict=True)]
-    states = {place: verdict for _, place, verdict in placed if place and verdict is not None}
-    return states, [hunk for hunk, place, verdict in placed if place is None and verdict is not None]
+    states, edits, moved_on = dict[Hunk, bool](), dict[Hunk, tuple[Hunk, ...]](), list[Hunk]()
+    for (hunk, verdict, made), place in zip(known, places, strict=True):
+        if verdict is not None and place is None:
+            moved_on.append(hunk)
+        elif verdict is not None and place is not None:
+            parts = (place,) if made is None else _compared(replace(place, new=made.new))
+            states |= dict.fromkeys(parts, verdict)
+            if made is not None:
+                edits[place] = parts
+    return states, moved_on, edits

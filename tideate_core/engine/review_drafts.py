@@ -7,9 +7,10 @@ again. It is gone with the end of the run. A line is a step, as JSON:
   mean. Where a question is asked again about other changes, the steps are renumbered: what is as it was keeps
   its decision, and what is not is open.
 - `{"v": 1, "by": PID}`: the process whose review it is from there on.
-- `{"decided": [[file, hunk, state, comment, taken?], …]}`: decisions that were made together. Numbers begin
-  at 1; file 0 is all of the change, hunk 0 is where only another compared run changes something. A state is
-  its first letter; `taken` is a hunk of another run.
+- `{"decided": [[file, hunk, state, comment, taken?, edit?], …]}`: decisions that were made together. Numbers
+  begin at 1; file 0 is all of the change, hunk 0 is where only another compared run changes something. A
+  state is its first letter; `taken` is a hunk of another run. `edit` are the lines that the person wrote in
+  place of the hunk's, `{"old": […], "new": […]}` with those that stood there; false: the proposed ones again.
 - `{"again": "past"}` reverts the step before, `"future"` makes it again.
 """
 
@@ -45,6 +46,8 @@ class KeptReview:
     rejected: dict[int, set[int]] = field(default_factory=dict)
     added: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     """Hunks that were taken of other runs of a comparison."""
+    edited: dict[int, dict[int, dict[str, list[str]]]] = field(default_factory=dict)
+    """The lines that the person wrote in place of accepted hunks', with those that stood there."""
     comments: list[tuple[int | None, int | None, str]] = field(default_factory=list)
     """File, hunk and text: without a hunk about all of the file, without a file about all of the change."""
 
@@ -151,12 +154,14 @@ class _Log:
             self.past.append(self.future.pop())
 
     def _is_decision(self, one: Any) -> bool:
-        if not isinstance(one, list) or len(one) not in (4, 5):
+        if not isinstance(one, list) or len(one) not in (4, 5, 6):
             return False
         file, hunk, state, comment = one[:4]
         if not (type(file) is type(hunk) is int and 0 <= file <= len(self.units) and isinstance(state, str)):
             return False
         if comment is not None and not (isinstance(comment, dict) and isinstance(comment.get("text"), str)):
+            return False
+        if len(one) == 6 and one[5] is not False and not _is_edit(one[5]):
             return False
         return file == 0 or 0 <= hunk <= len(self.units[file - 1][1])
 
@@ -182,8 +187,11 @@ class _Log:
     def kept(self) -> KeptReview:
         last = {_place(one): one for made in self.past for one in made}
         kept = KeptReview()
-        for file, hunk, state, comment, *taken in last.values():
+        edits = {_place(one): one[5] for made in self.past for one in made if len(one) == 6}
+        for place, (file, hunk, state, comment, *taken) in last.items():
             at, own = file - 1, hunk - 1
+            if state == "a" and hunk and edits.get(place):
+                kept.edited.setdefault(at, {})[own] = edits[place]
             if state == "a" and taken and taken[0]:
                 kept.added.setdefault(at, []).append(taken[0])
             elif state == "a" and hunk:
@@ -195,6 +203,12 @@ class _Log:
                 where = (None, None) if not file else (at, own if hunk else None)
                 kept.comments.append((*where, comment["text"]))
         return kept
+
+
+def _is_edit(value: Any) -> bool:
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), list) for name in ("old", "new")):
+        return False
+    return all(isinstance(line, str) and "\n" not in line for line in (*value["old"], *value["new"]))
 
 
 def _place(one: _Decision) -> tuple[int, int, str]:

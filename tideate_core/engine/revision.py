@@ -42,6 +42,8 @@ class Comment:
     part: str = ""
     """The hunk that it is about, as a diff; empty where it is about the whole file."""
     rejected: bool = False
+    edited: bool = False
+    """The part is what the person wrote in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,14 @@ class _Added(BaseModel):
         return Hunk(self.start, tuple(self.old), tuple(self.new))
 
 
+class _Edited(BaseModel):
+    """The lines that the person wrote in place of a hunk's, at its place."""
+
+    hunk: StrictInt
+    old: list[str]
+    new: list[str]
+
+
 class _Verdict(BaseModel):
     """The decisions on one file."""
 
@@ -106,6 +116,13 @@ class _Verdict(BaseModel):
     accepted: list[StrictInt]
     rejected: list[StrictInt] = Field(default_factory=list)
     added: list[_Added] = Field(default_factory=list)
+    edited: list[_Edited] = Field(default_factory=list)
+
+    def decided(self, change: FileChange) -> Decided:
+        """Return it, as it was checked."""
+        edits = {one.hunk: _edited_hunk(change, one) for one in self.edited}
+        added = tuple(one.hunk for one in self.added)
+        return Decided(frozenset(self.accepted), frozenset(self.rejected), added, edits)
 
 
 class _Comment(BaseModel):
@@ -161,12 +178,7 @@ class Revision:
             )
         for change, verdict in zip(self.changes, answer.files, strict=True):
             _check(change, verdict)
-        decided = [
-            Decided(
-                frozenset(one.accepted), frozenset(one.rejected), tuple(added.hunk for added in one.added)
-            )
-            for one in answer.files
-        ]
+        decided = [one.decided(change) for change, one in zip(self.changes, answer.files, strict=True)]
         said = [comment for comment in answer.comments if comment.text.strip()]
         given = [comment.model_dump(exclude_none=True) for comment in said]
         return ReviewAnswer(decided, self._feedback(decided, said), given)
@@ -178,7 +190,18 @@ class Revision:
             raise InvalidInput(f"{UNUSABLE}: there is a comment on {unknown.pop()}, which was not shown")
         for change, verdict in zip(self.changes, decided, strict=True):
             comments += [_comment(change, verdict, one) for one in said if one.path == change.path]
-        return Feedback((*comments, *self.rejections(decided, said))) if said else Feedback(())
+        if not said:
+            return Feedback(())
+        return Feedback((*comments, *self.edits(decided), *self.rejections(decided, said)))
+
+    def edits(self, decided: Sequence[Decided]) -> list[Comment]:
+        """Return what the person wrote themselves in place of parts of the change."""
+        pairs = zip(self.changes, decided, strict=True)
+        return [
+            replace(_comment(change, verdict, _Comment(hunk=at, text="")), edited=True)
+            for change, verdict in pairs
+            for at in sorted(verdict.edited)
+        ]
 
     def rejections(self, decided: Sequence[Decided], said: Sequence[_Comment] = ()) -> list[Comment]:
         """Return what was rejected without a word."""
@@ -252,6 +275,7 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
         _check_hunks(change, given, words)
     if both := set(verdict.accepted).intersection(verdict.rejected):
         raise InvalidInput(f"{UNUSABLE}: hunk {min(both)} of {name} was accepted and rejected")
+    _check_edited(change, verdict)
     if verdict.added and change.whole:
         raise InvalidInput(f"{UNUSABLE}: {name} is a {change.action}, and a hunk was added to it")
     if verdict.added:
@@ -270,6 +294,24 @@ def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[H
             raise InvalidInput(f"{UNUSABLE}: two hunks that were accepted change {place}; take one of them")
 
 
+def _check_edited(change: FileChange, verdict: _Verdict) -> None:
+    """Refuse edits of hunks that are not accepted, or cannot be edited, and lines that are none."""
+    if not verdict.edited:
+        return
+    name, given = file_name(change), [one.hunk for one in verdict.edited]
+    if change.images is not None or change.action not in ("create", "modify"):
+        raise InvalidInput(f"{UNUSABLE}: {name} is decided about as a whole, and a hunk of it was edited")
+    if len(set(given)) < len(given) or not set(given) <= set(verdict.accepted):
+        raise InvalidInput(f"{UNUSABLE}: of {name} only accepted hunks are edited, each once")
+    if any("\n" in line for one in verdict.edited for line in (*one.old, *one.new)):
+        raise InvalidInput(f"{UNUSABLE}: a line of an edited hunk of {name} has a line end in it")
+
+
+def _edited_hunk(change: FileChange, edited: _Edited) -> Hunk:
+    start = 0 if change.whole else change.hunks[edited.hunk].start
+    return Hunk(start, tuple(edited.old), tuple(edited.new))
+
+
 def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None:
     count = hunk_count(change)
     unknown = [index for index in given if not 0 <= index < count]
@@ -284,7 +326,13 @@ def _comment(change: FileChange, decided: Decided, said: _Comment) -> Comment:
     if said.hunk is not None:
         _check_hunks(change, [said.hunk], "commented on")
     place = _place(change, said)
-    part = "" if place is None or change.whole else _part(change, change.hunks[place])
+    made = None if place is None else decided.edited.get(place)
+    part = ""
+    if change.whole and made is not None:
+        part = _part(change, replace(made, old=()))
+    elif place is not None and not change.whole:
+        hunk = change.hunks[place]
+        part = _part(change, hunk if made is None else replace(hunk, new=made.new))
     return Comment(said.text.strip(), change.path, part, place in decided.rejected)
 
 

@@ -66,7 +66,9 @@ class StepPerson:
             decision = await self._front.confirm(replace(request, draft=str(draft or "")))
         # before anything depends on it
         await memory.remember(self.step, key, decision.as_json(), keep=False)
-        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
+        edited = _edited(decision.value) if kind == "review" else {}
+        more = {"edited": edited} if edited else {}
+        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted, **more)
         return decision
 
     async def _draft(self, request: ConfirmationRequest, key: str) -> Path | None:
@@ -92,6 +94,13 @@ class StepPerson:
     def emit(self, event: EventName, /, **data: Any) -> None:
         """Send an event of the step."""
         self._recorder.event(event, {"step": self.step, **data})
+
+
+def _edited(value: Any) -> dict[str, int]:
+    """Return how many hunks of each file the person wrote themselves in a review."""
+    files = value.get("files") if isinstance(value, dict) else None
+    known = [file for file in files or () if isinstance(file, dict) and isinstance(file.get("edited"), list)]
+    return {str(file.get("path") or "the buffer"): len(file["edited"]) for file in known if file["edited"]}
 
 
 def _lasting(payload: Any) -> Any:

@@ -11,6 +11,20 @@ local TextEdit = {}
 TextEdit.__index = TextEdit
 M.TextEdit = TextEdit
 
+--- The window of a text was closed as it was written. A `:wq` closes the current window next: have it close another.
+local function keep_from_quitting()
+  local id = vim.api.nvim_create_autocmd('QuitPre', {
+    callback = function()
+      local buf = window.scratch()
+      vim.bo[buf].bufhidden = 'wipe'
+      vim.api.nvim_open_win(buf, true, { relative = 'editor', row = 0, col = 0, width = 1, height = 1, noautocmd = true })
+    end,
+  })
+  vim.schedule(function()
+    vim.api.nvim_del_autocmd(id)
+  end)
+end
+
 --- Let `:w` and `<CR>` hand a buffer's text over.
 ---@param buf integer
 ---@param accept fun()
@@ -18,7 +32,13 @@ function M.attach(buf, accept)
   vim.bo[buf].buftype = 'acwrite'
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].buflisted = false
-  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, callback = accept })
+  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, callback = function()
+    local win = vim.api.nvim_get_current_win()
+    accept()
+    if not vim.api.nvim_win_is_valid(win) then
+      keep_from_quitting()
+    end
+  end })
   vim.keymap.set('n', '<CR>', accept, { buffer = buf, nowait = true, desc = 'take this text' })
 end
 

@@ -146,3 +146,21 @@ def test_a_hunk_that_was_taken_of_another_run_stands_for_the_own_one(tmp_path: P
     assert (kept.accepted, kept.rejected, kept.added) == ({}, {0: {0}}, {0: [there, elsewhere]})
     write_draft(path, [{"decided": [[1, 1, "o", None], [1, 0, "r", None, elsewhere]]}])
     assert not kept_review(path)
+
+
+def test_what_the_person_wrote_is_kept_until_it_is_taken_back(tmp_path: Path) -> None:
+    mine = {"old": ["a"], "new": ["mine"]}
+    path = prepare_draft(tmp_path, "run", "step", "key", [modified("a.py", hunk(3, "a", "b"))])
+    write_draft(
+        path, [{"decided": [[1, 1, "a", None, None, mine]]}, {"decided": [[1, 1, "a", {"text": "x"}]]}]
+    )
+    assert kept_review(path).edited == {0: {0: mine}}
+    files = [modified("0.py", hunk(0, "x", "y")), modified("a.py", hunk(3, "a", "b"))]
+    assert kept_review(prepare_draft(tmp_path, "run", "step", "key", files)).edited == {1: {0: mine}}
+    write_draft(path, [{"decided": [[2, 1, "a", None, None, False]]}])
+    assert kept_review(path).edited == {}
+    write_draft(path, [{"again": "past"}, {"decided": [[2, 1, "r", None]]}])
+    assert kept_review(path).edited == {}
+    wrong = [7, {}, {"old": [], "new": [1]}, {"old": ["a\nb"], "new": []}]
+    write_draft(path, [{"decided": [[2, 1, "a", None, None, one]]} for one in wrong])
+    assert kept_review(path).rejected == {1: {0}}

@@ -45,7 +45,8 @@ def _show(shape: Mapping[str, Any]) -> None:
     if not any(step["diff"] for step in shape["steps"]):
         _show_patch("response", shape["response"])
     for edit in shape["edits"]:
-        _show_patch(f"file {label(edit['path'])}{_by(edit['written'], ids)}", edit["diff"], same=True)
+        words = f"{_by(edit['written'], ids)}{_edited_in(edit.get('edited', ()), ids)}"
+        _show_patch(f"file {label(edit['path'])}{words}", edit["diff"], same=True)
     if shape["checks"]:
         checks = table("check", *ids)
         for check in shape["checks"]:
@@ -113,6 +114,12 @@ def _by(written: Sequence[bool], ids: Sequence[str]) -> str:
     """Return which of the runs wrote a file, where only one did."""
     only = [one for one, wrote in zip(ids, written, strict=True) if wrote]
     return f", written by {only[0]} only" if len(only) == 1 else ""
+
+
+def _edited_in(hunks: Sequence[int], ids: Sequence[str]) -> str:
+    """Return in which of the runs the person edited hunks of a file."""
+    runs = [one for one, count in zip(ids, hunks, strict=False) if count]
+    return f", edited by hand in {' and '.join(runs)}" if runs else ""
 
 
 def _show_patch(name: str, patch: str, *, same: bool = False) -> None:

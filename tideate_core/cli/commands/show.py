@@ -141,6 +141,7 @@ def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
         "batch": _batch_words(details),
         "models": usage_words(tokens_json(run.tokens)),
         "changed": ", ".join(run.files),
+        "edited": _edited_words(details),
         "undo": f"tideate rollback {short_id(run.id)}" if run.files and run.id not in back else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
@@ -152,6 +153,12 @@ def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
         "owner": _owner_words(run),
         "events": str(len(details.events) or ""),
     }
+
+
+def _edited_words(details: RunDetails) -> str:
+    counts = details.edited.items()
+    files = ", ".join(f"{path} ({count} hunk{'' if count == 1 else 's'})" for path, count in counts)
+    return f"by the person, in the review: {files}" if files else ""
 
 
 def _proposed_words(details: RunDetails) -> str:

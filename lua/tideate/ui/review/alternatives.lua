@@ -44,7 +44,8 @@ end
 ---@param variant integer
 function M.show(unit, variant)
   unit.variant = variant
-  unit.hunks = { unit.variants[variant].hunk }
+  unit.proposed = { unit.variants[variant].hunk }
+  require('tideate.ui.review.model').edit(unit, false)
 end
 
 --- Whose hunk a unit shows; nil: the reviewed run's own.
@@ -107,7 +108,7 @@ function M.add(file, units, runs)
       table.insert(unit.variants, other)
     end
     if #here == 0 then
-      table.insert(all, { hunks = { other.hunk }, state = 'rejected', stale = false, variants = { other }, variant = 1 })
+      table.insert(all, { hunks = { other.hunk }, proposed = { other.hunk }, state = 'rejected', stale = false, variants = { other }, variant = 1 })
     end
   end
   table.sort(all, function(one, other)
@@ -124,7 +125,7 @@ end
 function M.conflicts(unit)
   return vim.iter(unit.entry.units):any(function(one)
     local mixed = one.variants or unit.variants -- hunks of one run never clash
-    return one ~= unit and one.state == 'accepted' and mixed ~= nil and clashes(one.hunks[1], unit.hunks[1])
+    return one ~= unit and one.state == 'accepted' and mixed ~= nil and clashes(one.proposed[1], unit.proposed[1])
   end)
 end
 

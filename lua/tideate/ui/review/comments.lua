@@ -5,10 +5,12 @@
 ---@field because boolean? the reason of a rejection
 
 ---@class tideate.CommentEdit: tideate.TextEdit
----@field on_text fun(text: string)
+---@field on_text fun(lines: string[])
+---@field refuses? fun(lines: string[]): boolean it has told the person why they are not taken
+---@field base? string[] the lines in the buffer that it was begun for
 
 ---@class tideate.ReviewComments: tideate.ReviewDecisions
----@field texts table<tideate.ReviewUnit|tideate.ReviewModel, tideate.CommentEdit> opened, until the text is taken
+---@field texts table<string, tideate.CommentEdit> opened, by what they are for, until the text is taken
 local Comments = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
 
 local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- and those of other keyboards: a comment of them says nothing
@@ -23,41 +25,46 @@ local function comment(text, because)
 end
 
 --- What a text is about, for the next review of the same change.
+---@param kind 'comment'|'edit'
 ---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@return string
-function Comments:identity(about)
+local function identity(self, kind, about)
   local file, hunk = 0, 0
   if about ~= self.model then
     file, hunk = about.entry.index, about.number
   end
   local question = self.question
-  return ('comment %s %s %d %d %d'):format(question.execution_id, question.step, self.model.revision, file, hunk)
+  return ('%s %s %s %d %d %d'):format(kind, question.execution_id, question.step, self.model.revision, file, hunk)
 end
 
 --- The text that was begun about a hunk, or all of it; here, or in a review of the same that ended meanwhile.
+---@param kind 'comment'|'edit'
 ---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@return tideate.CommentEdit
-function Comments:text_about(about)
-  local text_edit = require('tideate.ui.text_edit')
-  local edit = self.texts[about]
+function Comments:text_about(kind, about)
+  local text_edit, key = require('tideate.ui.text_edit'), identity(self, kind, about)
+  local edit = self.texts[key]
   if edit and vim.api.nvim_buf_is_loaded(edit.buf) then
     return edit
   end
   local function take()
-    self.texts[about] = nil
-    local text = table.concat(edit:lines(), '\n')
+    local lines = edit:lines()
+    if edit.refuses and edit.refuses(lines) then
+      return
+    end
+    self.texts[key] = nil
     edit:taken()
     edit:close()
-    edit.on_text(text)
+    edit.on_text(lines)
   end
-  local kept = require('tideate.ui.question_drafts').take(self:identity(about))
+  local kept = require('tideate.ui.question_drafts').take(key)
   if kept then
     text_edit.attach(kept, take)
     vim.bo[kept].modified = true
   end
-  edit = text_edit.new(kept or text_edit.buffer('comment', self.question.execution_id, take)) --[[@as tideate.CommentEdit]]
+  edit = text_edit.new(kept or text_edit.buffer(kind, self.question.execution_id, take)) --[[@as tideate.CommentEdit]]
   edit.win = kept and vim.fn.win_findbuf(kept)[1]
-  self.texts[about] = edit
+  self.texts[key] = edit
   return edit
 end
 
@@ -74,8 +81,9 @@ function Comments:ask_line(prompt, about, on_text)
     if text and not self.closed then
       on_text(text)
     elseif text and comment(text) then
-      self:text_about(about):fill(vim.split(text, '\n', { plain = true }))
-      vim.bo[self.texts[about].buf].modified = true
+      local edit = self:text_about('comment', about)
+      edit:fill(vim.split(text, '\n', { plain = true }))
+      vim.bo[edit.buf].modified = true
       self:keep_texts()
     end
   end)
@@ -86,8 +94,10 @@ end
 ---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@param on_text fun(text: string)
 function Comments:ask_lines(title, about, on_text)
-  local edit = self:text_about(about)
-  edit.on_text = on_text
+  local edit = self:text_about('comment', about)
+  edit.on_text = function(lines)
+    on_text(table.concat(lines, '\n'))
+  end
   if edit:visible() then
     return vim.api.nvim_set_current_win(edit.win)
   end
@@ -97,7 +107,7 @@ end
 
 --- The review has ended: texts that the person typed and no comment holds are kept in their buffers.
 function Comments:keep_texts()
-  for about, edit in pairs(self.texts) do
+  for key, edit in pairs(self.texts) do
     if edit:unfinished() then
       if edit:visible() then
         vim.api.nvim_win_set_config(edit.win, {
@@ -105,8 +115,8 @@ function Comments:keep_texts()
           footer = { { ' it is kept in this buffer ', 'TideateHint' } },
         })
       end
-      local name = require('tideate.ui.question_drafts').keep(self:identity(about), edit.buf)
-      require('tideate.ui').notify(('the comment you began is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+      local name = require('tideate.ui.question_drafts').keep(key, edit.buf)
+      require('tideate.ui').notify(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name), vim.log.levels.WARN)
     else
       edit:close()
     end

@@ -16,6 +16,7 @@ end
 ---@field state? 'open'|'accepted'|'rejected' of a hunk
 ---@field comment? tideate.ReviewComment
 ---@field variant? integer the hunk that the unit shows, of those of several runs
+---@field edit? tideate.Hunk|false what the person made of the hunk; false: it is as it was proposed
 
 ---@param model tideate.ReviewModel
 ---@param decisions tideate.ReviewDecision[]
@@ -23,7 +24,12 @@ end
 local function carry_out(model, decisions)
   local before = {}
   for _, one in ipairs(decisions) do
-    table.insert(before, { unit = one.unit, state = one.unit.state, comment = one.unit.comment, variant = one.unit.variant })
+    local unit = one.unit
+    local edit ---@type tideate.Hunk|false?
+    if unit ~= model then
+      edit = unit.edit or false
+    end
+    table.insert(before, { unit = unit, state = unit.state, comment = unit.comment, variant = unit.variant, edit = edit })
     if one.unit == model then
       model.comment = one.comment
     else
@@ -31,6 +37,9 @@ local function carry_out(model, decisions)
     end
     if one.variant then
       require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], one.variant)
+    end
+    if one.edit ~= nil then
+      require('tideate.ui.review.model').edit(one.unit --[[@as tideate.ReviewUnit]], one.edit)
     end
   end
   return before
@@ -84,10 +93,21 @@ end
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:anchor(decisions)
   for _, one in ipairs(decisions) do
-    if one.variant then
-      self:buffer(one.unit.entry.index).overlay:anchor()
+    if one.variant or one.edit ~= nil then
+      self:show_anew(one.unit --[[@as tideate.ReviewUnit]])
     end
   end
+end
+
+--- Show another text of a hunk.
+---@param unit tideate.ReviewUnit
+function Decisions:show_anew(unit)
+  local made = self:buffer(unit.entry.index)
+  if made.overlay.creates then
+    require('tideate.ui.review.scratch_buffer').fill(made.buf, unit.hunks[1].new)
+  end
+  made.overlay:anchor()
+  self.side:write_anew()
 end
 
 --- Show the hunk that another run of the comparison has at this place, then the next one's, then the own again.
@@ -113,8 +133,8 @@ function Decisions:decide(state)
   local unit = self:unit_at_cursor()
   if not unit then
     return self:step(1)
-  elseif unit.stale and state == 'accepted' then
-    return say('you changed these lines: undo that, or reject the hunk', vim.log.levels.WARN)
+  elseif unit.stale and not unit.offer and state == 'accepted' then
+    return say('you changed these lines, too: ge merges both by hand; or undo that, or reject the hunk', vim.log.levels.WARN)
   elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit) then
     return say('a hunk that you accepted changes these lines, too: reject one of them', vim.log.levels.WARN)
   end
@@ -122,7 +142,10 @@ function Decisions:decide(state)
   if comment and comment.because and state == 'accepted' then
     comment = nil
   end
-  self:change({ { unit = unit, state = state, comment = comment } })
+  local merged = unit.stale and state == 'accepted' and unit.offer or nil
+  local decision = { unit = unit, state = state, comment = comment, edit = merged }
+  self:change({ decision })
+  self:anchor({ decision })
   self:advance()
 end
 

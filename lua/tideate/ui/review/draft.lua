@@ -5,9 +5,9 @@
 --- engine makes the file, of this question alone, and removes it with the run's end. Its first line says which
 --- files and hunks the numbers mean; where these are others now, the engine has renumbered the steps.
 
----@class tideate.ReviewDraft: tideate.ReviewComments
+---@class tideate.ReviewDraft: tideate.ReviewEditing
 ---@field draft_size? integer bytes of the file after the last step of ours
-local Draft = setmetatable({}, { __index = require('tideate.ui.review.comments') })
+local Draft = setmetatable({}, { __index = require('tideate.ui.review.editing') })
 
 local VERSION = 1
 local STATES = { o = 'open', a = 'accepted', r = 'rejected' }
@@ -88,7 +88,11 @@ function Draft:write_decisions(decisions)
       file, hunk = unit.entry.index, (unit.own or -1) + 1
       taken = require('tideate.ui.review.alternatives').adapter(unit) and unit.hunks[1]
     end
-    table.insert(made, { file, hunk, (one.state or ''):sub(1, 1), packed(one.comment), taken })
+    local row = { file, hunk, (one.state or ''):sub(1, 1), packed(one.comment), taken }
+    if one.edit ~= nil then
+      row[5], row[6] = taken or vim.NIL, one.edit and { old = one.edit.old, new = one.edit.new }
+    end
+    table.insert(made, row)
   end
   self:write_down({ decided = made })
 end
@@ -104,6 +108,31 @@ local function read_comment(comment)
     return nil, false
   end
   return { text = comment.text, because = comment.because == true or nil }, true
+end
+
+---@param lines any
+---@return boolean
+local function are_lines(lines)
+  return vim.islist(lines)
+    and vim.iter(lines):all(function(line)
+      return type(line) == 'string' and not line:find('[\n%z]')
+    end)
+end
+
+--- What a person made of a hunk, as it was written down. Its place is that of the hunk.
+---@param unit tideate.ReviewUnit
+---@param edit any
+---@return tideate.Hunk|false? edit
+---@return boolean ok whether it is one, or none
+local function read_edit(unit, edit)
+  if edit == nil or edit == false then
+    return edit, true
+  elseif type(edit) ~= 'table' or not (are_lines(edit.old) and are_lines(edit.new)) then
+    return nil, false
+  elseif require('tideate.ui.review.editing').obstacle_to_edit(unit) then
+    return nil, false
+  end
+  return { start = unit.proposed[1].start, old = edit.old, new = edit.new }, true
 end
 
 --- Read a decision. A hunk that was taken of another run is named by its lines: the other runs of the comparison
@@ -128,8 +157,12 @@ function Draft:read_decision(one)
   if not unit then
     return nil, taken ~= nil
   end
+  local edit, readable = read_edit(unit, one[6])
+  if not readable then
+    return nil, false
+  end
   local found = variant or not (taken or unit.variants)
-  return { unit = unit, state = found and state or 'open', comment = comment, variant = variant }, true
+  return { unit = unit, state = found and state or 'open', comment = comment, variant = variant, edit = edit }, true
 end
 
 --- Read a step's decisions.

@@ -8,14 +8,43 @@ M.states = {
   open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
   accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ accepted', group = 'TideateDone' },
   rejected = { old = '', sign = '', label = '✗ rejected', group = 'TideateHint' },
+  edited = { old = 'TideateDelete', new = 'TideateAdd', sign = '-', label = 'edited by you', group = 'TideateHint' },
+  edited_accepted = {
+    old = 'TideateOut',
+    new = 'TideateAdd',
+    sign = '-',
+    label = '✓ accepted, edited by you',
+    group = 'TideateDone',
+  },
+  merged = {
+    old = 'TideateDelete',
+    new = 'TideateAdd',
+    sign = '!',
+    label = '! merged with what you changed here: ga accepts it',
+    group = 'TideateWarning',
+  },
   stale = {
     old = 'TideateDelete',
     new = 'TideateOut',
     sign = '!',
-    label = '! you changed these lines: undo that, or reject the hunk',
+    label = '! you changed these lines, too: ge merges by hand',
     group = 'TideateWarning',
   },
 }
+
+--- How a hunk looks.
+---@param unit tideate.ReviewUnit
+---@return string
+function M.state(unit)
+  if unit.state == 'rejected' then
+    return 'rejected'
+  elseif unit.stale then
+    return unit.offer and 'merged' or 'stale'
+  elseif unit.edit then
+    return unit.state == 'accepted' and 'edited_accepted' or 'edited'
+  end
+  return unit.state
+end
 
 --- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.
 ---@param lines tideate.Chunk[][]

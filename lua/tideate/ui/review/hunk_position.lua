@@ -16,22 +16,67 @@ function M.stands_at(buf, hunk, row)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
 end
 
+local MATCHED = 60 -- lines of a change; of more it is not said which one became which
+
+---@class tideate.LineChange
+---@field first integer 0-based
+---@field last integer not included
+---@field new integer lines in place of them
+
+--- What was changed of a text, in order.
+---@param before string
+---@param now string
+---@return tideate.LineChange[]
+local function changes_of(before, now)
+  local found = M.diff(before, now, { result_type = 'indices', linematch = MATCHED }) --[[@as integer[][] ]]
+  return vim.tbl_map(function(one)
+    local first = one[2] == 0 and one[1] or one[1] - 1
+    return { first = first, last = first + one[2], new = one[4] }
+  end, found)
+end
+
 --- By how many lines a text grew before each place in it.
 ---@param before string
 ---@param now string
 ---@return fun(start: integer): integer shift
 local function shifts(before, now)
-  local changes = M.diff(before, now, { result_type = 'indices' }) --[[@as integer[][] ]]
+  local changes = changes_of(before, now)
   local index, shift = 1, 0
   return function(start)
     while changes[index] do
-      local at, old, _, new = unpack(changes[index])
-      if (old == 0 and at or at - 1 + old) > start then
+      local one = changes[index]
+      if one.last > start then
         break
       end
-      index, shift = index + 1, shift + new - old
+      index, shift = index + 1, shift + one.new - (one.last - one.first)
     end
     return shift
+  end
+end
+
+--- What finds the lines that stand now where those of a hunk were; nil where a change reaches over its edge.
+---@param buf integer
+---@param before string the text that it was made for
+---@return fun(hunk: tideate.Hunk): string[]?
+function M.lines_now(buf, before)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local changes = changes_of(before .. '\n', table.concat(lines, '\n') .. '\n')
+  return function(hunk)
+    local from, to = hunk.start, hunk.start + #hunk.old
+    local shift, grown = 0, 0
+    for _, one in ipairs(changes) do
+      local size = one.new - (one.last - one.first)
+      if one.last <= from then
+        shift = shift + size
+      elseif one.first >= to then
+        break
+      elseif one.first < from or one.last > to then
+        return nil
+      else
+        grown = grown + size
+      end
+    end
+    return vim.list_slice(lines, from + shift + 1, to + shift + grown)
   end
 end
 

@@ -45,7 +45,8 @@ function Review:buffer(index)
   local entry = self.model.entries[index]
   local file = entry.file
   local real = file.action ~= 'create' and file.buffer or nil
-  local buf = real or require('tideate.ui.review.scratch_buffer').open(file, self.question.execution_id)
+  local new = entry.units[1].hunks[1] and entry.units[1].hunks[1].new
+  local buf = real or require('tideate.ui.review.scratch_buffer').open(file, new, self.question.execution_id)
   local made = { buf = buf, scratch = real == nil }
   made.overlay = require('tideate.ui.review.overlay').attach(buf, entry, function()
     self.side:refresh()

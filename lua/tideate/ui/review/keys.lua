@@ -68,6 +68,9 @@ function M.keys(review, scratch)
     { 'gO', 'O', nil, 'open everything again', function()
       review:decide_all('open')
     end },
+    { 'ge', 'e', 'edit', 'edit the lines that the hunk brings, in a buffer of their own: :w accepts them, :q leaves them', function()
+      review:edit_hunk()
+    end },
     { ']c', 'J', 'next', 'next hunk', function()
       review:step(1)
     end },
@@ -103,7 +106,8 @@ function M.keys(review, scratch)
     end },
   }
   rows = vim.tbl_filter(function(row)
-    return (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
+    local wanted = (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
+    return wanted and not (review.model.written and row[1] == 'ge')
   end, rows)
   local keys = vim.tbl_map(function(row)
     local lhs = scratch and { row[1], row[2] } or { row[1] }

@@ -12,19 +12,27 @@ local M = {}
 ---@field before? string the text that its hunks were made for
 ---@field hunks tideate.Hunk[]
 ---@field digest? string of the text before, only with a buffer
----@field decided? { accepted: integer[], rejected: integer[], added?: tideate.Hunk[] } in an earlier round, by 0-based hunk
+---@field decided? { accepted: integer[], rejected: integer[], added?: tideate.Hunk[], edited?: tideate.EditedHunk[] } in an earlier round, by 0-based hunk
 
 --- What is decided at once: one hunk of a modified file, else the whole file.
 ---@class tideate.ReviewUnit
----@field hunks tideate.Hunk[]
+---@field hunks tideate.Hunk[] as they are shown
+---@field proposed tideate.Hunk[] without what the person made of them
+---@field edit? tideate.Hunk what the person made of it; `old` are the lines that stood there
 ---@field state 'open'|'accepted'|'rejected'
 ---@field stale boolean the person changed its lines
+---@field offer? tideate.Hunk a stale one, merged with what the person changed
 ---@field comment? tideate.ReviewComment
 ---@field entry tideate.ReviewEntry
 ---@field number integer in its file
 ---@field own? integer 0-based, among the hunks of the file; nil where only another run changes something
 ---@field variants? tideate.ReviewVariant[] its own hunk and those of other runs of a comparison
 ---@field variant? integer the one that is shown
+
+---@class tideate.EditedHunk
+---@field hunk integer 0-based, among the hunks of the file
+---@field old string[] the lines that stand there now
+---@field new string[]
 
 --- Kept up to date with each decision: nothing walks through all hunks to know it.
 ---@class tideate.ReviewCount
@@ -97,7 +105,7 @@ end
 ---@param hunks tideate.Hunk[]
 ---@return tideate.ReviewUnit
 local function unit(hunks)
-  return { hunks = hunks, state = 'open', stale = false }
+  return { hunks = hunks, proposed = hunks, state = 'open', stale = false }
 end
 
 --- Repeat what was decided in an earlier round.
@@ -107,6 +115,27 @@ local function repeat_decisions(units, decided)
   for _, state in ipairs(decided and { 'accepted', 'rejected' } or {}) do
     for _, index in ipairs(decided[state]) do
       units[index + 1].state = state
+    end
+  end
+end
+
+--- Show what the person made of a hunk, or the hunk as it was proposed.
+---@param one tideate.ReviewUnit
+---@param edit tideate.Hunk|false
+function M.edit(one, edit)
+  one.edit, one.offer = edit or nil, nil
+  one.hunks = edit and { edit } or one.proposed
+end
+
+--- Repeat what the person made of hunks in an earlier round.
+---@param units tideate.ReviewUnit[]
+---@param edited tideate.EditedHunk[]?
+local function repeat_edits(units, edited)
+  for _, one in ipairs(edited or {}) do
+    for _, about in ipairs(units) do
+      if about.own == one.hunk then
+        M.edit(about, { start = about.proposed[1].start, old = one.old, new = one.new })
+      end
     end
   end
 end
@@ -147,6 +176,7 @@ local function entry_of(question, file, index)
   if #others > 0 and not whole then
     units = require('tideate.ui.review.alternatives').add(file, units, others)
   end
+  repeat_edits(units, file.decided and file.decided.edited)
   local entry = {
     file = file,
     index = index,
@@ -305,6 +335,7 @@ end
 ---@field accepted integer[]
 ---@field rejected integer[]
 ---@field added? tideate.Hunk[] of other runs
+---@field edited? tideate.EditedHunk[] what the person made of accepted ones
 
 --- The decisions on a file.
 ---@param entry tideate.ReviewEntry
@@ -319,6 +350,10 @@ local function verdict(entry)
     end
     if accepted and not adapter(one) then
       table.insert(file.accepted, one.own)
+      if one.edit then
+        file.edited = file.edited or {}
+        table.insert(file.edited, { hunk = one.own, old = one.edit.old, new = one.edit.new })
+      end
     elseif one.own and (accepted or one.state == 'rejected') then
       table.insert(file.rejected, one.own)
     end

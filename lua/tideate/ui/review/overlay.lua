@@ -63,11 +63,11 @@ end
 --- Hold each hunk by a mark. Where the text is another one than the hunks were made for, they are found in it.
 function Overlay:anchor()
   vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
-  self.marks, self.by_mark, self.signature = {}, {}, nil
+  self.marks, self.by_mark, self.signature, self.tick = {}, {}, nil, nil
   local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
-      local row = self.creates and 0 or place and place(hunk) or hunk.start
+      local row = self.creates and 0 or place and place(hunk) or hunk.start ---@type integer
       local mark = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
       self.marks[hunk] = mark
       self.by_mark[mark] = { hunk = hunk, unit = unit, last = index == #unit.hunks }
@@ -199,11 +199,32 @@ function Overlay:check()
   end
   self.tick = tick
   local place = require('tideate.ui.review.hunk_position')
+  local lines_now ---@type (fun(hunk: tideate.Hunk): string[]?)?
   for _, unit in ipairs(self.entry.units) do
+    if unit.offer then
+      self.marks[unit.offer], unit.offer = nil, nil
+    end
     unit.stale = false
     for _, hunk in ipairs(unit.hunks) do
       unit.stale = unit.stale or not place.stands_at(self.buf, hunk, self:row(hunk))
     end
+    if unit.stale and not self.entry.whole then
+      lines_now = lines_now or place.lines_now(self.buf, self.entry.file.before)
+      self:merge(unit, lines_now(unit.proposed[1]))
+    end
+  end
+end
+
+--- Merge a hunk with what the person made of its lines meanwhile, where both can be had.
+---@param unit tideate.ReviewUnit
+---@param now string[]? nil where nobody can tell which lines they are
+function Overlay:merge(unit, now)
+  local hunk = unit.hunks[1]
+  local own = unit.own and not require('tideate.ui.review.alternatives').adapter(unit)
+  local merged = now and own and require('tideate.ui.review.merge').lines(hunk.old, hunk.new, now)
+  if merged and not vim.deep_equal(merged, now) then
+    unit.offer = { start = hunk.start, old = now, new = merged }
+    self.marks[unit.offer] = self.marks[hunk]
   end
 end
 
@@ -218,10 +239,12 @@ function Overlay:in_sight(ranges)
       local one, unit = found[1], found[1].unit
       if not seen[one] then
         seen[one] = true
-        local state = unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state
+        local state = require('tideate.ui.review.hunk_highlights').state(unit)
         local comment = one.last and unit.comment or nil
-        table.insert(wanted, { one.hunk, state, comment })
-        table.insert(key, ('%d %s %d %s'):format(self.marks[one.hunk], state, found[2], comment and comment.text or ''))
+        local hunk = state == 'merged' and unit.offer or one.hunk
+        table.insert(wanted, { hunk, state, comment })
+        local tick = state == 'merged' and self.tick or 0 -- each change may merge to another text
+        table.insert(key, ('%d %s %d %d %s'):format(self.marks[hunk], state, found[2], tick, comment and comment.text or ''))
       end
     end
   end
@@ -242,7 +265,7 @@ function Overlay:draw()
   if self.hidden then
     return
   elseif self.creates then
-    self:draw_created(self.entry.units[1].state)
+    self:draw_created(require('tideate.ui.review.hunk_highlights').state(self.entry.units[1]))
   elseif self.entry.file.action == 'delete' then
     self:draw_deleted(self.entry.units[1].state)
   elseif #self.entry.units[1].hunks == 0 then

@@ -3,9 +3,10 @@ local M = {}
 
 --- Fill it with the text before the change; for a new file, with the new text.
 ---@param file tideate.ReviewFile
+---@param new string[]? lines of a new file
 ---@param id string
 ---@return integer buf
-function M.open(file, id)
+function M.open(file, new, id)
   local window = require('tideate.ui.window')
   local shown = require('tideate.ui.text')
   local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path))
@@ -14,15 +15,20 @@ function M.open(file, id)
   local text = file.before or ''
   if file.note and text == '' and #(file.hunks or {}) == 0 then
     text = file.note
-  elseif file.action == 'create' then
-    text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
   end
-  local lines = vim.tbl_map(shown.plain, vim.split(text, '\n', { plain = true }))
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  M.fill(buf, file.action == 'create' and new or vim.split(text, '\n', { plain = true }))
   vim.bo[buf].bufhidden = 'hide'
-  vim.bo[buf].modifiable = false
   M.colour(buf, file.filetype)
   return buf
+end
+
+--- Fill in other lines.
+---@param buf integer
+---@param lines string[]
+function M.fill(buf, lines)
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.tbl_map(require('tideate.ui.text').plain, lines))
+  vim.bo[buf].modifiable = false
 end
 
 --- Colours for the syntax of a filetype, without its plugins: nobody edits here.

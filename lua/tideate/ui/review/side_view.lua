@@ -58,13 +58,21 @@ function View:lines()
       vim.list_extend(lines, old, last + 1, row)
       table.insert(self.rows, #lines)
       table.insert(self.units, unit)
-      local new = unit.stale and vim.list_slice(old, row + 1, row + #hunk.old) or vim.tbl_map(plain, hunk.new)
+      local shown = unit.stale and unit.offer or hunk
+      local stands = unit.stale and not unit.offer
+      local new = stands and vim.list_slice(old, row + 1, row + #hunk.old) or vim.tbl_map(plain, shown.new)
       table.insert(self.sizes, #new)
       vim.list_extend(lines, new)
-      last = math.min(row + #hunk.old, #old)
+      last = math.min(row + #shown.old, #old)
     end
   end
   return vim.list_extend(lines, old, last + 1)
+end
+
+--- Write the proposal anew: a hunk has another text.
+function View:write_anew()
+  self.tick = nil
+  self:refresh()
 end
 
 --- Write the proposal anew, where the buffer changed since.
@@ -94,7 +102,7 @@ function View:draw_labels()
     if row > seen[2] then
       break
     end
-    local look = looks.states[unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state]
+    local look = looks.states[looks.state(unit)]
     if look.label then
       local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
       vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)

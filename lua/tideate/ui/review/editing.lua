@@ -1,0 +1,125 @@
+--- Editing of hunks in place: the person writes what a hunk brings, in a buffer of its own.
+
+---@class tideate.ReviewEditing: tideate.ReviewComments
+local Editing = setmetatable({}, { __index = require('tideate.ui.review.comments') })
+
+---@param message string
+local function say(message)
+  require('tideate.ui').notify(message, vim.log.levels.WARN)
+end
+
+--- Why a hunk cannot be edited, if so.
+---@param unit tideate.ReviewUnit
+---@return string?
+function Editing.obstacle_to_edit(unit)
+  local file = unit.entry.file
+  if unit.entry.whole and (file.action ~= 'create' or file.whole) or #unit.proposed ~= 1 then
+    return 'this file is decided about as a whole: there are no lines of it to edit'
+  elseif not unit.own or require('tideate.ui.review.alternatives').adapter(unit) then
+    return 'this is the hunk of another model: gm leads back to the one that can be edited'
+  end
+end
+
+--- The lines to begin with: those that the hunk brings; where the person changed its lines, too, both versions.
+---@param unit tideate.ReviewUnit
+---@param now string[] the lines in the buffer
+---@return string[]
+local function first_lines(unit, now)
+  if not unit.stale then
+    return unit.hunks[1].new
+  end
+  local merge = require('tideate.ui.review.merge')
+  return unit.offer and unit.offer.new or merge.conflict(now, unit.hunks[1].new)
+end
+
+--- The lines that a hunk replaces, as they stand now; nil where nobody can tell which they are.
+---@param unit tideate.ReviewUnit
+---@return string[]?
+function Editing:lines_now(unit)
+  local made = self:buffer(unit.entry.index)
+  made.overlay:check()
+  if not unit.stale then
+    return unit.hunks[1].old
+  end
+  return require('tideate.ui.review.hunk_position').lines_now(made.buf, unit.entry.file.before)(unit.proposed[1])
+end
+
+--- Whether lines cannot be taken; the person is told why.
+---@param lines string[]
+---@return boolean
+local function refused(lines)
+  if require('tideate.ui.review.merge').has_marks(lines) then
+    say('the lines of both are still there: leave what is to stand, and take the marks <<<<<<< and >>>>>>> out')
+    return true
+  end
+  local broken = vim.iter(lines):any(function(line)
+    return line:find('\n', 1, true) ~= nil -- so Neovim gives NUL
+  end)
+  if broken then
+    say('a line with a NUL byte cannot be taken')
+  end
+  return broken
+end
+
+--- Take lines in place of those that a hunk brings.
+---@param unit tideate.ReviewUnit
+---@param base string[] the lines that they replace
+---@param lines string[]
+function Editing:take_edit(unit, base, lines)
+  if #lines == 1 and lines[1] == '' and unit.entry.file.action ~= 'create' then
+    lines = {} -- so Neovim shows no lines
+  end
+  local proposed, comment = unit.proposed[1], unit.comment
+  local decision = { unit = unit, state = 'accepted', comment = comment and not comment.because and comment or nil }
+  if vim.deep_equal(lines, base) and unit.entry.file.action ~= 'create' then
+    decision.state, decision.edit, decision.comment = 'rejected', false, comment
+    say('these are the lines as they stand: the hunk is rejected')
+  elseif vim.deep_equal({ base, lines }, { proposed.old, proposed.new }) then
+    decision.edit = false
+  else
+    decision.edit = { start = proposed.start, old = base, new = lines }
+  end
+  self:change({ decision })
+  self:anchor({ decision })
+  self:advance()
+end
+
+--- Edit what the hunk under the cursor brings, in a buffer. `:w` accepts it, `:q` leaves it as it is.
+function Editing:edit_hunk()
+  self:draw()
+  local unit = self:unit_at_cursor()
+  if not unit then
+    return self:step(1)
+  end
+  local obstacle = Editing.obstacle_to_edit(unit)
+  local now = not obstacle and self:lines_now(unit)
+  if not now then
+    return say(obstacle or 'you changed lines here that reach beyond the hunk: undo that, or reject the hunk')
+  end
+  local edit = self:text_about('edit', unit)
+  edit.base = edit:unfinished() and edit.base or now
+  edit.refuses = refused
+  edit.on_text = function(lines)
+    self:take_edit(unit, edit.base, lines)
+  end
+  if edit:visible() then
+    return vim.api.nvim_set_current_win(edit.win)
+  end
+  edit:fill(first_lines(unit, now))
+  self:dress(edit.buf, unit)
+  local name = require('tideate.ui.review.keys').name(unit.entry.file)
+  edit:open(('Edit hunk %d of %s'):format(unit.number, name), #edit:lines() + 2)
+end
+
+--- Colours and indentation as in the file.
+---@param buf integer
+---@param unit tideate.ReviewUnit
+function Editing:dress(buf, unit)
+  local from = vim.bo[self:buffer(unit.entry.index).buf]
+  for _, name in ipairs({ 'expandtab', 'shiftwidth', 'softtabstop', 'tabstop' }) do
+    vim.bo[buf][name] = from[name]
+  end
+  require('tideate.ui.review.scratch_buffer').colour(buf, unit.entry.file.filetype)
+end
+
+return Editing

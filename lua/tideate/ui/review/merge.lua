@@ -1,0 +1,115 @@
+--- Three-way merge of the lines of a hunk, word by word: what was proposed, and what the person changed meanwhile.
+local M = {}
+
+---@class tideate.WordChange
+---@field first integer 0-based, of the words before
+---@field last integer not included
+---@field new string[]
+
+--- The words of lines, each line with its end as the last one.
+---@param lines string[]
+---@return string[]
+local function words_of(lines)
+  local words = {} ---@type string[]
+  for _, line in ipairs(lines) do
+    local from = 1
+    while from <= #line do
+      local last = select(2, line:find('^[%w_\128-\255]+', from)) or select(2, line:find('^[ \t]+', from)) or from
+      table.insert(words, (line:sub(from, last):gsub('\n', '\0')))
+      from = last + 1
+    end
+    table.insert(words, '')
+  end
+  return words
+end
+
+--- What turns words into others, in order.
+---@param before string[]
+---@param after string[]
+---@return tideate.WordChange[]
+local function changes_of(before, after)
+  local texts = vim.tbl_map(function(words)
+    return #words == 0 and '' or table.concat(words, '\n') .. '\n'
+  end, { before, after })
+  local found = require('tideate.ui.review.hunk_position').diff(texts[1], texts[2], { result_type = 'indices' })
+  return vim.tbl_map(function(one)
+    local first = one[2] == 0 and one[1] or one[1] - 1
+    local at = one[4] == 0 and one[3] or one[3] - 1
+    return { first = first, last = first + one[2], new = vim.list_slice(after, at + 1, at + one[4]) }
+  end, found)
+end
+
+--- The changes of both, in order; nil where one touches a different one of the other.
+---@param theirs tideate.WordChange[]
+---@param ours tideate.WordChange[]
+---@return tideate.WordChange[]?
+local function united(theirs, ours)
+  local all, at = {}, 1 ---@type tideate.WordChange[], integer
+  for _, one in ipairs(theirs) do
+    while ours[at] and ours[at].last < one.first do
+      table.insert(all, ours[at])
+      at = at + 1
+    end
+    if ours[at] and ours[at].first <= one.last then
+      if not vim.deep_equal(ours[at], one) then
+        return nil
+      end
+      at = at + 1
+    end
+    table.insert(all, one)
+  end
+  return vim.list_extend(all, ours, at)
+end
+
+--- Both changes of lines; nil where they conflict.
+---@param base string[]
+---@param theirs string[]
+---@param ours string[]
+---@return string[]?
+function M.lines(base, theirs, ours)
+  local words = words_of(base)
+  local all = united(changes_of(words, words_of(theirs)), changes_of(words, words_of(ours)))
+  if not all then
+    return nil
+  end
+  local merged, last = {}, 0 ---@type string[], integer
+  for _, one in ipairs(all) do
+    vim.list_extend(merged, words, last + 1, one.first)
+    vim.list_extend(merged, one.new)
+    last = one.last
+  end
+  vim.list_extend(merged, words, last + 1)
+  local lines, line = {}, {} ---@type string[], string[]
+  for _, word in ipairs(merged) do
+    if word == '' then
+      table.insert(lines, (table.concat(line):gsub('%z', '\n')))
+      line = {}
+    else
+      table.insert(line, word)
+    end
+  end
+  return #line == 0 and lines or nil
+end
+
+--- Both versions of lines, for a person to merge: one after the other, as git marks them.
+---@param now string[]
+---@param proposed string[]
+---@return string[]
+function M.conflict(now, proposed)
+  local lines = vim.list_extend({ M.MARKS[1] }, now)
+  table.insert(lines, M.MARKS[2])
+  vim.list_extend(lines, proposed)
+  table.insert(lines, M.MARKS[3])
+  return lines
+end
+
+M.MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
+
+--- Whether the marks of a conflict are among lines.
+---@param lines string[]
+---@return boolean
+function M.has_marks(lines)
+  return vim.tbl_contains(lines, M.MARKS[1]) or vim.tbl_contains(lines, M.MARKS[3])
+end
+
+return M
