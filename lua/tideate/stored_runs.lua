@@ -15,6 +15,7 @@ local M = {}
 ---@field step? string
 ---@field prompt string
 ---@field continues? string the run whose conversation it went on with
+---@field compared? string[] the models of the comparison that it is part of
 ---@field error? string
 ---@field reason? string why it was cancelled, `declined` for instance
 ---@field files string[]
@@ -153,6 +154,11 @@ function M.resume(prefix, opts)
     local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
     if result.owned then
       return say(('%s is running in process %d'):format(what, run.owner.pid))
+    end
+    if run.compared and not opts.on_done then
+      local models = require('tideate.ui.text').names(run.compared)
+      say(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
+      return require('tideate.compare').resume(run.execution_id, folder)
     end
     if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done) then
       say('resuming ' .. what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -101,13 +102,39 @@ def test_yes_writes_all_hunks(refactoring: tuple[Terminal, Path]) -> None:
     assert "roll back: tideate rollback" in terminal.text
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", "q\n", "\x04"])
+@pytest.mark.parametrize("answer", ["n\n", "\n", "q\n"])
 def test_anything_but_yes_changes_nothing(refactoring: tuple[Terminal, Path], answer: str) -> None:
     terminal, file = refactoring
     terminal.type(answer)
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
     assert "declined" in terminal.text
+
+
+def test_ctrl_d_changes_nothing_and_leaves_the_run_with_what_was_picked(
+    shell: Shell, answering: ModelServer, refactoring: tuple[Terminal, Path]
+) -> None:
+    terminal, file = refactoring
+    requests = len(answering.requests)
+    terminal.type("p\n")
+    terminal.wait_for("Accept hunk 1/2 of a.py?")
+    terminal.type("y\n")
+    terminal.wait_for("Accept hunk 2/2 of a.py?")
+    terminal.type("\x04")
+    assert terminal.wait_exit() == 130
+    assert file.read_text() == TWO
+    (left,) = re.findall(r"the run waits; `tideate (resume \w+)` resumes it", terminal.text)
+    assert "declined" not in terminal.text
+    again = shell.open(*left.split())
+    again.wait_for("2 hunks: 1 accepted, 1 open")
+    again.wait_for("1 hunk decided before, at the terminal; o forgets that")
+    again.wait_for("[y/N/p/c/o/d]")
+    again.type("p\n")
+    again.wait_for("Accept hunk 2/2 of a.py?")
+    again.type("n\n")
+    assert again.wait_exit() == 0
+    assert file.read_text() == TWO.replace("1\n", "10\n")
+    assert len(answering.requests) == requests, "the model is not asked again"
 
 
 def test_q_goes_back_from_the_hunks_without_what_was_picked(refactoring: tuple[Terminal, Path]) -> None:

@@ -272,6 +272,24 @@ def test_two_models_are_compared_and_mixed(
     assert not editor.lua("return require('tideate').is_running()")
 
 
+def test_resuming_one_run_of_a_comparison_resumes_all_of_it(editor: Editor) -> None:
+    sent = editor.lua("""
+      local sent = {}
+      require('tideate.client').request = function(method, params, on_result)
+        table.insert(sent, { method, params.execution_id })
+        if method == 'to_resume' then
+          on_result({ ok = true, owned = false, run = { execution_id = ('a'):rep(32), workflow = 'refactor',
+            completed_steps = 1, total_steps = 2, compared = { 'small', 'large' } } })
+        end
+      end
+      require('tideate.stored_runs').resume('aaaa', { folder = '/p' })
+      return sent
+    """)
+    assert sent == [["to_resume", "aaaa"], ["compare_resume", "a" * 32]]
+    words = "refactor (1/2) aaaaaaaa is part of a comparison of small, large: resuming all of it"
+    assert words in editor.messages()
+
+
 @pytest.mark.slow
 def test_a_comparison_goes_on_after_a_kill_with_what_was_taken(
     start_editor: EditorFactory, servers: Servers

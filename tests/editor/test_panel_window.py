@@ -182,7 +182,8 @@ def test_the_words_that_were_searched_for_stand_below_their_run_escaped_and_in_i
         require('tideate.stored_runs').ask = function(_, params, on_result, on_end)
           local run = { execution_id = ('a'):rep(32), workflow = 'ask', kind = 'graph', state = 'completed',
             started_at = 0, completed_steps = 1, failed_steps = 0, total_steps = 1, prompt = 'words',
-            files = {}, usage = {}, match = params.filter ~= '' and match or nil }
+            files = {}, usage = {}, compared = { 'small', 'large' },
+            match = params.filter ~= '' and match or nil }
           on_end({ ok = true })
           on_result({ ok = true, runs = { run }, more = false })
         end
@@ -194,6 +195,7 @@ def test_the_words_that_were_searched_for_stand_below_their_run_escaped_and_in_i
     run, below = panel(screen)
     assert below == match
     assert "✓ ask" in run
+    assert "⇄ small, large words" in run
     assert r"\x1b[2J" in below
     assert re.findall(r"[\x00-\x1f\x7f\u200b\u202a-\u202e]", below) == []
     assert screen.lua("return vim.fn.strdisplaywidth(...) <= vim.api.nvim_win_get_width(0)", below)

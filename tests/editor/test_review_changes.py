@@ -31,6 +31,21 @@ def written(editor: Editor, *files: dict[str, Any]) -> None:
     wait_focused(editor)
 
 
+def labels(editor: Editor) -> str:
+    """What stands behind the lines of the review."""
+    return str(
+        editor.lua("""
+          local ns, found = vim.api.nvim_get_namespaces()['tideate.review'], {}
+          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
+            for _, chunk in ipairs(mark[4].virt_text or {}) do
+              table.insert(found, chunk[1])
+            end
+          end
+          return table.concat(found)
+        """)
+    )
+
+
 def test_what_is_rejected_alone_is_an_answer(editor: Editor) -> None:
     written(editor)
     editor.feed("gR")
@@ -72,11 +87,14 @@ def test_the_words_are_those_of_changes_that_stand_in_the_files(editor: Editor) 
     assert "nothing is decided yet: gA to keep all, gR to revert all" in editor.messages()
     editor.feed("a")
     editor.feed("r")
-    assert "all is decided: <CR> finishes, u steps back" in editor.messages()
+    assert "all is decided: <CR> finishes, u undoes" in editor.messages()
     assert "2 hunks: 1 kept, 1 to revert" in editor.lua(bar)
-    assert "gu step back" in editor.lua(bar)
+    assert "gu undo" in editor.lua(bar)
+    assert labels(editor) == " ✓ kept ✗ to revert"
     editor.feed("?")
     shown = "\n".join(editor.lines())
+    assert "undo the last decision" in shown
+    assert "redo it" in shown
     assert "what you chose to revert is reverted, and what is open stays" in " ".join(shown.split())
     assert "accept" not in shown
     assert "reject" not in shown

@@ -50,7 +50,7 @@ def test_a_reason_is_shown_below_its_hunk_and_sent_at_the_end(editor: Editor) ->
     assert "» as a loop" in drawn(editor)
     editor.feed("ga")
     editor.feed("gr")
-    assert "all is decided: g<CR> sends 1 comment, gu reverts" in editor.messages()
+    assert "all is decided: g<CR> sends 1 comment, gu undoes" in editor.messages()
     editor.feed("g<CR>")
     assert answers(editor)[0]["accepted"] is False
     assert value(editor) == {

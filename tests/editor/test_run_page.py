@@ -17,10 +17,10 @@ end, page.lines)
 """
 
 
-def page(editor: Editor, usage: dict[str, Any]) -> str:
+def page(editor: Editor, usage: dict[str, Any], **more: Any) -> str:
     run = {
         "execution_id": "0" * 32, "workflow": "ask", "state": "completed", "started_at": 0, "prompt": "hi",
-        "completed_steps": 1, "failed_steps": 0, "total_steps": 1, "files": [], "usage": usage,
+        "completed_steps": 1, "failed_steps": 0, "total_steps": 1, "files": [], "usage": usage, **more,
     }  # fmt: skip
     result = {"run": run, "steps": [], "checkpoints": 0, "events": [], "gist": {}}
     return "\n".join(editor.lua(SHOW, result))
@@ -40,6 +40,12 @@ def test_tokens_their_cached_share_and_cost_are_shown(
     editor: Editor, usage: dict[str, Any], words: str
 ) -> None:
     assert f" models    {words}" in page(editor, usage)
+
+
+def test_a_run_of_a_comparison_names_its_models(editor: Editor) -> None:
+    usage = {"input_tokens": 0, "output_tokens": 0}
+    assert " compared  a, b" in page(editor, usage, compared=["a", "b"])
+    assert "compared" not in page(editor, usage)
 
 
 def test_a_run_that_asked_no_model_shows_none(editor: Editor) -> None:

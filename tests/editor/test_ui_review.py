@@ -78,8 +78,8 @@ def test_hunks_are_decided_one_by_one_and_the_last_decision_can_be_reverted(edit
     editor.feed("ga")
     assert answers(editor) == []
     editor.feed("ga")
-    assert "all is decided: g<CR> finishes, gu reverts" in editor.messages()
-    assert "g<CR> finish  gu revert" in bar(editor)
+    assert "all is decided: g<CR> finishes, gu undoes" in editor.messages()
+    assert "g<CR> finish  gu undo" in bar(editor)
     editor.feed("gugr")
     assert answers(editor) == []
     editor.feed("g<CR>")

@@ -170,13 +170,19 @@ async def test_pages_go_on_behind_a_run(store: Store) -> None:
     assert reader.number_of("f" * 32) == 0
 
 
+def without_the_index(private: Path) -> None:
+    """Make a database as it was before the index, and what came after it."""
+    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
+        change(private, statement)
+    change(private, "ALTER TABLE workflow_executions DROP COLUMN compared")
+    change(private, "DELETE FROM schema_version WHERE version >= 21")
+
+
 async def test_runs_of_an_older_database_are_indexed_once(private: Path) -> None:
     store = Store.open(private)
     await ran(store, 1, f"old {big('p ')}prompt", "an old answer", "an old response")
     store.close()
-    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
-        change(private, statement)
-    change(private, "DELETE FROM schema_version WHERE version = 21")
+    without_the_index(private)
     store = Store.open(private)
     for words in ("old prompt", "old answer", "old response"):
         assert found(store, words) == [run_id(1)]
@@ -195,9 +201,7 @@ async def test_damaged_and_forged_rows_are_left_out_and_stop_nothing(private: Pa
         '{"messages": [3, {"user": 1}, {"turn": []}, {"turn": {"text": null}}, {"turn": {"text": "forged"}}]}'
     )
     change(private, "UPDATE workflow_memos SET value = ? WHERE execution_id = ?", forged, run_id(2))
-    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
-        change(private, statement)
-    change(private, "DELETE FROM schema_version WHERE version = 21")
+    without_the_index(private)
     store = Store.open(private)
     assert found(store, "first") == [run_id(1)]  # the beginning that lists show
     assert found(store, "forged") == [run_id(2)]

@@ -146,6 +146,7 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "restored_from": run.restored_from,
         "forked_from": forked_json(run),
         "continues": run.continues,
+        "compared": list(run.compared) or None,
     }
 
 

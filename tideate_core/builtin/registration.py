@@ -100,6 +100,8 @@ CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
 
 COMPARABLE: Final = frozenset({"ask", "generate", "multi_file", "refactor", "summarize"})
 """The workflows that ask models, and write nothing before one review."""
+REVIEWED: Final = frozenset({"generate", "multi_file", "refactor", REVIEW})
+"""The workflows of which nothing comes where nobody answers their review."""
 
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
@@ -116,6 +118,7 @@ def register_builtin(registry: WorkflowRegistry) -> None:
             source="builtin",
             continues=continues,
             comparable=definition.name in COMPARABLE,
+            reviewed=definition.name in REVIEWED,
         )
     registry.register(task_workflow(), {}, source="builtin")
     handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}

@@ -11,7 +11,7 @@ from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -74,11 +74,18 @@ class HunkPicking:
     """Decisions on one file.
 
     :param others: hunks of other runs at it.
+    :param taken: those of them that were taken before.
     :param revisable: a rejected hunk may be commented on.
     """
 
     def __init__(
-        self, asker: Asker, file: ReviewedFile, others: Sequence[Alternative] = (), *, revisable: bool
+        self,
+        asker: Asker,
+        file: ReviewedFile,
+        others: Sequence[Alternative] = (),
+        taken: Sequence[Alternative] = (),
+        *,
+        revisable: bool,
     ) -> None:
         self._asker = asker
         self._file = file
@@ -86,14 +93,15 @@ class HunkPicking:
         self._revisable = revisable
         self._name = label(file.change.path) if file.change.path else "the text"
         self.accepted, self.rejected = set(file.accepted), set(file.rejected)
-        self.added: list[Alternative] = []
+        self.added: list[Alternative] = [*taken]
         self.comments: list[dict[str, Any]] = []
         self.anew: set[tuple[str, int]] = set()
         """What was decided, by path and hunk."""
 
-    async def pick(self) -> str | None:
+    async def pick(self, decided: Callable[[Collection[int]], Awaitable[None]]) -> str | None:
         """Ask about each open hunk, then about what only others change.
 
+        :param decided: called with the hunks that were decided.
         :returns: `BACK` where the person wants the question before it; None at the end of input.
         """
         file = self._file
@@ -108,8 +116,10 @@ class HunkPicking:
             if answer == "a":
                 for at in rest:
                     await self._accept(at)
+                await decided(rest)
                 break
             await self._decide(index, answer)
+            await decided(rest)
         return await self._pick_more()
 
     async def _ask_about(self, index: int) -> str | None:
@@ -167,6 +177,11 @@ class HunkPicking:
             if other.hunk.clashes(own) and not self._is_taken(other):
                 distinct.setdefault(other.hunk, other)
         return [*distinct.values()]
+
+    def instead_of(self, index: int) -> Alternative | None:
+        """Return the hunk of another run that was taken in place of an own one."""
+        own = self._file.hunks[index] if self._file.pickable else None
+        return next((one for one in self.added if own is not None and one.hunk.clashes(own)), None)
 
     def _is_taken(self, other: Alternative) -> bool:
         return any(other.hunk == one.hunk for one in self.added)

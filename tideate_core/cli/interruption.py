@@ -99,14 +99,18 @@ class RunCancellation:
     """Cancellation by signals of what runs: one run, or several that are compared.
 
     :param restore: gives the terminal the settings that it had.
+    :param several: they are compared, and nothing is asked any more once they are left.
     """
 
-    def __init__(self, console: Console, restore: Callable[[], None]) -> None:
+    def __init__(self, console: Console, restore: Callable[[], None], *, several: bool = False) -> None:
         self._console = console
+        self._several = several
         self._restore = restore
         self._runner: WorkflowRunner | None = None
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
+        self.left = False
+        """What runs was left, to be resumed: a question was not answered, or it was paused."""
 
     async def wait_for(self, runner: WorkflowRunner, run: Coroutine[Any, Any, T]) -> T | None:
         """Wait for a run; returns its result, None where it was stopped before it went on."""
@@ -130,11 +134,21 @@ class RunCancellation:
             return
         runs = self._runner.running
         if not by_person and runs and all(run.is_paused for run in runs):
+            self.left = True
             self._runner.leave()
             return
         if self._runner.cancel():
             return
         self._task.cancel()  # at a question before the run is this process's
+
+    def leave_run(self) -> None:
+        """Leave what runs at a question, to be resumed; where nothing runs yet, give it up."""
+        self._stopped = self.left = True
+        if self._runner is None or self._task is None:
+            return
+        runs = self._runner.leave()
+        if not runs or self._several:
+            self._task.cancel()
 
     def notify_again(self, left: float) -> None:
         """Report that the run is stopping already."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.hunk_picking import NO, YES
+from tideate_core.cli.kept_review import ReviewDraft
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
@@ -51,11 +52,16 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
         shown += comparison_matter(request.payload)
     if request.kind == "document":
         shown += document_matter(request.payload, coloured=rendered, question=request.message)
-    if request.details:
-        # as it is written: rendered, Markdown leaves out comments and where images and links lead
-        details = request.details
-        shown.append(markdown_source(details) if rendered else Text(visible(details)))
-    return [*shown, *_warnings(request)]
+    return [*shown, *_asides(request, rendered=rendered)]
+
+
+def _asides(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
+    """Return what is said beside the subject: the details, and warnings."""
+    if not request.details:
+        return [*_warnings(request)]
+    # as it is written: rendered, Markdown leaves out comments and where images and links lead
+    details = request.details
+    return [markdown_source(details) if rendered else Text(visible(details)), *_warnings(request)]
 
 
 def _warnings(request: ConfirmationRequest) -> list[Text]:
@@ -85,16 +91,17 @@ class Questions:
 
         :param said: stands before it.
         """
-        about: list[RenderableType] = [*said, *subject_matter(request)]
+        review = await self._review(request) if request.kind == "review" else None
+        matter = subject_matter(request) if review is None else [*review.matter(), *_asides(request)]
+        about: list[RenderableType] = [*said, *matter]
         if _is_long(request.message):
             about.append(Text(visible(request.message), style="bold"))
         self._matter = Pager(self._console, about)
         self._matter.show()
         if request.kind == "plan":
             return await self._plan(request)
-        if request.kind == "review":
-            kind = WrittenReviewQuestion if request.payload.get("written") else ReviewQuestion
-            return await kind(self, request.payload, request.message).ask()
+        if review is not None:
+            return await review.ask()
         if request.kind == "compare":
             return await self._choice(request)
         if request.kind == "document":
@@ -102,6 +109,12 @@ class Questions:
         if request.kind == "tool":
             return await self._tool(request)
         return await self._yes_or_no(request)
+
+    async def _review(self, request: ConfirmationRequest) -> ReviewQuestion | WrittenReviewQuestion:
+        draft = ReviewDraft(self, request.draft)
+        await draft.read()
+        kind = WrittenReviewQuestion if request.payload.get("written") else ReviewQuestion
+        return kind(self, request.payload, request.message, draft)
 
     async def _choice(self, request: ConfirmationRequest) -> Decision:
         runs = request.payload["runs"]

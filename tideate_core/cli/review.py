@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from tideate_core.cli.hunk_picking import Asker
+    from tideate_core.cli.hunk_picking import Alternative, Asker
+    from tideate_core.cli.kept_review import ReviewDraft
 
 __all__ = ["ReviewQuestion", "WrittenReviewQuestion", "review_matter"]
 
@@ -27,24 +29,26 @@ WRITTEN_HELP = (
 KEEP_HELP = (
     "y or Enter keep · n revert · a keep this and the rest of the file · q back, without what was picked"
 )
+FORGET = "o open again what was decided before"
 SENT = "comments were sent to the model"
 
 
 def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
-    """Return what a review is about: of a revision only what is to be decided."""
+    """Return what a review is about: of a revision, or of one that was begun, what is to be decided."""
     files = [ReviewedFile.of(file) for file in payload["files"]]
     shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
     if any(file.accepted or file.rejected for file in files):
-        shown.append(Text(_summary(files), style="dim"))
+        shown.append(Text(_summary(files, written=bool(payload.get("written"))), style="dim"))
     shown += [Text(f"you said: {visible(one['text'])}", style="dim") for one in payload.get("comments", ())]
     return shown
 
 
-def _summary(files: Sequence[ReviewedFile]) -> str:
+def _summary(files: Sequence[ReviewedFile], *, written: bool) -> str:
     """Return a line like the editor's: `3 hunks: 2 accepted, 1 open`."""
+    accepted, rejected = ("kept", "to revert") if written else ("accepted", "rejected")
     counts = {
-        "accepted": sum(len(file.accepted) for file in files),
-        "rejected": sum(len(file.rejected) for file in files),
+        accepted: sum(len(file.accepted) for file in files),
+        rejected: sum(len(file.rejected) for file in files),
         "open": sum(len(file.open) for file in files),
     }
     total = sum(counts.values())
@@ -52,37 +56,67 @@ def _summary(files: Sequence[ReviewedFile]) -> str:
     return f"{total} hunk{'' if total == 1 else 's'}: {parts}"
 
 
-class ReviewQuestion:
-    """One review."""
+class _Question:
+    """Common part of both kinds of reviews: the decisions that were made before, which can be forgotten."""
 
-    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
+    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str, draft: ReviewDraft) -> None:
         self._asker = asker
         self._message = message
-        self._payload = payload
-        self._files = [ReviewedFile.of(file) for file in payload["files"]]
+        self._unread = payload
+        self._draft = draft
+        self._read()
+
+    def _read(self) -> None:
+        self._payload = self._draft.added_to(self._unread)
+        self._files = [ReviewedFile.of(file) for file in self._payload["files"]]
+
+    def matter(self) -> list[RenderableType]:
+        """Return what the review is about."""
+        return [*review_matter(self._payload), *self._draft.words]
+
+    async def _show(self) -> None:
+        await self._asker.show(self.matter())
+
+    async def _look(self, answer: str) -> None:
+        """Show it again, for `o` with what was decided before opened."""
+        if answer == "d":
+            await self._asker.show_again()
+            return
+        await self._draft.forget()
+        self._read()
+        await self._show()
+
+
+class ReviewQuestion(_Question):
+    """One review."""
+
+    def _read(self) -> None:
+        super()._read()
+        payload = self._payload
         self._revisable = bool(payload.get("revisable"))
         self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
-        self._alternatives = payload.get("alternatives", ())
+        self._others = [alternatives_to(file, payload.get("alternatives", ())) for file in self._files]
 
     async def ask(self) -> Decision:
         """Return the answer."""
-        keys, help_text, known = self._choices()
         while True:
+            keys, help_text, known = self._choices()
             answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
             if answer is None:
                 return ENDED
             if answer in YES | {"a"}:
-                return Decision(True)
+                return self._all() if self._draft.kept else Decision(True)
             if answer in NO:
                 return Decision(False, reason="declined")
             if answer == "p":
                 if (picked := await self._pick()) is not None:
                     return picked
-                await self._asker.show(review_matter(self._payload))
+                await self._draft.revert()
+                await self._show()
             elif answer == "r":
                 return self._answer(self._decided(), self._unanswered)
-            elif answer == "d":
-                await self._asker.show_again()
+            elif answer != "c":
+                await self._look(answer)
             elif text := await self._asker.type("What is to change?"):
                 return self._answer(self._decided(), [*self._unanswered, {"text": text}])
 
@@ -98,12 +132,31 @@ class ReviewQuestion:
             known.add("c")
         if self._unanswered:
             keys.append("r")
-            words.append("r send your comments again")
+            words.append("r send your comments")
             known.add("r")
+        if self._draft.kept:
+            keys.append("o")
+            words = [words[0].replace("all", "all that is open"), *words[1:], FORGET]
+            known.add("o")
         return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
 
+    def _all(self) -> Decision:
+        """Return what was accepted before, with all that is open."""
+        files = [
+            _verdict(file, {*file.everything} - file.rejected, file.rejected, self._taken(at))
+            for at, file in enumerate(self._files)
+        ]
+        return self._answer(files, [])
+
     def _decided(self) -> list[dict[str, Any]]:
-        return [_verdict(file, file.accepted, file.rejected) for file in self._files]
+        return [
+            _verdict(file, file.accepted, file.rejected, self._taken(at))
+            for at, file in enumerate(self._files)
+        ]
+
+    def _taken(self, at: int) -> list[Alternative]:
+        """Return the hunks of other runs that were taken before."""
+        return [one for one in self._others[at] if one.hunk in self._files[at].added]
 
     def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
         if comments:
@@ -115,61 +168,80 @@ class ReviewQuestion:
     async def _pick(self) -> Decision | None:
         """Return what was picked; None where the person went back."""
         verdicts, comments, anew = [], list[dict[str, Any]](), set[tuple[str, int]]()
-        for file in self._files:
+        for at, file in enumerate(self._files):
             picking = HunkPicking(
-                self._asker, file, alternatives_to(file, self._alternatives), revisable=self._revisable
+                self._asker, file, self._others[at], self._taken(at), revisable=self._revisable
             )
-            if (end := await picking.pick()) is None:
+            decided = partial(self._keep, at, picking)
+            if (end := await picking.pick(decided)) is None:
                 return ENDED
             if end == BACK:
                 return None
             anew |= picking.anew
             comments += picking.comments
-            verdict = _verdict(file, picking.accepted, picking.rejected)
-            added = [one.hunk.as_json() for one in picking.added]
-            verdicts.append({**verdict, "added": added} if added else verdict)
+            verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added))
         return self._answer(verdicts, [*self._left(anew), *comments])
+
+    async def _keep(self, at: int, picking: HunkPicking, hunks: Collection[int]) -> None:
+        """Keep what was decided of some hunks."""
+        said = {one["hunk"]: {"text": one["text"], "because": True} for one in picking.comments}
+        decisions = []
+        for hunk in hunks:
+            taken = picking.instead_of(hunk)
+            state = "a" if taken or hunk in picking.accepted else "r"
+            decision = [at + 1, hunk + 1, state, said.get(hunk)]
+            decisions.append([*decision, taken.hunk.as_json()] if taken else decision)
+        await self._draft.write(decisions)
 
     def _left(self, anew: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
         """Return the unanswered comments but those on hunks that were decided anew."""
         return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in anew]
 
 
-class WrittenReviewQuestion:
+class WrittenReviewQuestion(_Question):
     """A review of what something else wrote: it is kept, or reverted."""
-
-    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str) -> None:
-        self._asker = asker
-        self._message = message
-        self._payload = payload
-        self._files = [ReviewedFile.of(file) for file in payload["files"]]
 
     async def ask(self) -> Decision:
         """Return the answer."""
         while True:
-            known = YES | NO | {"a", "p", "r", "d"}
-            answer = await self._asker.choose(self._message, "y/N/p/r/d", WRITTEN_HELP, known)
+            keys, help_text, known = "y/N/p/r/d", WRITTEN_HELP, YES | NO | {"a", "p", "r", "d"}
+            if self._draft.kept:
+                words = WRITTEN_HELP.replace("all", "all that is open")
+                keys, help_text, known = "y/N/p/r/o/d", f"{words} · {FORGET}", known | {"o"}
+            answer = await self._asker.choose(self._message, keys, help_text, known)
             if answer is None:
                 return ENDED
             if answer in YES | {"a"}:
-                return Decision(True)
+                return self._rest(kept=True) if self._draft.kept else Decision(True)
             if answer in NO:
                 return Decision(False, reason="declined")
             if answer == "r":
-                files = [_verdict(file, (), file.everything) for file in self._files]
-                return Decision(True, {"files": files})
+                return self._rest(kept=False)
             if answer == "p":
                 if (chosen := await self._pick()) is not None:
                     return chosen
-                await self._asker.show(review_matter(self._payload))
+                await self._draft.revert()
+                await self._show()
             else:
-                await self._asker.show_again()
+                await self._look(answer)
+
+    def _rest(self, *, kept: bool) -> Decision:
+        """Return what was decided before, with all that is open kept or reverted."""
+        files = [
+            _verdict(
+                file,
+                file.accepted.union(file.open if kept else ()),
+                file.rejected.union(() if kept else file.open),
+            )
+            for file in self._files
+        ]
+        return Decision(True, {"files": files})
 
     async def _pick(self) -> Decision | None:
         """Return what was picked; None where the person went back."""
         verdicts = []
-        for file in self._files:
-            picked = await self._pick_from(file)
+        for at, file in enumerate(self._files):
+            picked = await self._pick_from(at, file)
             if picked is None:
                 return None
             if isinstance(picked, Decision):
@@ -177,10 +249,10 @@ class WrittenReviewQuestion:
             verdicts.append(picked)
         return Decision(True, {"files": verdicts})
 
-    async def _pick_from(self, file: ReviewedFile) -> dict[str, Any] | Decision | None:
-        kept, back = list[int](), list[int]()
+    async def _pick_from(self, at: int, file: ReviewedFile) -> dict[str, Any] | Decision | None:
+        kept, back = {*file.accepted}, {*file.rejected}
         count = len(file.everything)
-        for index in file.everything:
+        for index in file.open:
             await self._asker.show([file.hunk_patch(index) if file.pickable else file.patch()])
             part = f"Keep hunk {index + 1}/{count} of" if file.pickable else f"Keep: {file.change.action}"
             known = YES | NO | {"a"}
@@ -191,13 +263,29 @@ class WrittenReviewQuestion:
                 return ENDED
             if answer == BACK:
                 return None
-            if answer == "a":
-                kept += [at for at in file.everything if at >= index]
-                break
+            decided = [one for one in file.open if one >= index] if answer == "a" else [index]
             # Enter keeps: what is reverted is named
-            (back if answer in ("n", "no") else kept).append(index)
+            state = "r" if answer in ("n", "no") else "a"
+            (back if state == "r" else kept).update(decided)
+            await self._draft.write([[at + 1, one + 1, state, None] for one in decided])
+            if answer == "a":
+                break
         return _verdict(file, kept, back)
 
 
-def _verdict(file: ReviewedFile, accepted: Collection[int], rejected: Collection[int]) -> dict[str, Any]:
-    return {"path": file.change.path, "accepted": sorted(accepted), "rejected": sorted(rejected)}
+def _verdict(
+    file: ReviewedFile,
+    accepted: Collection[int],
+    rejected: Collection[int],
+    taken: Sequence[Alternative] = (),
+) -> dict[str, Any]:
+    verdict: dict[str, Any] = {
+        "path": file.change.path,
+        "accepted": sorted(accepted),
+        "rejected": sorted(rejected),
+    }
+    if taken:
+        verdict["added"] = [one.hunk.as_json() for one in taken]
+    if edited := [one for one in file.edited if one["hunk"] in accepted]:
+        verdict["edited"] = edited
+    return verdict

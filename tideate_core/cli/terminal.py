@@ -26,6 +26,7 @@ from tideate_core.cli.render.output import (
 )
 from tideate_core.cli.render.progress import Progress
 from tideate_core.cli.render.words import TASK
+from tideate_core.cli.review import ENDED
 from tideate_core.cli.typed_lines import TypedLines
 from tideate_core.engine import (
     ConfirmationRequest,
@@ -89,6 +90,7 @@ async def run_to_end(
         console, None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
     ) as front:
         cancellation = RunCancellation(console, front.restore_terminal)
+        front.leave = cancellation.leave_run
         with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
             async with open_runner(project, catalog, front) as runner, front.passing_on(runner.say):
                 result = await cancellation.wait_for(runner, start(runner))
@@ -97,7 +99,7 @@ async def run_to_end(
     _print_notes(result, interaction, console)
     _print_result(result, interaction, console)
     if result.cancelled:
-        return INTERRUPTED if interruption.happened else DECLINED
+        return INTERRUPTED if interruption.happened or cancellation.left else DECLINED
     proposed = result.next_run
     if proposed is not None and await _wants(proposed, result, interaction, console):
         request = request_of(proposed)
@@ -112,6 +114,8 @@ class TerminalFrontEnd:
     """
 
     editor = None
+    leave: Callable[[], None] | None = None
+    """Called at the end of input: the run is left at its question, to be resumed. None: that declines."""
 
     def __init__(self, console: Console, policy: PolicyFrontEnd | None) -> None:
         self._console = console
@@ -199,7 +203,12 @@ class TerminalFrontEnd:
         last = self._pop_last_text()
         decision = declined_unasked(request) if self._policy is None else await self._policy.confirm(request)
         if decision is None:
-            return await Questions(self._console).ask(request, last)
+            decision = await Questions(self._console).ask(request, last)
+            if decision is ENDED and self.leave is not None:
+                self._console.print()
+                self.leave()
+                await asyncio.Event().wait()  # until the run's end cancels it
+            return decision
         for part in (*last, *subject_matter(request, rendered=self._live), answered(request, decision)):
             self._console.print(part, soft_wrap=not self._live)
         return decision

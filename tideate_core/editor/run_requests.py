@@ -96,21 +96,25 @@ class StoredRuns:
         """
         here = self._here()
 
-        def read(reader: Reader) -> list[tuple[RunRow, bool]]:
+        def read(reader: Reader) -> list[tuple[RunRow, list[str]]]:
             runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
             outer = [run for run in runs if run.parent is None and run.id not in here]
-            found: list[tuple[RunRow, bool]] = []
+            found: list[tuple[RunRow, list[str]]] = []
             seen: set[str] = set()
             for run in outer:
                 if run.id not in seen and REVIEWED.intersection(waits_for(reader, run)):
-                    compared = reader.request(run.id).get("compared") or ()
+                    compared = reader.request(run.id).get("compared") or {}
                     seen.update(compared)
-                    found.append((run, bool(compared)))
+                    found.append((run, [*compared.values()]))
             return found
 
         found = await read_runs(self._root(params), read)
         free, owned = (
-            [{**run_json(run), "compared": compared} for run, compared in found if run.resumable is free]
+            [
+                {**run_json(run), "compared": compared or None}
+                for run, compared in found
+                if run.resumable is free
+            ]
             for free in (True, False)
         )
         return {"ok": True, "runs": free, "elsewhere": owned}

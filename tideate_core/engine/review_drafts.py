@@ -6,7 +6,7 @@ again. It is gone with the end of the run. A line is a step, as JSON:
 - `{"of": [[path, [unit, …]], …]}`, the first line, the engine's: the files and hunks that the numbers below
   mean. Where a question is asked again about other changes, the steps are renumbered: what is as it was keeps
   its decision, and what is not is open.
-- `{"v": 1, "by": PID}`: the process whose review it is from there on.
+- `{"v": 1, "by": PID}`: the process whose review it is from there on; of the shell with `"in": "shell"`.
 - `{"decided": [[file, hunk, state, comment, taken?, edit?], …]}`: decisions that were made together. Numbers
   begin at 1; file 0 is all of the change, hunk 0 is where only another compared run changes something. A
   state is its first letter; `taken` is a hunk of another run. `edit` are the lines that the person wrote in
@@ -48,8 +48,15 @@ class KeptReview:
     """Hunks that were taken of other runs of a comparison."""
     edited: dict[int, dict[int, dict[str, list[str]]]] = field(default_factory=dict)
     """The lines that the person wrote in place of accepted hunks', with those that stood there."""
+    open: dict[int, set[int]] = field(default_factory=dict)
+    """Hunks that were opened again."""
     comments: list[tuple[int | None, int | None, str]] = field(default_factory=list)
     """File, hunk and text: without a hunk about all of the file, without a file about all of the change."""
+
+    steps: int = 0
+    """The steps that led here, none of which was reverted."""
+    by_editor: bool = False
+    """The one that wrote last was Neovim."""
 
     def __bool__(self) -> bool:
         return bool(self.accepted or self.rejected or self.added or self.comments)
@@ -186,7 +193,7 @@ class _Log:
 
     def kept(self) -> KeptReview:
         last = {_place(one): one for made in self.past for one in made}
-        kept = KeptReview()
+        kept = KeptReview(steps=len(self.past), by_editor="in" not in (self.owner or {"in": ""}))
         edits = {_place(one): one[5] for made in self.past for one in made if len(one) == 6}
         for place, (file, hunk, state, comment, *taken) in last.items():
             at, own = file - 1, hunk - 1
@@ -199,6 +206,8 @@ class _Log:
             # in the place of the own hunk stands the one that was taken
             if hunk and (state == "r" or (state == "a" and taken and taken[0])):
                 kept.rejected.setdefault(at, set()).add(own)
+            if hunk and state == "o":
+                kept.open.setdefault(at, set()).add(own)
             if comment is not None:
                 where = (None, None) if not file else (at, own if hunk else None)
                 kept.comments.append((*where, comment["text"]))

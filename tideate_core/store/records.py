@@ -242,6 +242,8 @@ class RunRow:
     """The step from which on it ran anew what that run had done."""
     reused: int = 0
     """Steps whose `order` is at most this are another run's, which did them."""
+    compared: tuple[str, ...] = ()
+    """The models of the comparison that it is part of, its own among them; empty: it is part of none."""
 
     @property
     def ended(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.store.leases import lease_of
@@ -52,7 +53,7 @@ RUNS: Final = (
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
     " e.input_tokens, e.output_tokens, e.cost, e.files, e.parent_id, e.workflow_id, e.definition_hash,"
     " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
-    " e.cached_tokens, e.continues, e.forked_from, e.forked_step, e.reused"
+    " e.cached_tokens, e.continues, e.forked_from, e.forked_step, e.reused, e.compared"
     " FROM workflow_executions e"
     " CROSS JOIN workflows w ON w.id = e.workflow_id"
     " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
@@ -157,6 +158,7 @@ def run_of(row: Row, objects: Objects) -> RunRow:
         forked_from=row[32],
         forked_step=row[33],
         reused=row[34],
+        compared=tuple(json.loads(row[35])) if row[35] else (),
     )
 
 

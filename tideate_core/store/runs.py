@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, RunNotFound, StoreError
 from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
@@ -11,6 +12,8 @@ from tideate_core.store.records import TERMINAL, Message
 from tideate_core.store.run_texts import add_prompt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.store.objects import Packed
     from tideate_core.store.records import ControlRequest, Definition, Graph, Lease, NewRun
     from tideate_core.store.transaction import Transaction
@@ -19,6 +22,12 @@ __all__ = ["add_control_request", "add_run", "change_definition", "run_status", 
 
 PROMPT_LENGTH: Final = 1000
 """Characters of a prompt that lists show; the request has all of it."""
+
+
+def _compared(request: Mapping[str, Any]) -> str | None:
+    """Return the models of the comparison that a run is part of, as a JSON list."""
+    compared = request.get("compared")
+    return plain(json.dumps(list(compared.values()))) if compared else None
 
 
 def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> None:
@@ -32,8 +41,8 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     digest = _add_definition(transaction, definition, run.started_at)
     transaction.execute(
         "INSERT INTO workflow_executions (id, status, workflow_id, total_steps, started_at, definition_hash,"
-        " source, path, prompt, parent_id, parent_step, continues)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " source, path, prompt, parent_id, parent_step, continues, compared)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run.id,
             run.status,
@@ -47,6 +56,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
             run.parent,
             run.parent_step,
             run.request.get("continues"),
+            _compared(run.request),
         ),
     )
     transaction.execute(

@@ -57,6 +57,8 @@ class Registration:
     """Names of built-in workflows whose runs it can go on with; `*` for every workflow's."""
     comparable: bool = False
     """Its runs write nothing before a review, so that several can stand side by side until one is taken."""
+    reviewed: bool = False
+    """What its runs make of files is reviewed: where nobody answers, nothing comes of them."""
 
     @property
     def kind(self) -> Literal["graph", "machine"]:

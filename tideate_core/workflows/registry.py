@@ -46,10 +46,11 @@ class WorkflowRegistry:
         source: Source = "package",
         continues: tuple[str, ...] = (),
         comparable: bool = False,
+        reviewed: bool = False,
     ) -> None:
         """Add a workflow; one of the same source replaces its namesake.
 
-        :param continues: see `Registration`; so is `comparable`.
+        :param continues: see `Registration`; so are `comparable` and `reviewed`.
         :raises InvalidDefinition: the name belongs to another source, or a handler to no step.
         """
         before = self._known.get(definition.name)
@@ -63,7 +64,12 @@ class WorkflowRegistry:
                 f"workflow {definition.name!r} has handlers for steps it does not list: {', '.join(stray)}"
             )
         self._known[definition.name] = Registration(
-            definition, dict(handlers), source, continues=continues, comparable=comparable
+            definition,
+            dict(handlers),
+            source,
+            continues=continues,
+            comparable=comparable,
+            reviewed=reviewed,
         )
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:

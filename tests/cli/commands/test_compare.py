@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import TYPE_CHECKING
 
@@ -82,13 +83,38 @@ def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[s
     assert "not taken" in done.stderr
 
 
-def test_a_named_model_is_no_answer_to_its_review(shell: Shell, servers: dict[str, ModelServer]) -> None:
-    done = shell.run(*MODELS, "--take", "b", "--json")
-    assert (done.returncode, object_of(done)["taken"]) == (3, None), done.stderr
-    assert "there is no terminal to ask on; --yes accepts" in done.stderr
-    assert (shell.project / "a.txt").read_text() == WORDS
-    states = [(run["state"], run["reason"]) for run in object_of(shell.run("history", "--json"))["runs"]]
-    assert states == [("cancelled", "declined")] * 2
+def test_text_that_is_not_reviewed_is_taken_without_an_answer(
+    shell: Shell, servers: dict[str, ModelServer]
+) -> None:
+    for name, server in servers.items():
+        server.answers("hello", f"from {name}")
+    done = shell.run("compare", "ask", "hello", "--models", "a,b", "--take", "b", "--json")
+    assert (done.returncode, object_of(done)["response"]) == (0, "from b"), done.stderr
+
+
+def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
+    shell: Shell, servers: dict[str, ModelServer]
+) -> None:
+    terminal = shell.open(*MODELS)
+    terminal.wait_for("Take which of 2 answers? [1/2/N/d]")
+    terminal.type("\x04")
+    assert terminal.wait_exit() == 130
+    (resumes,) = re.findall(r"the comparison waits; `tideate (.*?)` resumes it", terminal.text)
+    runs = object_of(shell.run("history", "--json"))["runs"]
+    assert [(run["state"], run["compared"]) for run in runs] == [("interrupted", ["a", "b"])] * 2
+    listed = shell.run("history").stdout
+    assert "⇄ a, b" in listed
+    shown = shell.run("show", runs[0]["execution_id"]).stdout
+    assert f"a, b; `tideate compare --resume {runs[0]['execution_id'][:8]}` resumes all of it" in shown
+    alone = shell.run("resume", runs[0]["execution_id"], "--no")
+    assert "is part of a comparison of a, b, and is resumed alone; `tideate compare --resume" in alone.stderr
+    requests = [len(server.requests) for server in servers.values()]
+    again = shell.open(*resumes.split())
+    again.wait_for("y/N/p/c/d]")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert (shell.project / "a.txt").read_text() in (LOUD, GERMAN)
+    assert [len(server.requests) for server in servers.values()] == requests
 
 
 @pytest.mark.parametrize(
@@ -96,10 +122,11 @@ def test_a_named_model_is_no_answer_to_its_review(shell: Shell, servers: dict[st
     [
         (MODELS, "there is no terminal to choose on; --take NAME takes"),
         ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
+        ((*MODELS, "--take", "b"), "refactor asks before it writes, and there is no terminal to ask on"),
         ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
         ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
         ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),
-        ((*MODELS[:-1], "a,bb", "--take", "a"), "unknown adapter 'bb'"),
+        ((*MODELS[:-1], "a,bb", "--take", "a", "--yes"), "unknown adapter 'bb'"),
         (("compare", "task", "x", "--models", "a,b", "--take", "a"), "task cannot be compared"),
         (("compare", "refactr", "x", "--models", "a,b", "--take", "a"), "did you mean 'refactor'"),
         (("compare", "--take", "a"), "name a workflow to compare, or a run to --resume"),
@@ -117,7 +144,7 @@ def test_what_cannot_be_is_wrong_usage_and_asks_nobody(
 def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelServer]) -> None:
     servers["b"].forgets("in one fenced block")
     gate = servers["b"].holds("in one fenced block", text=f"```\n{GERMAN}```")
-    process = shell.start(*MODELS, "--take", "b")
+    process = shell.start(*MODELS, "--take", "b", "--yes")
     gate.wait_started()
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)

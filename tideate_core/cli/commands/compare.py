@@ -16,6 +16,7 @@ from tideate_core.app import (
     open_runner,
     read_file_context,
     recover_before,
+    short_id,
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids, workflow_names
 from tideate_core.cli.commands.run import parse_inputs
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import Comparison, ComparisonResult, WorkflowRunner
+    from tideate_core.engine import Comparison, ComparisonResult, RunRequest
+    from tideate_core.workflows import Catalog
 
 __all__ = ["compare"]
 
@@ -92,8 +94,7 @@ def compare(
     log_to_file()
     project = open_project(root)
     if resume is not None:
-        run = Reader(project.private).run(resume).id
-        return asyncio.run(_compare(project, interaction, take, lambda one, _runner: one.resume(run)))
+        return asyncio.run(_resume(project, interaction, take, resume))
     adapters = [one.strip() for one in (models or "").split(",") if one.strip()]
     if take is not None and take not in adapters:
         raise InvalidInput(f"--take {take}: it is not among --models {models or ''}".rstrip())
@@ -118,31 +119,65 @@ async def _start(
     context = await read_file_context(file, project)
     request = RunRequest(name=name, prompt=prompt, inputs=inputs, context=context)
     runs = compared_requests(request, adapters)
-    return await _compare(project, interaction, take, lambda one, _runner: one.run(runs))
+    return await _compare(project, interaction, take, runs[0], lambda one: one.run(runs))
+
+
+async def _resume(project: Project, interaction: Interaction, take: str | None, wanted: str) -> int:
+    from tideate_core.engine import RunRequest
+
+    reader = Reader(project.private)
+    run = reader.run(wanted).id
+    request = RunRequest.model_validate(reader.request(run)).model_copy(update={"execution_id": run})
+    return await _compare(project, interaction, take, request, lambda one: one.resume(run))
+
+
+def _refuse_unanswered(interaction: Interaction, catalog: Catalog, request: RunRequest) -> None:
+    """Refuse, before a model is asked, what is reviewed where nobody can answer the review.
+
+    :raises InvalidInput: it is.
+    :raises UnknownWorkflow: there is no such workflow.
+    """
+    known = catalog.get(request.name)
+    # text that belongs to no file is not reviewed
+    writes = known.reviewed and ("place" not in known.definition.needs or request.context.buffer is not None)
+    if writes and not interaction.asks and interaction.policy is None:
+        raise InvalidInput(
+            f"{request.name} asks before it writes, and there is no terminal to ask on; nothing was sent to "
+            "a model. --yes accepts the answer that --take names"
+        )
 
 
 async def _compare(
     project: Project,
     interaction: Interaction,
     take: str | None,
-    start: Callable[[Comparison, WorkflowRunner], Coroutine[Any, Any, ComparisonResult]],
+    request: RunRequest,
+    start: Callable[[Comparison], Coroutine[Any, Any, ComparisonResult]],
 ) -> int:
     from tideate_core.cli.interruption import Interruption, RunCancellation
     from tideate_core.cli.terminal import TerminalFrontEnd
     from tideate_core.engine import Comparison, PolicyFrontEnd
 
     console = messages()
+    catalog = build_catalog(project.root)
+    _refuse_unanswered(interaction, catalog, request)
     for notice in project.loaded.notices:
         note(notice)
     await recover_before(project.root, note)
     # --take answers which model it is, and nothing else
     policy = None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
     with TerminalFrontEnd(console, policy) as front:
-        cancellation = RunCancellation(console, front.restore_terminal)
+        cancellation = RunCancellation(console, front.restore_terminal, several=True)
+        front.leave = cancellation.leave_run
         with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
-            async with open_runner(project, build_catalog(project.root), front) as runner:
+            async with open_runner(project, catalog, front) as runner:
                 comparison = Comparison(runner, front, take=take)
-                done = await cancellation.wait_for(runner, start(comparison, runner))
+                done = await cancellation.wait_for(runner, start(comparison))
+    if cancellation.left:
+        words = (
+            f"the comparison waits; `tideate compare --resume {short_id(request.execution_id)}` resumes it"
+        )
+        tell(console, Text(words, style="cyan"))
     if done is None:
         return INTERRUPTED
     _report(done, interaction)
@@ -152,8 +187,6 @@ async def _compare(
         return DONE if done.result.ok else FAILED
     if not any(one.reason == "declined" for one in done.results):
         return FAILED
-    if not interaction.asks and interaction.policy is None:
-        note("there is no terminal to ask on; --yes accepts")
     return DECLINED
 
 

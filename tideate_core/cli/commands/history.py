@@ -211,8 +211,11 @@ def _title(run: RunRow, match: str) -> Text:
     origin = f"↳ {short_id(run.continues)} " if run.continues else ""
     if run.forked_from and run.forked_step:
         origin = f"↻ {short_id(run.forked_from)}.{visible(run.forked_step)} "
+    if run.compared:
+        origin = f"⇄ {visible(', '.join(run.compared))} "
     about = f"{origin}{visible(title_of(run.prompt))}".strip()
-    end = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
+    command = "compare --resume" if run.compared else "resume"
+    end = f"tideate {command} {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
     where = visible(" ".join(match.split()))
     parts = [
         Text("" if where and where.strip("…") in about else about),

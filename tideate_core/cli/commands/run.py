@@ -313,6 +313,12 @@ async def _resume(
         now = await continue_paused(project.root, reader, run, WITHIN)
         words = f"{run.name} ({short_id(run.id)}) continues in process {pid}"
         return report_run(now, words, as_json=interaction.json)
+    if run.compared:
+        it = short_id(run.id)
+        note(
+            f"run {it} is part of a comparison of {', '.join(run.compared)}, and is resumed alone; "
+            f"`tideate compare --resume {it}` resumes all of it"
+        )
     return await run_to_end(
         project,
         build_catalog(project.root),

@@ -146,6 +146,7 @@ def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
         "forked": forked_words(run),
+        "compared": _compared_words(run),
         "continues": f"the run {short_id(run.continues)}" if run.continues else "",
         "proposes": _proposed_words(details),
         "failed in": (details.failed_in or "").replace("_", " "),
@@ -164,6 +165,13 @@ def _edited_words(details: RunDetails) -> str:
 def _proposed_words(details: RunDetails) -> str:
     proposed = details.next_run
     return f"{proposed['message']}; `{next_command(proposed)}`" if proposed else ""
+
+
+def _compared_words(run: RunRow) -> str:
+    if not run.compared:
+        return ""
+    goes_on = "" if run.ended else f"; `tideate compare --resume {short_id(run.id)}` resumes all of it"
+    return f"{', '.join(run.compared)}{goes_on}"
 
 
 def _batch_words(details: RunDetails) -> str:

@@ -11,7 +11,7 @@ from tideate_core.util.escaping import label, visible
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["ReviewedFile", "patch_text"]
 
@@ -38,6 +38,10 @@ class ReviewedFile:
     accepted: frozenset[int] = frozenset()
     """The hunks that were accepted in an earlier round."""
     rejected: frozenset[int] = frozenset()
+    added: tuple[Hunk, ...] = ()
+    """Hunks that were taken of other compared runs in an earlier round."""
+    edited: tuple[Mapping[str, Any], ...] = ()
+    """What the person made of accepted hunks, as in the answer to a review."""
     whole: bool = False
     """No single hunks of it can be taken, as of a binary."""
     note: str = ""
@@ -46,7 +50,7 @@ class ReviewedFile:
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:
         """Read what the engine shows of a file."""
-        hunks = tuple(Hunk(h["start"], tuple(h["old"]), tuple(h["new"])) for h in shape["hunks"])
+        hunks = _hunks(shape["hunks"])
         action, before = shape["action"], shape["before"]
         lines = [] if action == "create" else before.split("\n")
         after = None if action == "delete" else "\n".join(apply_hunks(lines, hunks))
@@ -58,6 +62,8 @@ class ReviewedFile:
             hunks,
             frozenset(decided.get("accepted", ())),
             frozenset(decided.get("rejected", ())),
+            _hunks(decided.get("added", ())),
+            tuple(decided.get("edited", ())),
             action != "modify" or bool(shape.get("whole")),
             shape.get("note", ""),
         )
@@ -102,6 +108,10 @@ class ReviewedFile:
         # under no name: one with `@@` in it would stand before the hunk
         patch = unified_diff(FileChange("", "modify", before, after))
         return patch_text(patch[patch.index("@@") :])
+
+
+def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:
+    return tuple(Hunk(one["start"], tuple(one["old"]), tuple(one["new"])) for one in shapes)
 
 
 def _unless_empty(patch: str) -> list[Text]:

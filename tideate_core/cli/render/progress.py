@@ -226,9 +226,12 @@ class Progress:
         self._print(words, "yellow")
 
     def _paused(self, event: Event) -> None:
+        where = f"tideate resume {event.execution_id[:8]}"
         if event.data.get("reason"):  # its process leaves it
             self._finish("stopped")
-        where = f"tideate resume {event.execution_id[:8]}"
+            if event.execution_id not in self._compared:  # of a comparison all are resumed at once
+                self._print(f"the run waits; `{where}` resumes it", "cyan")
+            return
         place = "in" if event.data.get("within") else "before"
         self._print(f"paused {place} {step_words(event.data['step'])}; `{where}` resumes it", "cyan")
 

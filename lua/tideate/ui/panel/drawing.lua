@@ -78,12 +78,14 @@ local function run_words(row)
   local node = row.node
   local run, stored = node.run, require('tideate.stored_runs')
   local group = (M.LOOKS[node.state] or M.LOOKS.running)[2]
-  local continues = run.stored and run.stored.continues
+  local continues, compared = run.stored and run.stored.continues, run.stored and run.stored.compared or {}
+  local models = require('tideate.ui.text').names(compared)
   return {
     { node.state ~= 'completed' and node.state .. ' ' or '', group },
     { node.hint ~= '' and node.hint .. '  ' or '', 'TideateHint' },
     { ('%s %s  '):format(clock(run), stored.short(run.id)), 'TideateHint' },
     { continues and ('↳ %s '):format(stored.short(continues)) or '', 'TideateHint' },
+    { models ~= '' and ('⇄ %s '):format(models) or '', 'TideateHint' },
     { (run.prompt:sub(1, 400):gsub('%s+', ' ')) },
   }
 end
@@ -141,6 +143,7 @@ local function signature(row, time, tokens, cost)
   local stored = node.kind == 'run' and node.run.stored
   return table.concat({
     stored and (stored.continues or '-') or '',
+    stored and stored.compared and table.concat(stored.compared, '\0') or '',
     row.lead,
     row.open == nil and '' or row.open and '1' or '0',
     row.marked and '1' or '',

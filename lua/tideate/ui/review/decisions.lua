@@ -45,7 +45,7 @@ local function carry_out(model, decisions)
   return before
 end
 
---- Change decisions in one step, which `gu` reverts.
+--- Change decisions in one step, which `gu` undoes.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:make(decisions)
   table.insert(self.past, carry_out(self.model, decisions))
@@ -134,7 +134,8 @@ function Decisions:decide(state)
   if not unit then
     return self:step(1)
   elseif unit.stale and not unit.offer and state == 'accepted' then
-    return say('you changed these lines, too: ge merges both by hand; or undo that, or reject the hunk', vim.log.levels.WARN)
+    local words = 'you changed these lines, too: ge merges both by hand; or undo that, or %s the hunk'
+    return say(words:format(self.model:words().reject), vim.log.levels.WARN)
   elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit) then
     return say('a hunk that you accepted changes these lines, too: reject one of them', vim.log.levels.WARN)
   end

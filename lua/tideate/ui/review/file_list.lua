@@ -107,7 +107,7 @@ end
 --- Keys of the review that have a meaning here, and those for the file under the cursor.
 ---@return tideate.Key[]
 function List:keys()
-  local review = self.review
+  local review, words = self.review, self.review.model:words()
   local function decide(state)
     return function()
       review:decide_file(state, self:index())
@@ -123,8 +123,8 @@ function List:keys()
       review:go_to_file(self:index())
       review:go_to_first()
     end },
-    { lhs = { 'ga', 'a', 'gfa' }, desc = 'accept what is open in the file', run = decide('accepted') },
-    { lhs = { 'gr', 'r', 'gfr' }, desc = 'reject what is open in the file', run = decide('rejected') },
+    { lhs = { 'ga', 'a', 'gfa' }, desc = words.accept .. ' what is open in the file', run = decide('accepted') },
+    { lhs = { 'gr', 'r', 'gfr' }, desc = words.reject .. ' what is open in the file', run = decide('rejected') },
     { lhs = { 'go', 'o', 'gfo' }, desc = 'open all of the file again', run = decide('open') },
     { lhs = { ']c', 'J' }, desc = 'next file', run = step(1) },
     { lhs = { '[c', 'K' }, desc = 'previous file', run = step(-1) },

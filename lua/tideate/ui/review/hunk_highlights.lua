@@ -3,24 +3,26 @@ local M = {}
 
 local MARGIN = 5 -- lines drawn beyond the visible ones
 
----@type table<string, { label: string?, group: string?, old: string, new: string?, sign: string }>
-M.states = {
+---@alias tideate.HunkLook { label: string?, group: string?, old: string, new: string?, sign: string }
+
+---@type table<string, tideate.HunkLook>
+local LOOKS = {
   open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
-  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ accepted', group = 'TideateDone' },
-  rejected = { old = '', sign = '', label = '✗ rejected', group = 'TideateHint' },
+  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ %s', group = 'TideateDone' },
+  rejected = { old = '', sign = '', label = '✗ %s', group = 'TideateHint' },
   edited = { old = 'TideateDelete', new = 'TideateAdd', sign = '-', label = 'edited by you', group = 'TideateHint' },
   edited_accepted = {
     old = 'TideateOut',
     new = 'TideateAdd',
     sign = '-',
-    label = '✓ accepted, edited by you',
+    label = '✓ %s, edited by you',
     group = 'TideateDone',
   },
   merged = {
     old = 'TideateDelete',
     new = 'TideateAdd',
     sign = '!',
-    label = '! merged with what you changed here: ga accepts it',
+    label = '! merged with what you changed here: ga %ss it',
     group = 'TideateWarning',
   },
   stale = {
@@ -44,6 +46,26 @@ function M.state(unit)
     return unit.state == 'accepted' and 'edited_accepted' or 'edited'
   end
   return unit.state
+end
+
+---@type table<boolean, table<string, tideate.HunkLook>> by whether the changes are written already
+local looks = {}
+
+--- Colours, sign and label of a hunk, in the words of the review.
+---@param state string
+---@param written boolean the changes stand in the files already
+---@return tideate.HunkLook
+function M.look(state, written)
+  if not looks[written] then
+    local words = require('tideate.ui.review.model').WORDS[written]
+    local said = { rejected = words.rejected, merged = words.accept }
+    looks[written] = {}
+    for name, look in pairs(LOOKS) do
+      local label = look.label and look.label:format(said[name] or words.accepted)
+      looks[written][name] = vim.tbl_extend('force', look, { label = label })
+    end
+  end
+  return looks[written][state]
 end
 
 --- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.

@@ -83,10 +83,10 @@ function M.keys(review, scratch)
     { '[f', '<S-Tab>', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gu', 'u', nil, words.revert .. ' the last decision or comment; also the one that left nothing open', function()
+    { 'gu', 'u', nil, 'undo the last decision or comment; also the one that left nothing open', function()
       review:travel('past')
     end },
-    { 'gU', '<C-r>', nil, 'make it again', function()
+    { 'gU', '<C-r>', nil, 'redo it', function()
       review:travel('future')
     end },
     { 'gp', 'd', 'beside', 'side by side, again: inline (gd stays: go to declaration)', function()
@@ -154,7 +154,7 @@ local function bar_words(review, scratch)
     if what == 'g<CR>' then
       table.insert(first, 1, key)
     elseif what == 'gu' then
-      table.insert(first, vim.tbl_extend('force', key, { word = review.model:words().revert }))
+      table.insert(first, vim.tbl_extend('force', key, { word = 'undo' }))
     else
       table.insert(rest, key)
     end

@@ -48,6 +48,7 @@ local M = {}
 ---@field danger string? why other tools run the file by themselves
 ---@field units tideate.ReviewUnit[]
 ---@field whole boolean the file is decided about as a whole
+---@field written boolean the change stands in the file already: what is rejected is reverted
 ---@field count tideate.ReviewCount
 ---@field sign { [1]: string, [2]: string }
 
@@ -70,8 +71,6 @@ M.WORDS = {
     reject = 'reject',
     accepted = 'accepted',
     rejected = 'rejected',
-    revert = 'revert',
-    reverts = 'reverts',
     finish = 'finish: comments go to the model, else what was accepted is written and what is open left out; '
       .. 'with nothing decided it says so and the review continues',
     decline = 'decline all changes',
@@ -82,8 +81,6 @@ M.WORDS = {
     reject = 'revert',
     accepted = 'kept',
     rejected = 'to revert',
-    revert = 'step back over', -- "revert" is what becomes of a hunk
-    reverts = 'steps back',
     finish = 'finish: what you chose to revert is reverted, and what is open stays; with nothing decided it says so '
       .. 'and the review continues',
     decline = 'end the review: everything stays as it is',
@@ -182,6 +179,7 @@ local function entry_of(question, file, index)
     index = index,
     units = units,
     whole = whole,
+    written = question.payload.written == true,
     count = zero(),
     sign = sign_of(file),
     danger = require('tideate.ui.executed_files').reason(question, file),

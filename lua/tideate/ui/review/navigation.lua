@@ -206,9 +206,9 @@ function Moves:say_decided()
   local said = self.model:said()
   local words = said == 0 and 'finishes' or ('sends %s'):format(said == 1 and '1 comment' or said .. ' comments')
   local made = self.buffers[self.current]
-  local finish, revert = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
+  local finish, undo = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
   words = ('all is decided: %s %s'):format(finish, words)
-  require('tideate.ui').notify(#self.past > 0 and ('%s, %s %s'):format(words, revert, self.model:words().reverts) or words)
+  require('tideate.ui').notify(#self.past > 0 and ('%s, %s undoes'):format(words, undo) or words)
 end
 
 ---@param step 1|-1

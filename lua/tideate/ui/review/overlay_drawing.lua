@@ -25,7 +25,7 @@ function Drawing:height(unit)
     virtual = 0
   elseif hunk and not self.creates and unit.state ~= 'rejected' then
     local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
-    local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
+    local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
     virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
   end
   if hunk and #hunk.old == 0 and not self.creates then
@@ -128,7 +128,7 @@ end
 ---@param unit_state string of a hunk
 function Drawing:draw_created(unit_state)
   self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').states[unit_state]
+  local look = require('tideate.ui.review.hunk_highlights').look(unit_state, self.entry.written)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
   if look.label then
@@ -147,7 +147,7 @@ end
 ---@param state string of a hunk
 function Drawing:draw_deleted(state)
   self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
   self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
   if look.label then
     self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
@@ -158,7 +158,7 @@ end
 ---@param unit tideate.ReviewUnit
 function Drawing:draw_file(unit)
   self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').states[unit.state]
+  local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
   if look.label then
     self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
   end
@@ -169,7 +169,7 @@ end
 ---@param state string of it
 ---@param comment tideate.ReviewComment?
 function Drawing:draw_label(hunk, state, comment)
-  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
   local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
   if comment then
     local words = require('tideate.ui.text').plain(comment.text)
@@ -187,7 +187,7 @@ end
 ---@param height integer
 ---@param comment tideate.ReviewComment?
 function Drawing:draw_hunk(hunk, state, width, height, comment)
-  local look = require('tideate.ui.review.hunk_highlights').states[state]
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
   local row = self:row(hunk)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')

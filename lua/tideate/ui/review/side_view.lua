@@ -102,7 +102,7 @@ function View:draw_labels()
     if row > seen[2] then
       break
     end
-    local look = looks.states[looks.state(unit)]
+    local look = looks.look(looks.state(unit), unit.entry.written)
     if look.label then
       local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
       vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)

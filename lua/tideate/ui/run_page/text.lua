@@ -199,6 +199,7 @@ function M.show(result)
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
   fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
+  fact(page, 'compared', require('tideate.ui.text').names(run.compared or {}))
   fact(page, 'proposes', result.next and ('%s: %s'):format(result.next.workflow, result.next.message) or '')
   local gated = require('tideate.ui.run_page.task').facts(result)
   for _, one in ipairs(gated) do

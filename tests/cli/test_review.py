@@ -1,0 +1,197 @@
+"""Reviews at the terminal go on with what was decided before, and keep what is decided there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.cli.kept_review import ReviewDraft
+from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
+from tideate_core.engine import kept_review, write_draft
+from tideate_core.engine.review_drafts import prepare_draft
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from tideate_core.workflows import Decision
+
+BEFORE = "a\nb\nc\nd\ne"
+NEOVIM = {"v": 1, "by": 7}
+
+
+def hunk(start: int) -> dict[str, Any]:
+    old = BEFORE.split("\n")[start]
+    return {"start": start, "old": [old], "new": [old.upper()]}
+
+
+FILES = [
+    {"path": "a", "action": "modify", "before": BEFORE, "hunks": [hunk(0), hunk(2), hunk(4)]},
+    {"path": "n", "action": "create", "before": "", "hunks": [{"start": 0, "old": [], "new": ["text"]}]},
+]
+
+
+@dataclass
+class Typing:
+    """A person at the terminal: answers in their order, then the end of input."""
+
+    answers: list[str]
+    shown: str = ""
+    questions: list[tuple[str, str]] = field(default_factory=list)
+
+    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
+        self.questions.append((question, keys))
+        if not self.answers:
+            return None
+        assert self.answers[0] in known, (question, self.answers[0])
+        return self.answers.pop(0)
+
+    async def type(self, question: str) -> str | None:
+        return self.answers.pop(0) if self.answers else None
+
+    async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
+        self.shown += "".join(f"{part}\n" for part in parts)
+
+    async def show_again(self) -> None:
+        raise AssertionError("nobody asked for it")
+
+
+@dataclass
+class Asked:
+    """How a review was asked."""
+
+    typing: Typing
+    matter: str
+    decision: Decision
+
+    @property
+    def files(self) -> list[tuple[list[int], list[int]]]:
+        return [(one["accepted"], one["rejected"]) for one in self.decision.value["files"]]
+
+
+async def ask(path: Path | str, *answers: str, **payload: Any) -> Asked:
+    typing = Typing([*answers])
+    draft = ReviewDraft(typing, str(path))
+    await draft.read()
+    kind = WrittenReviewQuestion if payload.get("written") else ReviewQuestion
+    question = kind(typing, {"files": FILES, "revisable": True, **payload}, "Sure?", draft)
+    matter = "\n".join(map(str, question.matter()))
+    return Asked(typing, matter, await question.ask())
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Path:
+    return prepare_draft(tmp_path, "run", "step", "key", FILES)
+
+
+@pytest.fixture
+def begun(draft: Path) -> Path:
+    """A review of which Neovim has kept two decisions."""
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None]]}, {"decided": [[1, 3, "r", None]]}])
+    return draft
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_what_neovim_kept_is_decided_and_only_the_rest_is_asked(begun: Path, written: bool) -> None:
+    asked = await ask(begun, "p", "n", "y", written=written)
+    words = "1 kept, 1 to revert" if written else "1 accepted, 1 rejected"
+    assert f"4 hunks: {words}, 2 open" in asked.matter
+    assert "2 hunks decided before, in Neovim; o forgets that" in asked.matter
+    assert "+C" in asked.matter
+    assert "+A" not in asked.matter
+    parts = [question for question, _ in asked.typing.questions]
+    what = "Keep" if written else "Accept"
+    whole = "Keep: create" if written else "Create"
+    assert parts == ["Sure?", f"{what} hunk 2/3 of a?", f"{whole} n?"]
+    assert (asked.decision.accepted, asked.files) == (True, [([0], [1, 2]), ([0], [])])
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "files"),
+    [
+        (False, "y", [([0, 1], [2]), ([0], [])]),
+        (True, "y", [([0, 1], [2]), ([0], [])]),
+        (True, "r", [([0], [1, 2]), ([], [0])]),
+    ],
+)
+async def test_an_answer_to_all_is_to_what_is_open(
+    begun: Path, written: bool, answer: str, files: list[tuple[list[int], list[int]]]
+) -> None:
+    assert (await ask(begun, answer, written=written)).files == files
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_o_forgets_what_was_decided_before(begun: Path, written: bool) -> None:
+    asked = await ask(begun, "o", "y", written=written)
+    assert "+A" in asked.typing.shown
+    assert asked.decision.value is None, "all of it is taken"
+    assert not kept_review(begun)
+    write_draft(begun, [{"again": "future"}])
+    assert kept_review(begun).accepted == {0: {0}}, "the next Neovim can make them again"
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_what_is_picked_before_the_input_ends_is_kept(draft: Path, written: bool) -> None:
+    asked = await ask(draft, "p", "y", "n", written=written)
+    assert asked.decision is ENDED
+    kept = kept_review(draft)
+    assert (kept.accepted, kept.rejected, kept.by_editor) == ({0: {0}}, {0: {1}}, False)
+    again = await ask(draft, "p", "a", "n", written=written)
+    assert "2 hunks decided before, at the terminal" in again.matter
+    assert again.files == [([0, 2], [1]), ([], [0])]
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_going_back_reverts_what_was_picked_and_no_more(begun: Path, written: bool) -> None:
+    asked = await ask(begun, "p", "n", "q", written=written)
+    assert asked.decision is ENDED
+    kept = kept_review(begun)
+    assert (kept.accepted, kept.rejected) == ({0: {0}}, {0: {2}})
+
+
+async def test_comments_that_were_kept_are_sent(draft: Path) -> None:
+    said = {"text": "shorter", "because": True}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 2, "r", said]]}, {"decided": [[0, 0, "", {"text": "all"}]]}])
+    asked = await ask(draft, "r")
+    assert "you said: shorter" in asked.matter
+    comments = [{"path": "a", "hunk": 1, "text": "shorter"}, {"text": "all"}]
+    assert (asked.decision.accepted, asked.decision.value["comments"]) == (False, comments)
+    assert asked.files == [([], [1]), ([], [])]
+    assert (await ask(draft, "p", "y", "y", "y")).decision.value["comments"] == comments
+
+
+async def test_a_reason_is_kept_with_its_hunk(draft: Path) -> None:
+    await ask(draft, "p", "b", "too long", "y")
+    assert kept_review(draft).comments == [(0, 0, "too long")]
+
+
+async def test_hunks_of_other_runs_are_taken_again(draft: Path) -> None:
+    other = {"start": 2, "old": ["c"], "new": ["see"]}
+    alternatives = [{"adapter": "b", "files": [{**FILES[0], "hunks": [other]}]}]
+    await ask(draft, "p", "y", "1", alternatives=alternatives)
+    assert kept_review(draft).added == {0: [other]}
+    first, _ = (await ask(draft, "y", alternatives=alternatives)).decision.value["files"]
+    assert first == {"path": "a", "accepted": [0, 2], "rejected": [1], "added": [other]}
+    first, _ = (await ask(draft, "y")).decision.value["files"]
+    assert "added" not in first, "the other run has ended meanwhile"
+
+
+async def test_what_the_person_wrote_in_place_of_a_hunk_is_in_the_answer(draft: Path) -> None:
+    edit = {"old": ["a"], "new": ["mine"]}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, None, edit]]}])
+    for answers in (["y"], ["p", "n", "n", "n"]):
+        first, _ = (await ask(draft, *answers)).decision.value["files"]
+        assert first["edited"] == [{"hunk": 0, **edit}]
+
+
+async def test_a_draft_that_cannot_be_read_or_written_is_told_of(tmp_path: Path) -> None:
+    asked = await ask(tmp_path, "y")
+    assert "what was decided before cannot be read" in asked.typing.shown
+    assert asked.decision.accepted
+    asked = await ask(tmp_path / "none" / "draft", "p", "y", "y", "y", "y")
+    assert asked.typing.shown.count("what is decided here is not kept if you leave the review") == 1
+    assert asked.files == [([0, 1, 2], []), ([0], [])]

@@ -1,0 +1,115 @@
+"""Decisions of a review that are kept: those made before, in Neovim too, and those made at the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tideate_core.engine import KeptReview, kept_review, write_draft
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.cli.hunk_picking import Asker
+
+__all__ = ["ReviewDraft"]
+
+
+class ReviewDraft:
+    """The draft of one review.
+
+    :param path: empty: nothing is kept.
+    """
+
+    def __init__(self, asker: Asker, path: str) -> None:
+        self._asker = asker
+        self._path = Path(path) if path else None
+        self._opened = False
+        self._made = 0
+        self.kept = KeptReview()
+        """What was decided before."""
+
+    async def read(self) -> None:
+        """Read what was decided before; where that cannot be read, say so."""
+        if self._path is None:
+            return
+        try:
+            self.kept = await asyncio.to_thread(kept_review, self._path)
+        except OSError as error:
+            self._path = None
+            await self._warn(f"what was decided before cannot be read: {error}")
+
+    def added_to(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a review's payload with what was decided before."""
+        kept = self.kept
+        files = [self._file(at, file) for at, file in enumerate(payload["files"])]
+        comments = [*payload.get("comments", ())]
+        for at, hunk, text in kept.comments:
+            where = {} if at is None else {"path": files[at]["path"]}
+            comments.append({**where, **({} if hunk is None else {"hunk": hunk}), "text": text})
+        return {**payload, "files": files, "comments": comments if payload.get("revisable") else []}
+
+    def _file(self, at: int, file: Mapping[str, Any]) -> dict[str, Any]:
+        kept, before = self.kept, file.get("decided", {})
+        accepted, rejected, opened = (one.get(at, set()) for one in (kept.accepted, kept.rejected, kept.open))
+        decided: dict[str, Any] = {
+            "accepted": sorted({*before.get("accepted", ()), *accepted} - rejected - opened),
+            "rejected": sorted({*before.get("rejected", ()), *rejected} - accepted - opened),
+        }
+        if added := [*before.get("added", ()), *kept.added.get(at, ())]:
+            decided["added"] = added
+        made = {one["hunk"]: one for one in before.get("edited", ()) if one["hunk"] in decided["accepted"]}
+        made |= {hunk: {"hunk": hunk, **edit} for hunk, edit in kept.edited.get(at, {}).items()}
+        if made:
+            decided["edited"] = [*made.values()]
+        return {**file, "decided": decided}
+
+    @property
+    def words(self) -> list[Text]:
+        """A line about decisions that were made before, where there are any."""
+        if not self.kept:
+            return []
+        count = sum(len(one) for files in (self.kept.accepted, self.kept.rejected) for one in files.values())
+        what = f"{count} hunk{'' if count == 1 else 's'}" if count else "comments"
+        words = f"{what} decided" if count else "comments made"
+        where = "in Neovim" if self.kept.by_editor else "at the terminal"
+        return [Text(f"{words} before, {where}; o forgets that", style="dim")]
+
+    async def write(self, decisions: Sequence[list[Any]]) -> None:
+        """Keep decisions that were made together.
+
+        :param decisions: file and hunk, from 1 on, the first letter of the state, a comment, a hunk taken.
+        """
+        steps: list[dict[str, Any]] = [{"decided": [*decisions]}]
+        if not self._opened:
+            steps.insert(0, {"v": 1, "by": os.getpid(), "in": "shell"})
+        self._opened = True
+        self._made += 1
+        await self._append(steps)
+
+    async def revert(self) -> None:
+        """Revert what was decided here."""
+        made, self._made = self._made, 0
+        await self._append([{"again": "past"}] * made)
+
+    async def forget(self) -> None:
+        """Revert what was decided before."""
+        await self._append([{"again": "past"}] * self.kept.steps)
+        self.kept = KeptReview()
+
+    async def _append(self, steps: Sequence[Mapping[str, Any]]) -> None:
+        if self._path is None or not steps:
+            return
+        try:
+            await asyncio.to_thread(write_draft, self._path, steps)
+        except OSError as error:
+            self._path = None
+            await self._warn(f"what is decided here is not kept if you leave the review: {error}")
+
+    async def _warn(self, words: str) -> None:
+        await self._asker.show([Text(visible(words), style="yellow")])
