@@ -282,6 +282,7 @@ end
 ---@return { number: integer }
 function M.buffer_create(params)
   local buf = vim.api.nvim_create_buf(true, false)
+  vim.bo[buf].modifiable = true -- `nvim -M` makes new buffers otherwise
   if params.name and params.name ~= '' then
     pcall(vim.api.nvim_buf_set_name, buf, params.name)
   end

@@ -431,7 +431,7 @@ def test_what_a_person_says_is_no_template() -> None:
 
     said = Comment("{% raw %}{{ fence }} @file:secret {{ '' }}", "{{ path }}", "@@ {{ x }} @@", rejected=True)
     comments = Feedback((said,)).comments
-    prompt = PromptLibrary().render("revise", comments=comments, fence="```", staged=False)
+    prompt = PromptLibrary().render("revise", comments=comments, fence="```", staged=False, shown=False)
     assert said.text in prompt.user
     assert "{{ path }}, which they reject" in prompt.user
     assert "@@ {{ x }} @@" in prompt.user

@@ -15,6 +15,8 @@ from tideate_core.app import read_details
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.editor import Editor
 
 
@@ -319,6 +321,59 @@ def test_what_the_person_wrote_is_written_recorded_and_rolled_back(editor: Edito
         editor.lua("require('tideate').rollback(..., function(r) _G.back = r end)", run)
         assert editor.wait("_G.back", 40)["ok"]
         assert editor.lines() == [*LINES[:29], "line 30, typed"]
+
+
+def shown(editor: Editor) -> list[list[str]]:
+    """Return the texts of listed buffers in windows."""
+    return list(
+        editor.lua("""
+          local found = {}
+          for _, win in ipairs(vim.api.nvim_list_wins()) do
+            local buf = vim.api.nvim_win_get_buf(win)
+            if vim.bo[buf].buflisted then
+              table.insert(found, vim.api.nvim_buf_get_lines(buf, 0, -1, true))
+            end
+          end
+          return found""")
+    )
+
+
+@pytest.fixture
+def poet(editor: Editor) -> Iterator[Editor]:
+    """An editor in which a text for a new buffer is reviewed."""
+    with ModelServer() as server:
+        configure(editor, server)
+        server.answers("a poem", "```\nROSES\nRED\n```", times=1)
+        server.answers("in blue", "```\nVIOLETS\nBLUE\n```")
+        editor.command("set nomodifiable columns=120")  # as `nvim -M` does
+        start(editor, "generate", "a poem", require_confirmation=False)
+        editor.wait("vim.wo.winbar:find('1 open', 1, true)", 40)
+        wait_focused(editor)
+        yield editor
+        assert server.unmatched == []
+
+
+@pytest.mark.slow
+def test_a_text_for_a_new_buffer_is_revised_edited_and_opened(poet: Editor) -> None:
+    assert poet.lines() == ["ROSES", "RED"]
+    assert "new buffer" in poet.lua(
+        "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar=true}).str"
+    )
+    poet.feed("bin blue<CR><CR>")
+    poet.wait("vim.wo.winbar:find('revision 2', 1, true)", 40)
+    wait_focused(poet)
+    assert poet.lines() == ["VIOLETS", "BLUE"]
+    poet.feed("eGosky<Esc>:w<CR>")
+    poet.feed("<CR>")
+    assert result(poet, 40)["response"] == "VIOLETS\nBLUE\nsky"
+    assert ["VIOLETS", "BLUE", "sky"] in shown(poet)
+
+
+@pytest.mark.slow
+def test_a_text_for_a_new_buffer_that_is_rejected_is_not_opened(poet: Editor) -> None:
+    poet.feed("r<CR>")
+    assert result(poet, 40)["cancelled"]
+    assert shown(poet) == [[""]]
 
 
 def wait_review(editor: Editor, number: int) -> None:

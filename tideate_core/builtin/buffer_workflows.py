@@ -16,7 +16,7 @@ from tideate_core.agents import (
     way_to_report,
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
-from tideate_core.builtin.revising import write_lines
+from tideate_core.builtin.revising import present_text, write_lines
 from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
@@ -175,8 +175,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
     )
     written, rewriting = await write_lines(step, write, await with_material(step, prompt))
     if subject is None or not subject.buffer.modifiable:
-        text = "\n".join(written)
-        await step.present(text, subject.buffer.filetype if subject else "")
+        text = await present_text(step, written, subject.buffer.filetype if subject else "", rewriting)
         return {"response": text, "files": []}
     result, _ = await review_lines(step, subject, *at, written, rewriting.again)
     return result

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import edit_range, insert_text, may_look, model_of, refusal_notice
 from tideate_core.builtin.affected import reporting, settle_proposal
-from tideate_core.builtin.revising import write_lines
+from tideate_core.builtin.revising import present_text, write_lines
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
 from tideate_core.errors import InvalidInput
@@ -119,15 +120,15 @@ async def _present_again(step: StepContext, earlier: EarlierRun) -> dict[str, An
     model = model_of(step, step.step, earlier=earlier.conversation)
     prompt = step.render("follow_up", prompt=step.prompt, written=False, **NO_TEXT)
     prompt = await with_material(step, prompt, rules=False)
-    done = await insert_text(
+    write = partial(
+        insert_text,
         model.ask,
-        prompt,
         lines=[""],
         at=1,
         language="",
         attempts=step.attempts,
         on_refused=refusal_notice(step),
     )
-    text = "\n".join(done.lines)
-    await step.present(text, "")
+    lines, rewriting = await write_lines(step, write, prompt)
+    text = await present_text(step, lines, "", rewriting)
     return {"response": text, "files": []}

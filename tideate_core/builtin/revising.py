@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tideate_core.adapters import Turn
-from tideate_core.engine import revision_prompt
+from tideate_core.engine import ask_for_review, revision_prompt
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     Write = Callable[[Prompt], Awaitable[Written]]
 
-__all__ = ["Rewriting", "write_lines"]
+__all__ = ["Rewriting", "present_text", "write_lines"]
 
 
 class Rewriting:
@@ -48,3 +49,25 @@ async def write_lines(step: StepContext, write: Write, prompt: Prompt) -> tuple[
     """Return the lines that a model writes, with what has it write them again."""
     written = await write(prompt)
     return written.lines, Rewriting(step, write, prompt, written)
+
+
+async def present_text(step: StepContext, lines: list[str], filetype: str, rewriting: Rewriting) -> str:
+    """Have a new text reviewed and opened in a new buffer; return it as it was accepted.
+
+    Outside of an editor it is the run's result, and nobody is asked.
+
+    :raises Declined: it was not accepted.
+    """
+
+    def change_to(lines: list[str]) -> FileChange:
+        return FileChange("", "create", None, "\n".join(lines), filetype=filetype)
+
+    async def revised(feedback: Feedback) -> list[FileChange]:
+        return [change_to(await rewriting.again(feedback))]
+
+    text = "\n".join(lines)
+    if step.editor is not None:
+        (accepted,) = await ask_for_review(step, [change_to(lines)], revised, gated=True)
+        text = accepted.after or ""
+    await step.present(text, filetype)
+    return text

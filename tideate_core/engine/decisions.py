@@ -51,7 +51,7 @@ class Decided:
 
 def file_name(change: FileChange) -> str:
     """Return how messages name the file of a change."""
-    return change.path or "the buffer"
+    return change.path or ("the new text" if change.is_of_no_file else "the buffer")
 
 
 def hunk_count(change: FileChange) -> int:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.decisions import file_name
 from tideate_core.engine.review_payload import question_about, shown_change
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
@@ -148,14 +149,15 @@ async def review_lines(
 
 
 async def ask_for_review(
-    step: StepContext, changes: list[FileChange], revise: Revise | None = None
+    step: StepContext, changes: list[FileChange], revise: Revise | None = None, *, gated: bool = False
 ) -> list[FileChange]:
     """Return what the person accepts of changes; whether that may be written is for the caller to say.
 
     :param revise: see `review_and_apply`.
+    :param gated: new syntax errors are reported, and only a person may let them pass.
     :raises Declined: nothing was accepted.
     """
-    return await _Review(step, changes, revise, gated=False).result()
+    return await _Review(step, changes, revise, gated=gated).result()
 
 
 class _Review:
@@ -205,12 +207,13 @@ class _Review:
     async def _ask(self, problems: list[str]) -> ReviewAnswer:
         step, wanted = self._step, self._revision.changes
         message = self._question()
+        placed = [change for change in wanted if not change.is_of_no_file]
         try:
-            await step.workspace.stage(wanted)
+            await step.workspace.stage(placed)
         except WorkspaceError as error:  # shown all the same: what a model made is not lost
             reason = str(error).partition(";")[0]
             step.notice(f"as things are this change cannot be written: {reason}", level="warn")
-        executed = await executable_changes(step.workspace, wanted)
+        executed = await executable_changes(step.workspace, placed)
         for _ in range(MOST_ASKED):
             decision = await step.confirm(
                 "review",
@@ -368,7 +371,7 @@ def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:
 
 
 def _new_errors(change: FileChange) -> list[str]:
-    where = change.move_to or change.path or "the buffer"
+    where = change.move_to or file_name(change)
     return [f"{where}:{problem.line}:{problem.column}: {problem.message}" for problem in _problems(change)]
 
 

@@ -20,6 +20,9 @@ def question_about(changes: Sequence[FileChange]) -> str:
     if len(changes) > 1:
         return f"Apply changes to {len(changes)} files?"
     change = changes[0]
+    if change.is_of_no_file:
+        count = len(change.hunks[0].new)
+        return f"Open the new text in a buffer ({count} line{'' if count == 1 else 's'})?"
     name = label(change.path) or "the buffer"
     lines = (
         f"+{sum(len(hunk.new) for hunk in change.hunks)} -{sum(len(hunk.old) for hunk in change.hunks)} lines"

@@ -86,6 +86,11 @@ class FileChange:
         return self.action != "modify" or self.images is not None
 
     @property
+    def is_of_no_file(self) -> bool:
+        """It is a text for a new buffer without a name."""
+        return self.path == "" and self.buffer is None
+
+    @property
     def is_of_mode(self) -> bool:
         """Only the permissions of a file become others."""
         if self.images is None or self.action != "modify":

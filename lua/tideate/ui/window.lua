@@ -18,6 +18,7 @@ end
 ---@return integer buf
 function M.scratch(name)
   local buf = vim.api.nvim_create_buf(false, true)
+  vim.bo[buf].modifiable = true -- `nvim -M` makes new buffers otherwise
   vim.bo[buf].swapfile = false
   vim.bo[buf].modeline = false
   if name then

@@ -81,7 +81,7 @@ function Review:reopen(made, file)
   if made.scratch then
     made.overlay:close()
     self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- it is made anew
-    return self:say_open(file.path)
+    return self:say_open(require('tideate.ui.review.keys').name(file))
   end
   local reason = load_again(file)
   if reason then
@@ -95,7 +95,7 @@ function Review:reopen(made, file)
     self:set_keys(made.buf)
   end
   if self.active then
-    self:say_open(file.path)
+    self:say_open(require('tideate.ui.review.keys').name(file))
   end
 end
 

@@ -190,7 +190,7 @@ end
 ---@return string
 function M.name(file)
   local named = require('tideate.ui.text').name
-  local name = file.path ~= '' and named(file.path) or 'buffer'
+  local name = file.path ~= '' and named(file.path) or file.action == 'create' and 'new buffer' or 'buffer'
   return file.move_to and name .. ' → ' .. named(file.move_to) or name
 end
 

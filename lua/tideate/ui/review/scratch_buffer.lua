@@ -9,7 +9,8 @@ local M = {}
 function M.open(file, new, id)
   local window = require('tideate.ui.window')
   local shown = require('tideate.ui.text')
-  local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path))
+  local file_name = file.path ~= '' and shown.name(file.path) or 'new buffer'
+  local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), file_name)
   -- of one file the text and the mode may change
   local buf = window.scratch(vim.fn.bufexists(name) == 1 and ('%s (%s)'):format(name, shown.plain(file.note or '')) or name)
   local text = file.before or ''
