@@ -12,6 +12,7 @@ import pytest
 
 import tideate_core
 from tests.support.commands import MODULE, run_command
+from tests.support.fork_server import interpreter
 from tests.support.processes import Brood
 from tests.support.state import state_below
 from tests.support.terminal import Terminal
@@ -79,7 +80,7 @@ class Shell:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the command without a terminal."""
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [interpreter(), *COMMAND[1:], *arguments],
             env=self.env,
             cwd=self.project,
             stdin=subprocess.DEVNULL,
@@ -93,7 +94,7 @@ class Shell:
     ) -> Terminal:
         """Start the command at a terminal."""
         terminal = Terminal(
-            [*COMMAND, *arguments],
+            [interpreter(), *COMMAND[1:], *arguments],
             env=self.env,
             cwd=self.project,
             rows=rows,

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
+from tests.support.fork_server import interpreter
 from tests.support.processes import Brood
 from tests.support.screen import Screen
 from tests.support.state import state_below
@@ -100,7 +100,7 @@ class Editor:
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        own = {"HOME": str(self.home), "TIDEATE_PYTHON": sys.executable}
+        own = {"HOME": str(self.home), "TIDEATE_PYTHON": interpreter()}
         for name in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
             folder = self.home / name.lower()
             folder.mkdir(mode=0o700, exist_ok=True)
