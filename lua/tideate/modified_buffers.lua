@@ -115,18 +115,26 @@ function M.modified(params)
   return { paths = paths }
 end
 
---- The files of a run that changed several, whose buffers have changes that were not saved.
+--- The files of a run, and of the one that it continues, where these are several, whose buffers have changes that
+--- were not saved.
 ---@param run tideate.Run
 ---@return string[] relative to its root
 function M.of_run(run)
-  if #run.files < 2 or not run.root then
+  if #run.files == 0 or not run.root then
     return {}
+  end
+  local earlier = require('tideate.state').get_status(require('tideate.run').continues(run.execution_id) or '')
+  local files = vim.list_slice(run.files)
+  for _, name in ipairs(earlier and earlier.root == run.root and earlier.files or {}) do
+    if not vim.list_contains(files, name) then
+      table.insert(files, name)
+    end
   end
   local edit = require('tideate.edit')
   return vim.tbl_filter(function(name)
     local buf = edit.find(vim.fs.joinpath(run.root, name))
     return buf ~= nil and vim.bo[buf].modified
-  end, run.files)
+  end, #files > 1 and files or {})
 end
 
 return M

@@ -295,6 +295,13 @@ function M.fork_stored(params, on_done)
   return id
 end
 
+--- The run that a run goes on with, as long as it has not ended.
+---@param id string
+---@return string?
+function M.continues(id)
+  return live[id] and live[id].opts.continues
+end
+
 --- Whether a run goes on with this one now.
 ---@param id string
 ---@return boolean

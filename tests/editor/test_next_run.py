@@ -75,6 +75,7 @@ def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) 
     refactored(nvim)
     assert nvim.wait(f"{ASKED} == {json.dumps(OFFER)} and {ASKED}", 20) == OFFER
     assert nvim.lines(1) == ["x = 1", "", "def g():", "    return 1"]
+    assert (nvim.cwd / "a.py").read_text() == CODE
     done = nvim.lua("return _G.done")
     assert (done["ok"], [one["path"] for one in done["next"]["files"]]) == (True, ["app.py"])
     wait_focused(nvim)
@@ -83,6 +84,9 @@ def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) 
     for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
     nvim.wait(ENDED, 20, 2)
+    # what was refactored belongs to the files that were changed for it
+    assert (nvim.cwd / "a.py").read_text() == "x = 1\n\ndef g():\n    return 1\n"
+    assert not nvim.lua("return vim.bo[1].modified")
     first, second = nvim.lua("local runs = require('tideate.state').runs() return { runs[2], runs[1] }")
     assert (second["name"], second["prompt"]) == ("multi_file", PROMPT)
     assert (nvim.cwd / "app.py").read_text() == APP.replace("print(f())", "print(g())")
@@ -91,6 +95,29 @@ def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) 
     assert "+def g():" in said
     nvim.command("Workflow history")
     nvim.wait_screen(f"↳ {first['execution_id'][:2]}")
+
+
+@pytest.mark.parametrize("when", ["before", "afterwards"])
+def test_what_the_person_has_not_saved_is_not_saved_with_the_others(nvim: Editor, when: str) -> None:
+    nvim.lua(TOLD)
+    if when == "before":
+        nvim.lua("vim.api.nvim_buf_set_lines(1, 0, 1, true, { 'x = 2' })")
+    refactored(nvim)
+    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}", 20)
+    if when == "afterwards":
+        nvim.lua("vim.api.nvim_buf_set_lines(1, 0, 0, true, { '# mine' })")
+    wait_focused(nvim)
+    nvim.feed("y")
+    for keys in ("y", "gAg<CR>"):
+        answer(nvim, keys)
+    nvim.wait(ENDED, 20, 2)
+    assert (nvim.cwd / "app.py").read_text() == APP.replace("print(f())", "print(g())")
+    assert (nvim.cwd / "a.py").read_text() == CODE
+    assert nvim.lua("return vim.bo[1].modified")
+    nvim.wait("vim.iter(_G.told):any(function(text) return text:find('not saved: a.py', 1, true) end)", 20)
+    output = "vim.fn.bufnr('tideate://multi_file/')"
+    written = f"table.concat(vim.api.nvim_buf_get_lines({output}, 0, -1, true), ' ')"
+    nvim.wait(f"{written}:find('because of other unsaved changes') ~= nil", 20)
 
 
 def test_a_no_begins_nothing_and_says_how_to_go_on(nvim: Editor, server: ModelServer) -> None:

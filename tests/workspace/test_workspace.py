@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, edit
-from tests.workspace.test_rollback_state import long, number, run
+from tests.workspace.test_rollback_state import long, number, run, types
 from tideate_core.errors import EditConflict, NotText, OutsideRoot, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 
@@ -60,6 +60,31 @@ async def test_only_the_named_buffers_that_have_changes_are_saved(
     assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == [NAME]
     assert long.text == WANTED + "\n"
     assert (editor.buffers[other].modified, await edited.unsaved_files()) == (True, ["run.sh"])
+
+
+async def test_what_only_a_run_left_unsaved_is_told_from_what_a_person_did(
+    edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    assert await edited.unsaved_of("run") == {}
+    await run(edited, number)
+    assert await edited.unsaved_of("run") == {NAME: True}
+    assert await edited.unsaved_of("another") == {}
+    types(editor, number, "five", "5")
+    assert await edited.unsaved_of("run") == {NAME: False}
+    types(editor, number, "5", "five")
+    long.write("written by somebody else")
+    assert await edited.unsaved_of("run") == {NAME: False}
+    long.write(LONG)
+    await edited.save([NAME])
+    assert await edited.unsaved_of("run") == {}
+
+
+async def test_a_buffer_that_had_unsaved_changes_before_a_run_has_others_than_the_runs(
+    edited: Workspace, number: int, long: TextFile
+) -> None:
+    long.write(LONG.replace("line 10", "saved"))
+    await run(edited, number)
+    assert await edited.unsaved_of("run") == {NAME: False}
 
 
 async def test_without_an_editor_nothing_is_unsaved(workspace: Workspace) -> None:

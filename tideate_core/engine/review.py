@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.engine.decisions import file_name
 from tideate_core.engine.review_payload import question_about, shown_change
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
+from tideate_core.engine.saving import save_with_earlier
 from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.gates import new_errors
 from tideate_core.util.uncancelled import run_uncancelled
@@ -34,7 +35,6 @@ __all__ = [
     "ask_for_review",
     "review_and_apply",
     "review_lines",
-    "save_open_files",
     "write_changes",
     "write_staged",
 ]
@@ -52,16 +52,19 @@ async def review_and_apply(
 ) -> list[FileChange]:
     """Ask for a review and write what was accepted, all of it or nothing.
 
-    Files that are open in an editor are saved, so that they go with the others on disk, too; one that had
-    unsaved changes of the person's is not.
+    Files that are open in an editor are saved, so that they go with the others on disk, too, with those that
+    the run changed which this one continues; one that has other unsaved changes is not.
 
     :param revise: has the model answer the person's comments, and returns all changes as they are then.
     :raises Declined: nothing was accepted.
     :raises WorkspaceError: the changes could not be written; nothing was.
     """
+    earlier = await step.earlier()
+    run = earlier.execution_id if earlier else None
+    left = await step.workspace.unsaved_of(run) if run else {}
     accepted, applied = await _review_and_write(step, changes, revise)
     if applied is not None:
-        await run_uncancelled(save_open_files(step, applied))
+        await run_uncancelled(save_with_earlier(step, applied, run, left))
     return accepted
 
 
@@ -79,23 +82,6 @@ async def _review_and_write(
 
 def _real(changes: Sequence[FileChange]) -> list[FileChange]:
     return [change for change in changes if change.changes_something]
-
-
-async def save_open_files(step: StepContext, applied: AppliedChanges) -> None:
-    """Save what was changed in buffers; one that had unsaved changes of the person's is told of."""
-    unsaved = []
-    for path, modified in applied.open_files.items():
-        if modified:
-            unsaved.append(path)
-            continue
-        try:
-            await step.workspace.save([path])
-        except WorkspaceError as error:  # its buffer is changed all the same
-            step.notice(str(error), level="warn")
-    if unsaved:
-        step.notice(
-            f"not saved, because of other unsaved changes (`:wa` saves): {', '.join(unsaved)}", level="warn"
-        )
 
 
 async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:

@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.engine.review import save_open_files, write_changes
+from tideate_core.engine.review import write_changes
 from tideate_core.engine.review_payload import shown_change
 from tideate_core.engine.revision import Revision
+from tideate_core.engine.saving import save_open_files
 from tideate_core.errors import InvalidInput, StepFailed, WorkspaceError
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace.files import temporary_beside
-from tideate_core.workspace.journal import Images, Journal
-from tideate_core.workspace.journal_manifest import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
+from tideate_core.workspace.documents import text_of
+from tideate_core.workspace.files import temporary_beside, text_digest
+from tideate_core.workspace.journal import Images, Journal, entries_of
+from tideate_core.workspace.journal_manifest import (
+    BufferEntry,
+    DirectoryEntry,
+    FileEntry,
+    ModeEntry,
+    RemovedEntry,
+)
 from tideate_core.workspace.staging import Stager
 from tideate_core.workspace.transaction import MAX_REBASES, Committer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers
     from tideate_core.workspace.changes import FileChange, OutsideChanges
@@ -105,8 +112,32 @@ class RunChanges:
             return
         await run_uncancelled(self._committer().revert(applied.committed))
 
+    async def unsaved(self, execution_id: str) -> dict[str, bool]:
+        found: dict[str, list[BufferEntry]] = {}
+        records = await asyncio.to_thread(Journal(self._private()).records, execution_id)
+        for entry in entries_of(records, BufferEntry):
+            if entry.path and entry.moved_to is None and not Path(entry.path).is_absolute():
+                found.setdefault(entry.path, []).append(entry)
+        unsaved = {}
+        for name, entries in found.items():
+            path = self._root.resolve(name)
+            buffer = await self._buffers.find(path) if self._buffers is not None else None
+            if buffer is not None and buffer.modified:
+                as_written = text_digest(buffer.text) == entries[-1].after
+                unsaved[name] = as_written and await asyncio.to_thread(_has_text, path, entries[0].before)
+        return unsaved
+
     def _committer(self) -> Committer:
         return Committer(self._root, self._buffers, Journal(self._private()), self._step, merges=True)
+
+
+def _has_text(path: Path, digest: str) -> bool:
+    """Tell whether a file has the text of a digest."""
+    try:
+        text = text_of(path.read_bytes())
+    except OSError:
+        return False
+    return text is not None and text_digest(text) == digest
 
 
 def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, step: str | None) -> list[Path]:

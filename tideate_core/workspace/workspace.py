@@ -242,6 +242,17 @@ class Workspace:
             await self._buffers.save(list(names.values()))
         return list(names)
 
+    async def unsaved_of(self, execution_id: str) -> dict[str, bool]:
+        """Return the files that a run changed in buffers which are not saved.
+
+        :returns: whether what the run wrote is all that is not saved of it, by the file.
+        :raises OutsideRoot: a path is one that no workflow touches.
+        :raises WorkspaceError: the journal is damaged.
+        """
+        if self._buffers is None or not await asyncio.to_thread(self.has_journal, execution_id):
+            return {}
+        return await self._run_changes().unsaved(execution_id)
+
     async def unsaved_files(self) -> _Names:
         """Return the project's files whose buffers have changes that were not saved, sorted."""
         if self._buffers is None or self._root.path is None:
