@@ -69,6 +69,7 @@ NEWER = (
     ("workflow_executions", "forked_from"),
     ("workflow_executions", "forked_step"),
     ("workflow_executions", "reused"),
+    ("workflow_executions", "compared"),
 )
 """Columns that migrations after the 15th made."""
 
