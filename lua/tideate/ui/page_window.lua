@@ -100,14 +100,16 @@ function M.draw(it, page, row)
 end
 
 ---@param it tideate.ui.PageWindow
----@param on {moved: fun(), closed: fun()}
+---@param on {moved?: fun(), closed: fun()}
 local function follow(it, on)
   local function on_autocmd(events, callback, options)
     options = vim.tbl_extend('force', { buffer = it.buf, callback = callback }, options or {})
     vim.api.nvim_create_autocmd(events, options)
   end
   on_autocmd('WinClosed', on.closed, { once = true })
-  on_autocmd('CursorMoved', on.moved)
+  if on.moved then
+    on_autocmd('CursorMoved', on.moved)
+  end
   on_autocmd('VimResized', vim.schedule_wrap(function()
     if require('tideate.ui.window').visible(it.win) then
       M.fit(it)
@@ -115,10 +117,16 @@ local function follow(it, on)
   end))
 end
 
---- Open it; the page is drawn later.
+---@param it? {window: tideate.ui.PageWindow} what a window shows
+---@return boolean
+function M.shows(it)
+  return it ~= nil and require('tideate.ui.window').visible(it.window.win)
+end
+
+--- Open it, with its keys; the page is drawn later.
 ---@param page tideate.ui.Page
 ---@param keys fun(): tideate.Key[]
----@param on {moved: fun(), closed: fun()}
+---@param on {moved?: fun(), closed: fun()}
 ---@return tideate.ui.PageWindow
 function M.open(page, keys, on)
   local window = require('tideate.ui.window')
@@ -140,6 +148,7 @@ function M.open(page, keys, on)
     foldtext = "v:lua.require'tideate.ui.page_window'.foldtext()",
   })
   follow(it, on)
+  require('tideate.ui.keys').set(buf, keys())
   return it
 end
 

@@ -90,13 +90,11 @@ function M.show(workflows, notices)
     M.close()
     local it
     it = window.open(page, M.keys, {
-      moved = function() end,
       closed = function()
         shown = shown ~= it and shown or nil
       end,
     })
     shown = it
-    require('tideate.ui.keys').set(it.buf, M.keys())
   end
   window.draw(shown, page)
 end

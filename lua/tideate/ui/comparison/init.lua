@@ -14,7 +14,7 @@ local shown
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.window.win)
+  return require('tideate.ui.page_window').shows(shown)
 end
 
 --- Close the window and give the focus back.
@@ -75,12 +75,10 @@ local function put(it)
     M.close() -- in another tab page
     shown = it
     it.window = window.open(it.page, M.keys, {
-      moved = function() end,
       closed = function()
         shown = nil
       end,
     })
-    require('tideate.ui.keys').set(it.window.buf, M.keys())
   end
   window.draw(it.window, it.page)
 end

@@ -23,7 +23,7 @@ end
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.window.win)
+  return require('tideate.ui.page_window').shows(shown)
 end
 
 --- Close the window and give the focus back.
@@ -70,7 +70,6 @@ local function put(place, page, folder)
       end,
     })
     shown = it
-    require('tideate.ui.keys').set(it.window.buf, M.keys())
   end
   shown.place = place
   window.draw(shown.window, page, place.row)

@@ -16,7 +16,7 @@ local show_list
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.window.win)
+  return require('tideate.ui.page_window').shows(shown)
 end
 
 function M.close()
@@ -43,12 +43,10 @@ local function open(folder, page)
   local it = { folder = folder, page = page, row = 1, asked = 0 }
   shown = it
   it.window = window.open(page, M.keys, {
-    moved = function() end,
     closed = function()
       shown = shown ~= it and shown or nil
     end,
   })
-  require('tideate.ui.keys').set(it.window.buf, M.keys())
 end
 
 ---@param page tideate.ui.SnapshotsPage

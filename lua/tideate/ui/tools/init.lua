@@ -13,7 +13,7 @@ local shown
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.window.win)
+  return require('tideate.ui.page_window').shows(shown)
 end
 
 function M.close()
@@ -115,12 +115,10 @@ local function open(folder, servers)
   local it = { folder = folder, servers = servers, starting = {}, page = page }
   shown = it
   it.window = require('tideate.ui.page_window').open(page, M.keys, {
-    moved = function() end,
     closed = function()
       shown = shown ~= it and shown or nil
     end,
   })
-  require('tideate.ui.keys').set(it.window.buf, M.keys())
   draw()
 end
 
