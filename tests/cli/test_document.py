@@ -23,21 +23,22 @@ pytestmark = pytest.mark.slow
 
 TEXT = "# Plan\n\n## Objective\n\nCount *lines*.\n"
 KEYS = "Carry out this plan? [y/N/e/d]"
-EDITED = {"accepted": True, "value": {"text": TEXT.replace("lines", "words")}}
+COMMENTED = "Carry out this plan? [y/N/e/c/d]"
+EDITED: dict[str, Any] = {"accepted": True, "value": {"text": TEXT.replace("lines", "words")}}
 
 
 @pytest.fixture
 def ask(shell: Shell) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
-    def start(editor: str = "false", **payload: Any) -> Terminal:
+    def start(editor: str = "false", *, keys: str = KEYS, **payload: Any) -> Terminal:
         command = [sys.executable, "-m", "tests.cli.asking", "ask"]
         payload = {"text": TEXT, "filetype": "markdown", "title": "Plan", "problems": [], **payload}
         env = {**shell.env, "EDITOR": editor, "PYTHONPATH": PYTHON_PATH}
         opened.append(
             Terminal([*command, json.dumps(payload)], env=env, cwd=shell.project, rows=30, columns=80)
         )
-        opened[-1].wait_for(KEYS)
+        opened[-1].wait_for(keys)
         return opened[-1]
 
     yield start
@@ -169,3 +170,27 @@ def test_a_policy_answers_and_the_log_has_the_text_as_it_is_written(
     assert json.loads(done.stdout) == {"accepted": accepted, "value": None}
     assert "Count *lines*." in done.stderr
     assert f"Carry out this plan? [{'yes' if accepted else 'no'}" in done.stderr
+
+
+def test_a_comment_is_sent_with_the_line_that_it_is_on(ask: Callable[..., Terminal], shell: Shell) -> None:
+    terminal = ask(
+        script(shell, 'sed -i s/lines/words/ "$1"'), keys=COMMENTED, revisable=True, revision=2, changed=[5]
+    )
+    assert "~5 Count *lines*." in terminal.text
+    assert " 3 ## Objective" in terminal.text
+    terminal.type("e\n")
+    terminal.wait_for("Count *words*.")
+    terminal.wait_for(COMMENTED)
+    terminal.type("c\n")
+    terminal.wait_for("What is to change? (`2: …` is about line 2)")
+    terminal.type("5: all of them\n")
+    comments = [{"line": 5, "text": "all of them"}]
+    assert answer(terminal) == {"accepted": False, "value": {**EDITED["value"], "comments": comments}}
+
+
+def test_comments_that_nobody_answered_are_sent_again(ask: Callable[..., Terminal]) -> None:
+    said = [{"line": 5, "text": "shorter"}]
+    terminal = ask(keys="[y/N/e/c/r/d]", revisable=True, comments=said)
+    assert "you said of line 5: shorter" in terminal.text
+    terminal.type("r\n")
+    assert answer(terminal) == {"accepted": False, "value": {"comments": said}}

@@ -320,10 +320,10 @@ def test_a_person_at_a_terminal_lets_unfinished_edits_go_on(limited: Shell) -> N
     terminal.wait_for("limits.turns (3) was reached")
     assert as_it_stands(limited.project) == before
     terminal.type("y\n")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     terminal.type("y\n")
     terminal.wait_for("docs/usage.md")
-    terminal.wait_for("[y/N/p/d]")
+    terminal.wait_for("[y/N/p/c/d]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0, terminal.text
     assert (limited.project / LAST).read_text() == CODE[LAST].replace("\r\n", "\n")

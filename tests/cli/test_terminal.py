@@ -195,7 +195,7 @@ def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
     terminal.wait_for("1  create  new.py  the new home")
     terminal.wait_for("3  delete  old.py  not needed")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("y\n")
     terminal.wait_for("deleted file")
     terminal.wait_for("Apply changes to 3 files? [y/N/p/c/d]")
@@ -206,9 +206,9 @@ def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
 
 def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("1 3\n")
-    terminal.wait_for("Continue with 1 file? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 1 file? [y/N/e/c/numbers]")
     terminal.type("y\n")
     terminal.wait_for("[y/N/p/c/d]")
     terminal.type("y\n")
@@ -218,7 +218,7 @@ def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
 
 def test_a_plan_without_files_declines(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("1,2,3\n")
     assert terminal.wait_exit() == 3
     assert "no file is left in the plan" in terminal.text
@@ -227,10 +227,10 @@ def test_a_plan_without_files_declines(planning: Shell) -> None:
 def test_a_plan_is_edited_as_text(planning: Shell) -> None:
     planning.env["EDITOR"] = "sed -i -e '/old.py/d' -e 's/create new.py/create lib.py/'"
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("e\n")
     terminal.wait_for("1  create  lib.py  the new home")
-    terminal.wait_for("Continue with 2 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 2 files? [y/N/e/c/numbers]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
 
@@ -246,10 +246,10 @@ def test_a_plan_is_edited_as_text(planning: Shell) -> None:
 def test_a_failed_edit_keeps_the_plan(planning: Shell, editor: str, words: str) -> None:
     planning.env["EDITOR"] = editor
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("e\n")
     terminal.wait_for(words)
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
 
@@ -362,7 +362,7 @@ def test_the_model_corrects_a_syntax_error(shell: Shell, answering: ModelServer)
 
 def test_whole_files_are_picked(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("y\n")
     terminal.wait_for("Apply changes to 3 files? [y/N/p/c/d]")
     terminal.type("p\n")

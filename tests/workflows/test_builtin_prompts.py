@@ -56,6 +56,7 @@ ABSENT: Final[dict[str, Any]] = {
 }
 SPECIAL: Final[dict[str, dict[str, Any]]] = {
     "machine_choice": {"state": ""},
+    "multi_file_replan": {"plan": (), "comments": ()},
     "multi_file_work": {"plan": ()},
     "multi_file_write": {"plan": (), "text": None, "path": "PATH"},
     "refactor": {"text": "TEXT"},

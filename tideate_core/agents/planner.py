@@ -17,6 +17,7 @@ from tideate_core.gates import ExecutionPlan, PlanStep
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.adapters import Conversation
     from tideate_core.agents.roles import Role
     from tideate_core.agents.stage import TaskBrief
     from tideate_core.workflows import StepContext
@@ -65,21 +66,24 @@ async def plan_task(
     *,
     earlier: ExecutionPlan | None = None,
     issues: Sequence[str] = (),
+    conversation: Conversation | None = None,
 ) -> ExecutionPlan:
     """Ask for a plan; whether it is a good one is for gate 1 and the audit to say.
 
     :param earlier: a plan of the same task that was not accepted.
-    :param issues: of the audit and the gate with that plan.
+    :param issues: of the audit and the gate with that plan, or the person's comments on it.
+    :param conversation: that made it; a model that can call tools goes on with it.
     :raises BudgetReached: the role's budget is used up.
     """
-    async with open_stage(step, role, brief) as stage:
+    async with open_stage(step, role, brief, earlier=conversation) as stage:
         step = stage.step
         listed = await list_for_model(step, brief.description)
+        files = () if conversation and stage.may_look else listed.lines  # it has them
         records, _ = await read_records(step)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""
         prompt = stage.render(
             "task_plan",
-            files=listed.lines,
+            files=files,
             more=listed.more,
             kept=sorted(records.paths),
             own=other_changelogs(listed.files) if records.changelog is None else (),

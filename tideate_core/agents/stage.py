@@ -50,6 +50,7 @@ class Stage:
     :param looks: its model looks at the project where it can call tools.
     :param rules: of the project, ready for a prompt.
     :param tools: names of more tools than the role's.
+    :param earlier: the conversation that its first question goes on with, where its model looks.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class Stage:
         *,
         looks: bool = True,
         tools: Sequence[str] = (),
+        earlier: Conversation | None = None,
     ) -> None:
         self.step = step
+        self._earlier = earlier
         self._around = around
         self._looks = looks
         self.role = role
@@ -117,6 +120,7 @@ class Stage:
                 [*look_tools(self.step, staged), *await self.tools.offer(looking=True)],
                 staged=staged,
                 adapter=self.role.adapter,
+                earlier=self._earlier,
                 on_turn=self._count,
                 words=self.step.render("look").system,
             )
@@ -214,6 +218,7 @@ async def open_stage(
     looks: bool = True,
     paths: Iterable[str] = (),
     tools: Sequence[str] = (),
+    earlier: Conversation | None = None,
 ) -> AsyncIterator[Stage]:
     """Open a stage, which ends in time; notices of its role are passed on.
 
@@ -223,6 +228,7 @@ async def open_stage(
     :param looks: its model looks at the project where it can call tools.
     :param paths: files that the stage works on; the project's rules for them are sent.
     :param tools: names of more tools than the role's.
+    :param earlier: the conversation that its first question goes on with, where its model looks.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
@@ -232,7 +238,7 @@ async def open_stage(
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Stage(step, role, brief, around, rules, looks=looks, tools=tools)
+            yield Stage(step, role, brief, around, rules, looks=looks, tools=tools, earlier=earlier)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

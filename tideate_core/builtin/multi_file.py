@@ -27,13 +27,20 @@ from tideate_core.agents import (
 from tideate_core.builtin.planned_files import PlannedFiles
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, PartlyRevised, Subject, review_and_apply, with_material
+from tideate_core.engine import (
+    NO_TEXT,
+    CommentRounds,
+    PartlyRevised,
+    Subject,
+    review_and_apply,
+    with_material,
+)
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import executable_paths, is_test
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.engine import Feedback
     from tideate_core.workflows import Decision, EarlierRun, StepContext
@@ -82,7 +89,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
     planned = await make_plan(
         quietly, prompt, step.workspace, listed.files, attempts=step.attempts, on_refused=refusal_notice(step)
     )
-    return {"files": [file.model_dump(exclude_none=True) for file in planned]}
+    return _as_json(planned)
 
 
 def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
@@ -97,25 +104,66 @@ async def confirm(step: StepContext) -> dict[str, Any]:
     earlier = await step.earlier()
     if earlier is not None and (agreed := _agreed_before(step, earlier)):
         return {"files": agreed}
-    proposed = step.results["plan"]
+    proposed = revised = step.results["plan"]
     problems: list[str] = []
+    rounds = CommentRounds(step, possible=step.conversation("plan") is not None)
     while True:
-        decision = await _ask_about(step, proposed, problems)
-        if not decision.accepted:
+        decision = await _ask_about(step, proposed, problems, rounds)
+        said = rounds.read(decision)
+        if not decision.accepted and not said:
             raise Declined(decision.reason)
-        answer = decision.value or proposed
+        answer = proposed if decision.value is None or "files" not in decision.value else decision.value
         try:
             wanted = parse_plan(answer, step.workspace)
         except InvalidInput as error:
             if decision.by != "user":
                 raise
             problems = [str(error)]
+            rounds.keep(said)
             if _can_be_shown(answer):
-                proposed = answer  # what the person edited is theirs: asked again, not thrown away
+                proposed = {"files": answer["files"]}  # what the person edited is theirs
+            continue
+        proposed, problems = _as_json(wanted), []
+        if said:
+            comments = [one.words() for one in said]
+            if (made := await rounds.revise(said, partial(_plan_anew, step, wanted, comments))) is not None:
+                rounds.changed = [file["path"] for file in made["files"] if file not in proposed["files"]]
+                proposed = revised = made
             continue
         if not wanted:
             raise Declined("no file is left in the plan")
-        return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+        # the model knows its own plan
+        anew = revised is not step.results["plan"]
+        return {**proposed, "revised": True} if anew and proposed == revised else proposed
+
+
+def _as_json(files: Sequence[PlannedFile]) -> dict[str, Any]:
+    return {"files": [file.model_dump(exclude_none=True) for file in files]}
+
+
+async def _plan_anew(
+    step: StepContext, files: Sequence[PlannedFile], comments: Sequence[str]
+) -> dict[str, Any]:
+    """Have the model that made a plan make it anew, in the same conversation."""
+    listed = await list_for_model(step, step.prompt)
+    earlier, plans = step.conversation(step.step) or step.conversation("plan"), may_look(step)
+    model = (
+        await planning_model(step, "plan", earlier=earlier)
+        if plans
+        else model_of(step, "plan", earlier=earlier)
+    )
+    prompt = step.render("multi_file_replan", plan=files, comments=comments)
+    if earlier is not None:
+        prompt = replace(prompt, system=earlier.system)
+    made = await make_plan(
+        model.ask if plans else partial(model.ask, quiet=True),
+        prompt,
+        step.workspace,
+        listed.files,
+        attempts=step.attempts,
+        on_refused=refusal_notice(step),
+    )
+    return _as_json(made)
 
 
 def _can_be_shown(answer: Any) -> bool:
@@ -129,13 +177,16 @@ def _can_be_shown(answer: Any) -> bool:
     )
 
 
-async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str]) -> Decision:
+async def _ask_about(
+    step: StepContext, plan: dict[str, Any], problems: list[str], rounds: CommentRounds
+) -> Decision:
     count = len(plan["files"])
-    question = f"Continue with {count} file{'' if count == 1 else 's'}?"
+    question = rounds.question(f"Continue with {count} file{'' if count == 1 else 's'}?")
     message = "\n".join([*(f"{problem}." for problem in problems), question])
     files = [file for file in plan["files"] if file["action"] != "delete"]
     executed = executable_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])
-    return await step.confirm("plan", message, payload={**plan, "problems": problems}, executed=executed)
+    payload = {**plan, "problems": problems, **rounds.payload}
+    return await step.confirm("plan", message, payload=payload, executed=executed)
 
 
 async def execute(step: StepContext) -> dict[str, Any]:
@@ -192,8 +243,8 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
             if file.path not in now.changed_texts()
         ]
 
-    earlier = step.conversation("plan")
-    agreed = earlier is not None and step.results["confirm"] == step.results["plan"]
+    earlier, confirmed = step.conversation("confirm") or step.conversation("plan"), step.results["confirm"]
+    agreed = earlier is not None and (confirmed == step.results["plan"] or confirmed.get("revised", False))
     prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned, agreed=agreed)
     if earlier is None:
         prompt = await with_material(step, prompt, paths=names)

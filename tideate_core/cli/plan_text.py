@@ -14,10 +14,13 @@ from tideate_core.cli.render.output import markdown_source
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from rich.console import RenderableType
 
-__all__ = ["Draft", "document_matter", "plan_from_text", "plan_to_text"]
+__all__ = ["Draft", "document_matter", "plan_from_text", "plan_to_text", "read_comment", "said_before"]
 
+NUMBERED = re.compile(r"(?P<number>[0-9]{1,6}):\s+(?P<text>\S.*)", re.DOTALL)
 _SUFFIXES = {"markdown": ".md"}
 
 
@@ -35,8 +38,45 @@ def document_matter(payload: dict[str, Any], *, coloured: bool, question: str = 
     if payload.get("title"):
         shown.append(Text(visible(payload["title"]), style="bold"))
     text = payload["text"]
-    shown.append(markdown_source(text) if coloured else Text(visible(text)))
-    return shown
+    written = markdown_source(text) if coloured else Text(visible(text))
+    shown.append(_numbered(written, payload.get("changed", ())) if payload.get("revisable") else written)
+    return [*shown, *said_before(payload)]
+
+
+def said_before(payload: Mapping[str, Any]) -> list[Text]:
+    """Return a line for each comment that nobody answered."""
+    return [
+        Text(f"you said{visible(_place(one))}: {visible(one['text'])}", style="dim")
+        for one in payload.get("comments", ())
+    ]
+
+
+def _place(comment: Mapping[str, Any]) -> str:
+    if "line" in comment:
+        return f" of line {comment['line']}"
+    return f" of {comment['path']}" if "path" in comment else ""
+
+
+def _numbered(text: Text, changed: Collection[int]) -> Text:
+    """Return a text with the numbers of its lines, those marked that a revision changed."""
+    lines = text.split("\n", allow_blank=True)
+    width = len(str(len(lines)))
+
+    def margin(at: int) -> tuple[str, str]:
+        return (f"~{at:>{width}} ", "yellow") if at in changed else (f" {at:>{width}} ", "dim")
+
+    return Text("\n").join(Text.assemble(margin(at), line) for at, line in enumerate(lines, start=1))
+
+
+def read_comment(line: str, count: int) -> tuple[int | None, str]:
+    """Return the number that a comment is about, None where it is about all, and what it says.
+
+    :param count: the highest number.
+    """
+    found = NUMBERED.fullmatch(line.strip())
+    if found is None or not 1 <= int(found["number"]) <= count:
+        return None, line.strip()
+    return int(found["number"]), found["text"]
 
 
 @dataclass(slots=True)

@@ -11,16 +11,23 @@ from tideate_core.cli.hunk_picking import NO, YES
 from tideate_core.cli.kept_review import ReviewDraft
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
-from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
+from tideate_core.cli.plan_text import (
+    Draft,
+    document_matter,
+    plan_from_text,
+    plan_to_text,
+    read_comment,
+    said_before,
+)
 from tideate_core.cli.render.comparison import comparison_matter
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion, review_matter
+from tideate_core.cli.review import ENDED, SENT, ReviewQuestion, WrittenReviewQuestion, review_matter
 from tideate_core.engine import FIX, FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from rich.console import Console, RenderableType
 
@@ -45,7 +52,8 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     """
     shown: list[RenderableType] = []
     if request.kind == "plan":
-        shown.append(_plan_table(request.payload["files"]))
+        shown.append(_plan_table(request.payload["files"], request.payload.get("changed", ())))
+        shown += said_before(request.payload)
     if request.kind == "review":
         shown += review_matter(request.payload)
     if request.kind == "compare":
@@ -158,10 +166,11 @@ class Questions:
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         files: list[dict[str, Any]] = list(request.payload["files"])
-        help_text = "y yes · n no · e edit as text · 1 3 remove files 1 and 3"
+        comments = _Comments(request.payload)
+        help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3"
         while files:
             question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
-            answer = await self._line(question, "y/N/e/numbers")
+            answer = await self._line(question, f"y/N/e{comments.keys}/numbers")
             if answer is None:
                 return ENDED
             if answer in YES:
@@ -170,6 +179,11 @@ class Questions:
                 return DECLINED_DECISION
             if answer in ("e", "edit"):
                 files = await self._edited(files)
+            elif answer in comments.known:
+                paths = [file["path"] for file in files]
+                if said := await comments.ask(self, answer, "file", "path", paths):
+                    return Decision(False, {"files": files, "comments": said}, reason=SENT)
+                continue
             elif (numbers := _numbers(answer, len(files))) is not None:
                 files = [file for at, file in enumerate(files, start=1) if at not in numbers]
             else:
@@ -187,19 +201,30 @@ class Questions:
 
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)
-        help_text = "y yes · n no · e edit it in $VISUAL or $EDITOR · d show it again"
+        comments = _Comments(request.payload)
+        help_text = f"y yes · n no · e edit it in $VISUAL or $EDITOR{comments.help} · d show it again"
+        known = YES | NO | {"e", "edit", "d", *comments.known}
         while True:
-            answer = await self.choose(request.message, "y/N/e/d", help_text, YES | NO | {"e", "edit", "d"})
+            answer = await self.choose(request.message, f"y/N/e{comments.keys}/d", help_text, known)
             if answer is None:
                 return ENDED
             if answer in YES:
                 return Decision(True, draft.value)
             if answer in NO:
                 return DECLINED_DECISION
+            if answer in comments.known:
+                lines = range(1, len(draft.text.rstrip("\n").split("\n")) + 1)
+                if said := await comments.ask(self, answer, "line", "line", lines):
+                    return Decision(False, {**(draft.value or {}), "comments": said}, reason=SENT)
+                continue
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
-            await self.show(document_matter({"text": draft.text}, coloured=True), paged=answer == "d")
+            # of an edited text it is not known what the model changed in it
+            now = {"text": draft.text, "revisable": request.payload.get("revisable")}
+            if draft.text == request.payload["text"]:
+                now["changed"] = request.payload.get("changed", ())
+            await self.show(document_matter(now, coloured=True), paged=answer == "d")
 
     async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
         """Ask until the answer is a known one; None at the end of input."""
@@ -238,12 +263,43 @@ class Questions:
             self._matter.show()
 
 
+class _Comments:
+    """The comments that a person may send to the model that wrote a plan or a document."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        self._unanswered: list[dict[str, Any]] = list(payload.get("comments", ()))
+        self.keys, self.help, self.known = "", "", frozenset[str]()
+        if payload.get("revisable"):
+            self.keys, self.help, self.known = "/c", " · c say what is to change", frozenset("c")
+        if self.known and self._unanswered:
+            self.keys, self.help = f"{self.keys}/r", f"{self.help} · r send your comments again"
+            self.known |= {"r"}
+
+    async def ask(
+        self, questions: Questions, answer: str, noun: str, key: str, places: Sequence[Any]
+    ) -> list[dict[str, Any]]:
+        """Return what is sent; nothing where the person says nothing.
+
+        :param noun: of what a comment may be on by its number.
+        :param key: of a comment, for its place.
+        """
+        if answer == "r":
+            return self._unanswered
+        typed = await questions.type(f"What is to change? (`2: …` is about {noun} 2)")
+        number, text = read_comment(typed or "", len(places))
+        if not text:
+            return []
+        said = {"text": text} if number is None else {key: places[number - 1], "text": text}
+        return [*self._unanswered, said]
+
+
 def _is_long(question: str) -> bool:
     """Return whether a question is long, and shown above the prompt for its answer."""
     return "\n" in question or len(question) > LONGEST_QUESTION
 
 
-def _plan_table(files: list[dict[str, Any]]) -> Table:
+def _plan_table(files: list[dict[str, Any]], changed: Collection[str] = ()) -> Table:
+    """Return the files of a plan, those marked that a revision changed."""
     table = Table("", "action", "file", "why", box=None, header_style="dim", padding=(0, 1))
     styles = {"create": "green", "delete": "red", "move": "yellow"}
     for number, file in enumerate(files, start=1):
@@ -251,7 +307,8 @@ def _plan_table(files: list[dict[str, Any]]) -> Table:
         action = Text(file["action"], style=styles.get(file["action"], ""))
         path = Text(label(file["path"]) + target, overflow="fold")
         why = Text(" ".join(visible(file.get("why", "")).split()), overflow="fold")
-        table.add_row(str(number), action, path, why)
+        mark = f"~{number}" if file["path"] in changed else str(number)
+        table.add_row(mark, action, path, why)
     return table
 
 

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
         CheckpointManager as CheckpointManager,
         read_checkpoint as read_checkpoint,
     )
+    from tideate_core.engine.commenting import (
+        CommentRounds as CommentRounds,
+        PlaceComment as PlaceComment,
+        changed_lines as changed_lines,
+    )
     from tideate_core.engine.comparison import (
         Comparison as Comparison,
         ComparisonResult as ComparisonResult,
@@ -122,6 +127,7 @@ else:
         {
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
+            "commenting": "CommentRounds PlaceComment changed_lines",
             "comparison": "Comparison ComparisonResult compared_requests",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
             "continuation": "last_conversation request_of said_in_step",

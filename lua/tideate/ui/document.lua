@@ -1,13 +1,20 @@
 --- The review of a document that a person may change before they accept it: the accepted text counts.
 local M = {}
 
+local MARK = '▌' -- before a line that a revision changed
 local UNTAKEN = 'your edits are not taken: e goes back to them, y again leaves them out'
+
+local UNSENT = require('tideate.ui.place_comments').UNSENT
 
 ---@class tideate.DocumentPayload
 ---@field text string Markdown
 ---@field filetype? string
 ---@field title? string
 ---@field problems? string[] why what was accepted before could not be used
+---@field revisable? boolean the model can be asked for another revision
+---@field revision? integer
+---@field changed? integer[] lines that the revision changed, 1-based
+---@field comments? { line: integer?, text: string }[] that nobody answered
 
 ---@class tideate.ui.Document
 ---@field question tideate.Question
@@ -18,6 +25,8 @@ local UNTAKEN = 'your edits are not taken: e goes back to them, y again leaves t
 ---@field message string?
 ---@field editor tideate.TextEdit what is typed there is no answer until it is taken
 ---@field dialog tideate.Dialog
+---@field comments tideate.PlaceComments
+---@field rows table<integer, integer> lines of the text by buffer row, 1-based
 ---@field respond fun(result: table<string, any>)
 ---@field written? boolean whether the person wrote something that no answer holds yet
 local Document = {}
@@ -58,8 +67,11 @@ function Document:head(width)
       say(line)
     end
   end
+  vim.list_extend(lines, self.comments:shown(nil, width))
   if self.message then
     say(self.message, 'TideateWarning')
+  elseif next(self.comments.changed) and self.text == self.proposed then
+    say(MARK .. ' changed in this revision', 'TideateHint')
   elseif self.text ~= self.proposed then
     say('as you changed it; d shows the changes', 'TideateHint')
   end
@@ -71,8 +83,19 @@ end
 function Document:lines(width)
   local lines = self:head(width)
   table.insert(lines, { { (' %s'):format(('─'):rep(width - 2)), 'TideateBorder' } })
-  for _, line in ipairs(require('tideate.ui.readable_text').lines((self.text:gsub('\n$', '')))) do
-    table.insert(lines, { { ' ' .. line } })
+  local shown, numbers = require('tideate.ui.readable_text').lines((self.text:gsub('\n$', '')))
+  self.rows = {}
+  for index, line in ipairs(shown) do
+    local number = numbers[index]
+    local changed = self.text == self.proposed and self.comments.changed[number]
+    table.insert(lines, { { changed and MARK or ' ', changed and 'TideateChangeSign' or nil }, { line } })
+    self.rows[#lines] = number
+    if numbers[index + 1] ~= number then
+      for _, said in ipairs(self.comments:shown(number, width)) do
+        table.insert(lines, said)
+        self.rows[#lines] = number
+      end
+    end
   end
   return lines
 end
@@ -88,7 +111,9 @@ end
 --- The person wrote a text and hands it over.
 function Document:take()
   local text = table.concat(self.editor:lines(), '\n')
+  local before = self.text
   self.text = self.proposed:sub(-1) == '\n' and text .. '\n' or text
+  self.comments:follow(before, self.text)
   self.written = self.text ~= self.proposed
   self.editor:taken()
   self:redraw()
@@ -123,18 +148,40 @@ end
 function Document:accept()
   if self.editor:unfinished() and self.message ~= UNTAKEN then
     return self:redraw(UNTAKEN)
+  elseif #self.comments:list() > 0 and self.message ~= UNSENT and self.message ~= UNTAKEN then
+    return self:redraw(UNSENT)
   end
+  self:answer({ accepted = true, value = self:changed_text() })
+end
+
+---@return { text: string, comments: table[]? }? value
+function Document:changed_text()
   -- with problems also an unchanged text is the person's, not the one that was proposed at first
   local changed = self.text ~= self.proposed or #self.problems > 0
+  return changed and { text = self.text } or nil
+end
+
+---@param result table<string, any>
+function Document:answer(result)
   self.written = false
   accepted = { identity = identity(self.question), text = self.text }
-  self:close()
-  self.respond({ accepted = true, value = changed and { text = self.text } or nil })
+  self:close(true)
+  self.respond(result)
+end
+
+--- Send comments: the model makes another revision of the text as it stands here.
+---@param comments table[]
+function Document:send(comments)
+  if self.editor:unfinished() and self.message ~= UNTAKEN then
+    return self:redraw(UNTAKEN)
+  end
+  local value = vim.tbl_extend('error', self:changed_text() or {}, { comments = comments })
+  self:answer({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
 ---@param reason string?
 function Document:decline(reason)
-  self:close()
+  self:close(true)
   self.respond({ accepted = false, reason = reason })
 end
 
@@ -157,7 +204,9 @@ function Document:ready()
 end
 
 --- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
-function Document:close()
+---@param answered boolean?
+function Document:close(answered)
+  self.comments:close(answered == true)
   if not self.editor:unfinished() and not self.written then
     self.editor:close()
     return self.dialog:close()
@@ -199,7 +248,9 @@ function Document:keys()
       require('tideate.ui.keys').help('document', keys)
     end),
   }
-  return keys
+  return self.comments:add_keys(keys, function(problem)
+    self:redraw(problem)
+  end)
 end
 
 ---@param buf integer
@@ -247,6 +298,18 @@ function M.open(question, respond)
     problems = problems,
     respond = respond,
   }, Document)
+  self.comments = require('tideate.ui.place_comments').new(question, 'line', {
+    at_cursor = function()
+      return self.rows[vim.api.nvim_win_get_cursor(self.dialog.win)[1]]
+    end,
+    on_changed = function()
+      self.message = nil
+      self.dialog:show()
+    end,
+    respond = function(comments)
+      self:send(comments)
+    end,
+  })
   self:prepare()
   self.dialog = require('tideate.ui.dialog').open({
     title = function()
@@ -259,6 +322,7 @@ function M.open(question, respond)
     keys = self:keys(),
     width = math.min(100, (require('tideate.ui.window').room()) - 4),
     markdown = self.filetype == 'markdown',
+    cursor_from = self.comments.revisable and 0 or nil,
     lines = function(width)
       return self:lines(width)
     end,

@@ -33,29 +33,36 @@ end
 
 --- The lines that show a text.
 ---@param text string
----@return string[]
+---@return string[] lines, integer[] numbers of the text's lines that they show, or begin to show
 function M.lines(text)
   local plain, visible = require('tideate.ui.text').plain, require('tideate.ui.escaping')
-  local lines, empty = {}, 0 ---@type string[], integer
+  local lines, numbers, empty, number = {}, {}, 0, 0 ---@type string[], integer[], integer, integer
   local function flush()
-    for _ = 1, empty < EMPTY and empty or 0 do
+    for index = 1, empty < EMPTY and empty or 0 do
       table.insert(lines, '')
+      table.insert(numbers, number - empty + index - 1)
     end
     if empty >= EMPTY then
       table.insert(lines, ('\\n{%d}'):format(empty))
+      table.insert(numbers, number - empty)
     end
     empty = 0
   end
   for _, line in ipairs(vim.split(text, '\n', { plain = true })) do
+    number = number + 1
     if line == '' then
       empty = empty + 1
     else
       flush()
       add_broken(lines, visible.shortened_runs(plain(line)))
+      for _ = #numbers + 1, #lines do
+        table.insert(numbers, number)
+      end
     end
   end
+  number = number + 1
   flush()
-  return lines
+  return lines, numbers
 end
 
 ---@param count integer

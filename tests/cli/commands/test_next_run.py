@@ -52,7 +52,7 @@ def test_a_yes_goes_on_and_each_run_is_rolled_back_by_itself(shell: Shell, looki
         "must change, too: offered next. [y/N]",
         "[y/N/p/c/d]",
         OFFER,
-        "[y/N/e/numbers]",
+        "[y/N/e/c/numbers]",
         "[y/N/p/c/d]",
     ):
         terminal.wait_for(question)

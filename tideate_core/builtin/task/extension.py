@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents import apply_fixes, audit_plan
-from tideate_core.builtin.task.gates import confirm_plan, gate_enforcer, report_gate
+from tideate_core.builtin.task.gates import PlanRefused, confirm_plan, pass_audit
 from tideate_core.errors import OutsideRoot
 from tideate_core.gates import PlanStep
 from tideate_core.workflows import Declined
@@ -39,24 +38,16 @@ async def extend_plan(
     :raises PlanNotExtended: with the reason.
     """
     extended = _with_file(step, plan, needed)
-    gates = gate_enforcer(step, environment)
-    decided = await gates.enforce_gate1(extended, rejected_plans=0)
-    if issues := report_gate(step, environment, decided):
-        raise PlanNotExtended(f"gate 1 refused the plan with {needed.path}: {'; '.join(issues)}")
-    brief, role = await environment.brief(step), environment.role(step, "auditor")
-    audit = await audit_plan(step, role, brief, extended)
-    decided = await gates.enforce_gate2(audit, extended)
-    issues = report_gate(step, environment, decided)
-    if not decided.passed:
-        raise PlanNotExtended(f"gate 2 refused the plan with {needed.path}: {'; '.join(issues)}")
-    fixed = apply_fixes(extended, audit) if decided.auto_fixed else extended
+    try:
+        fixed, audit = await pass_audit(step, environment, extended, f"the plan with {needed.path}")
+    except PlanRefused as refusal:
+        raise PlanNotExtended(str(refusal)) from refusal
     if not environment.gated:
         return fixed
     reason = f": {needed.reason}" if needed.reason else ""
     try:
-        return await confirm_plan(
-            step, fixed, audit, f"The correction needs {needed.path}{reason}. Carry out the plan with it?"
-        )
+        question = f"The correction needs {needed.path}{reason}. Carry out the plan with it?"
+        return (await confirm_plan(step, fixed, audit, question))[0]
     except Declined as declined:
         raise PlanNotExtended(f"the plan with {needed.path} was declined") from declined
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import (
     EditsInReview,
     apply_fixes,
+    audit_plan,
     named_files,
     parse_plan_document,
     plan_as_markdown,
+    plan_task,
     result_of,
 )
 from tideate_core.builtin.task.changes import name_of, read_back, review_changes, revised_by, write
 from tideate_core.builtin.task.environment import root_of
-from tideate_core.engine import EventName
+from tideate_core.engine import CommentRounds, EventName, changed_lines
 from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
 from tideate_core.machines import WorkflowEvent
@@ -39,14 +42,18 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
+    Replan = Callable[[ExecutionPlan, Sequence[str]], Awaitable[tuple[ExecutionPlan, AuditReport]]]
+
 __all__ = [
     "GATES",
+    "PlanRefused",
     "audit_gate",
     "confirm_plan",
     "documentation_gate",
     "execution_gate",
     "gate_enforcer",
     "issue_words",
+    "pass_audit",
     "plan_gate",
     "report_gate",
 ]
@@ -57,6 +64,10 @@ MOST_ISSUES: Final = 100
 """Of one gate that are told and kept."""
 LONGEST_DIFF: Final = 40_000
 """Characters of the diff that are kept for the documenter."""
+
+
+class PlanRefused(UnusableAnswer):
+    """Gate 1 or 2 refused a plan that was made after the first."""
 
 
 def gate_enforcer(
@@ -132,9 +143,45 @@ async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnv
     if not decided.passed:
         return {"event": WorkflowEvent.AUDIT_GATE_FAILED.value, "gate": 2, "issues": issues}
     if environment.gated:
-        plan = await confirm_plan(step, plan, audit)
-    value = {"event": WorkflowEvent.AUDIT_GATE_PASSED.value, "gate": 2}
+        plan, audit = await confirm_plan(step, plan, audit, revise=_replan(step, record, environment))
+    value: dict[str, Any] = {"event": WorkflowEvent.AUDIT_GATE_PASSED.value, "gate": 2}
+    if audit is not record.audit:
+        value["audit"] = audit.model_dump(mode="json")
     return {**value, "plan": plan.model_dump(mode="json")}
+
+
+def _replan(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> Replan:
+    """Return what has the planner make a plan anew, as comments say; it is audited as the first one was."""
+    conversation = step.conversation(record.planned_in)
+
+    async def replan(plan: ExecutionPlan, comments: Sequence[str]) -> tuple[ExecutionPlan, AuditReport]:
+        nonlocal conversation
+        brief, role = await environment.brief(step), environment.role(step, "planner")
+        made = await plan_task(step, role, brief, earlier=plan, issues=comments, conversation=conversation)
+        conversation = step.conversation(step.step) or conversation  # the audit has one of its own
+        return await pass_audit(step, environment, made, "the new plan")
+
+    return replan
+
+
+async def pass_audit(
+    step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, name: str
+) -> tuple[ExecutionPlan, AuditReport]:
+    """Have a plan pass gates 1 and 2 with an audit of its own; returns it with the audit's fixes.
+
+    :raises PlanRefused: one of them refuses it; the message names it as `name`.
+    """
+    gates = gate_enforcer(step, environment)
+    decided = await gates.enforce_gate1(plan, rejected_plans=0)
+    if issues := report_gate(step, environment, decided):
+        raise PlanRefused(f"gate 1 refused {name}: {'; '.join(issues)}")
+    audit = await audit_plan(step, environment.role(step, "auditor"), await environment.brief(step), plan)
+    decided = await gates.enforce_gate2(audit, plan)
+    issues = report_gate(step, environment, decided)
+    fixed = apply_fixes(plan, audit) if decided.auto_fixed else plan
+    if not decided.passed or (issues := issue_words(plan_issues(fixed, step.workspace.resolve))):
+        raise PlanRefused(f"gate 2 refused {name}: {'; '.join(issues)}")
+    return fixed, audit
 
 
 async def confirm_plan(
@@ -142,32 +189,55 @@ async def confirm_plan(
     plan: ExecutionPlan,
     audit: AuditReport,
     question: str = "Carry out this plan?",
-) -> ExecutionPlan:
-    """Show the plan, to be changed and confirmed; what the person wrote is asked about until it is a plan.
+    *,
+    revise: Replan | None = None,
+) -> tuple[ExecutionPlan, AuditReport]:
+    """Show the plan, to be changed, commented on and confirmed; what the person wrote is asked about until it
+    is a plan.
 
+    :param revise: has the model make it anew, as comments say.
     :raises Declined: the person does not want it.
     """
     text, problems = plan_as_markdown(plan, audit), list[str]()
+    rounds = CommentRounds(step, possible=revise is not None)
     while True:
         payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
-        words = "\n".join([*(f"{problem}." for problem in problems), question])
+        words = "\n".join([*(f"{problem}." for problem in problems), rounds.question(question)])
         executed = executable_paths(step.workspace, named_files(plan))
-        decision = await step.confirm("document", words, payload=payload, executed=executed)
-        if not decision.accepted:
+        decision = await step.confirm(
+            "document", words, payload={**payload, **rounds.payload}, executed=executed
+        )
+        said = rounds.read(decision)
+        if not decision.accepted and not said:
             raise Declined(decision.reason)
-        if decision.value is None and not problems:
-            return plan
-        text = _text_of(decision.value, text)
-        found, problems = _read(step, text)
-        if found is not None:
-            return found
-        if decision.by != "user":
-            raise StepFailed(f"the plan was changed and is none any more: {'; '.join(problems)}")
+        if problems or _is_changed(decision.value):
+            text = _text_of(decision.value, text)
+            found, problems = _read(step, text)
+            if found is None:
+                if decision.by != "user":
+                    raise StepFailed(f"the plan was changed and is none any more: {'; '.join(problems)}")
+                rounds.keep(said)
+                continue
+            plan = found
+        if not said:
+            return plan, audit
+        assert revise is not None  # noqa: S101 nobody is asked for comments without it
+        comments = [one.words(text) for one in said]
+        made = await rounds.revise(said, partial(revise, plan, comments))
+        if made is not None:
+            plan, audit = made
+            before, text = text, plan_as_markdown(plan, audit)
+            rounds.changed = changed_lines(before, text)
+
+
+def _is_changed(value: Any) -> bool:
+    """Tell whether an answer to a document has a text, or is none at all."""
+    return value is not None and not (isinstance(value, dict) and "text" not in value and "comments" in value)
 
 
 def _text_of(value: Any, before: str) -> str:
     """Return the text that a person left; one who changed nothing gives none."""
-    if value is None:
+    if not _is_changed(value):
         return before
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise InvalidInput('the answer to a document is its text: {"text": …}')

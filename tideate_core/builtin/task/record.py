@@ -33,6 +33,8 @@ class TaskRecord:
 
     snapshot: str | None = None
     plan: ExecutionPlan | None = None
+    planned_in: str = ""
+    """The step that made it."""
     audit: AuditReport | None = None
     rejected: int = 0
     """Plans that the audit rejected."""
@@ -74,7 +76,7 @@ class TaskRecord:
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
         elif state is _S.PLANNING:
-            self.plan = ExecutionPlan.model_validate(value["plan"])
+            self.plan, self.planned_in = ExecutionPlan.model_validate(value["plan"]), step
         elif state is _S.AUDITING:
             self.audit = AuditReport.model_validate(value["audit"])
         elif state is _S.AWAITING_AUDIT_GATE:
@@ -93,6 +95,8 @@ class TaskRecord:
     def _audited(self, value: Mapping[str, Any]) -> None:
         if value["event"] == WorkflowEvent.AUDIT_GATE_PASSED:
             self.plan = ExecutionPlan.model_validate(value["plan"])
+            if "audit" in value:  # of a plan that was made anew
+                self.audit = AuditReport.model_validate(value["audit"])
         else:
             self.rejected += 1
 

@@ -9,6 +9,7 @@ M.SIGNS = {
   move = { '→', 'TideateMoveSign' },
 }
 
+local UNSENT = require('tideate.ui.place_comments').UNSENT
 local UNTAKEN = 'your edits of the text are not taken: e goes back to them, y again leaves them out'
 
 ---@class tideate.ui.Plan
@@ -22,6 +23,7 @@ local UNTAKEN = 'your edits of the text are not taken: e goes back to them, y ag
 ---@field first integer first row with a file, 0-based
 ---@field problems string[] why the plan cannot be carried out
 ---@field message string?
+---@field comments tideate.PlaceComments
 local Plan = {}
 Plan.__index = Plan
 
@@ -46,13 +48,14 @@ end
 function Plan:file_lines(file, widest, width)
   local text = require('tideate.ui.text')
   local sign = M.SIGNS[file.action] or { '?', 'TideateWarning' }
-  local out = self.out[file]
+  local out, changed = self.out[file], self.comments.changed[file.path]
   -- a path is never cut: its end may be what matters
   local parts = text.pieces(name(file), vim.fn.strdisplaywidth(name(file)) > widest and width - 6 or widest)
   local lines = {} ---@type tideate.Chunk[][]
   for index, part in ipairs(parts) do
     table.insert(lines, {
-      { index > 1 and '   ' or out and ' ○ ' or ' ● ', out and 'TideateOut' or 'TideateDone' },
+      changed and { '▌', 'TideateChangeSign' } or { ' ' },
+      { index > 1 and '  ' or out and '○ ' or '● ', out and 'TideateOut' or 'TideateDone' },
       { (index > 1 and ' ' or sign[1]) .. ' ', out and 'TideateOut' or sign[2] },
       { text.pad(part, widest) .. '  ', out and 'TideateOut' or 'TideatePath' },
     })
@@ -107,11 +110,13 @@ function Plan:lines(width)
   end
   widest = math.min(widest, math.floor(width * 0.55))
   for _, file in ipairs(self.files) do
-    for _, line in ipairs(self:file_lines(file, widest, width)) do
+    local shown = self:file_lines(file, widest, width)
+    for _, line in ipairs(vim.list_extend(shown, self.comments:shown(file.path, width))) do
       table.insert(lines, line)
       self.rows[#lines] = file
     end
   end
+  vim.list_extend(lines, self.comments:shown(nil, width))
   table.insert(lines, {})
   table.insert(lines, { { ' ' .. self:summary(), self.message and 'TideateWarning' or 'TideateHint' } })
   return lines
@@ -124,7 +129,7 @@ function Plan:summary()
   end
   local kept = #self:kept()
   local taken_out = #self.files - kept
-  local files = files_word(kept)
+  local files = files_word(kept) .. (next(self.comments.changed) and ' · ▌ changed in this revision' or '')
   return taken_out == 0 and files or ('%s, %d taken out'):format(files, taken_out)
 end
 
@@ -182,17 +187,30 @@ end
 function Plan:accept()
   if self.editor and self.editor:unfinished() and self.message ~= UNTAKEN then
     return self:redraw(UNTAKEN)
+  elseif #self.comments:list() > 0 and self.message ~= UNSENT and self.message ~= UNTAKEN then
+    return self:redraw(UNSENT)
   elseif #self:kept() == 0 then
     return self:redraw('no file is left; n declines the plan')
   end
   local files = self:kept()
-  self:close()
+  self:close(true)
   self.respond({ accepted = true, value = { files = files } })
+end
+
+--- Send comments: the model plans anew, from the files that are left.
+---@param comments table[]
+function Plan:send(comments)
+  if self.editor and self.editor:unfinished() and self.message ~= UNTAKEN then
+    return self:redraw(UNTAKEN)
+  end
+  local value = { files = self:kept(), comments = comments }
+  self:close(true)
+  self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
 ---@param reason string?
 function Plan:decline(reason)
-  self:close()
+  self:close(true)
   self.respond({ accepted = false, reason = reason })
 end
 
@@ -214,7 +232,9 @@ function Plan:ready()
   return self.dialog:ready()
 end
 
-function Plan:close()
+---@param answered boolean?
+function Plan:close(answered)
+  self.comments:close(answered == true)
   if self.editor then
     self.editor:close()
     self.editor = nil
@@ -248,7 +268,9 @@ function Plan:keys()
       require('tideate.ui.keys').help('plan', keys)
     end),
   }
-  return keys
+  return self.comments:add_keys(keys, function(problem)
+    self:redraw(problem)
+  end)
 end
 
 --- Let a person review a plan.
@@ -265,6 +287,18 @@ function M.open(question, respond)
     rows = {},
     first = 0,
   }, Plan)
+  self.comments = require('tideate.ui.place_comments').new(question, 'path', {
+    at_cursor = function()
+      local file = self.rows[vim.api.nvim_win_get_cursor(self.dialog.win)[1]]
+      return file and file.path
+    end,
+    on_changed = function()
+      self:redraw()
+    end,
+    respond = function(comments)
+      self:send(comments)
+    end,
+  })
   local columns = require('tideate.ui.window').room()
   self:lines(80) -- finds the first row with a file
   self.dialog = require('tideate.ui.dialog').open({

@@ -14,7 +14,7 @@ import pytest
 from tests.builtin.task.runs.site import RUN
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.tally import AFTER, DONE, ENTRY, LINES
-from tests.support.tasks import CODE, documenting, edits
+from tests.support.tasks import CODE, approved, documenting, edits, plan, rejected
 from tests.support.unfinished import WORK, documenting_with_tools
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
@@ -245,3 +245,105 @@ async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
     again = server.requests[asked:]
     assert BECAUSE in again[0]["messages"][-1]["content"], "nothing before it is asked twice"
     assert desk.changed() == DONE
+
+
+# the plan
+
+SHORTER = "Let the script be: nobody counts lines with it"
+
+
+def line_of(request: ConfirmationRequest, words: str) -> int:
+    lines = request.payload["text"].split("\n")
+    return next(at for at, line in enumerate(lines, start=1) if words in line)
+
+
+def comments_once(*, edits: bool = False) -> Callable[[ConfirmationRequest], Decision]:
+    """Comment on a line of the first plan, and accept the next."""
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if "revision" in request.payload or not request.payload["revisable"]:
+            return Decision(True)
+        line = line_of(request, "let the script count lines")
+        value: dict[str, Any] = {"comments": [{"line": line, "text": SHORTER}, {"text": "And be brief."}]}
+        if edits:
+            value["text"] = request.payload["text"].replace("write count_lines", "write it in one line")
+        return Decision(False, value)
+
+    return answer
+
+
+def shorter_plan(objective: str = "count the lines of a text") -> dict[str, Any]:
+    whole = plan(objective)
+    return {
+        **whole,
+        "steps": whole["steps"][:3],
+        "files": [one for one in whole["files"] if one != "tools/count.sh"],
+    }
+
+
+def plans(desk: Desk) -> list[ConfirmationRequest]:
+    return [one for one in desk.front.requests if one.kind == "document"]
+
+
+@pytest.mark.parametrize("tools", [False, True])
+async def test_a_comment_on_a_line_of_the_plan_has_it_made_and_audited_anew(
+    desk: Desk, server: ModelServer, tools: bool
+) -> None:
+    if tools:
+        with_tools(desk, server)
+    desk.model.says("planner", plan(), shorter_plan("count lines, briefly"))
+    code = {name: text for name, text in CODE.items() if name != "tools/count.sh"}
+    if not tools:
+        desk.model.says("executor", edits(code))
+    desk.answers(document=comments_once())
+    result = await desk.run()
+    _, second = plans(desk)
+    told = desk.model.prompts("planner")[1]
+    assert 'on "4. **edit** let the script count lines, too": Let the script be' in told
+    assert "- And be brief." in told
+    assert (second.payload["revision"], second.message) == (2, "Revision 2. Carry out this plan?")
+    lines = second.payload["text"].split("\n")
+    assert [lines[at - 1] for at in second.payload["changed"]] == ["count lines, briefly"]
+    assert desk.model.asked("auditor") == 2
+    assert desk.gates()[:4] == [("plan", True), ("audit", True)] * 2
+    assert ("Plan this task." in told) is tools, "it is the same conversation"
+    if not tools:
+        assert result.ok, result.error
+        assert "count.sh" not in desk.model.prompts("executor")[0].partition("```\n\nsrc/")[0]
+    assert "let the script" not in str(result.results["awaiting_audit_gate"]["plan"])
+
+
+async def test_a_plan_that_was_edited_is_commented_on_as_it_was_edited(desk: Desk) -> None:
+    desk.model.says("planner", plan(), shorter_plan())
+    desk.answers(document=comments_once(edits=True))
+    await desk.run()
+    assert "write it in one line" in desk.model.prompts("planner")[1]
+
+
+async def test_comments_that_no_plan_answers_are_sent_again(desk: Desk) -> None:
+    """A plan that gate 1 or the audit refuses is not shown, and the one before is asked about once more."""
+    desk.model.says("planner", plan(), plan(rollback_strategy=""), shorter_plan())
+    desk.model.says("auditor", approved(), rejected("too short"), approved())
+    shown: list[dict[str, Any]] = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        shown.append(request.payload)
+        comments = request.payload.get("comments", [{"line": 1, "text": SHORTER}])
+        return Decision(len(shown) == 4, None if len(shown) == 4 else {"comments": comments})
+
+    desk.answers(document=answer)
+    await desk.run()
+    assert [one.get("comments") for one in shown] == [None, *[[{"line": 1, "text": SHORTER}]] * 2, None]
+    assert [one["text"] == shown[0]["text"] for one in shown] == [True, True, True, False]
+    notices = [one["message"] for one in desk.front.data(EventName.NOTICE)]
+    assert any("gate 1 refused the new plan" in one for one in notices)
+    assert any("gate 2 refused the new plan" in one for one in notices)
+
+
+async def test_the_rounds_of_a_plan_are_bounded(desk: Desk) -> None:
+    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config.write_text(f"{config.read_text()}[limits]\nrevisions = 1\n")
+    desk.model.says("planner", plan(), shorter_plan())
+    desk.answers(document=comments_once())
+    await desk.run()
+    assert [one.payload["revisable"] for one in plans(desk)] == [True, False]

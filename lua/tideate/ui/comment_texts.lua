@@ -1,0 +1,127 @@
+--- Texts of comments while a person types them: a line, or a buffer. They outlive the question that they are about.
+
+---@class tideate.CommentEdit: tideate.TextEdit
+---@field on_text fun(lines: string[])
+---@field refuses? fun(lines: string[]): boolean it has told the person why they are not taken
+---@field base? string[] the lines in the buffer that it was begun for
+
+---@class tideate.CommentTexts
+---@field question tideate.Question
+---@field closed boolean
+---@field texts table<string, tideate.CommentEdit> opened, by what they are for, until the text is taken
+---@field identity fun(self, kind: 'comment'|'edit', about: table): string what a text is about, for the next question of the same
+local Texts = {}
+
+local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- and those of other keyboards: a comment of them says nothing
+
+--- The comment that a text is; none where there is no text.
+---@param text string
+---@param because boolean?
+---@return tideate.ReviewComment?
+function Texts.comment(text, because)
+  text = vim.fn.trim(vim.trim(text), BLANKS)
+  return text ~= '' and { text = text, because = because } or nil
+end
+
+--- The text that was begun about something; here, or in a question of the same that ended meanwhile.
+---@param kind 'comment'|'edit'
+---@param about table
+---@return tideate.CommentEdit
+function Texts:text_about(kind, about)
+  local text_edit, key = require('tideate.ui.text_edit'), self:identity(kind, about)
+  local edit = self.texts[key]
+  if edit and vim.api.nvim_buf_is_loaded(edit.buf) then
+    return edit
+  end
+  local function take()
+    local lines = edit:lines()
+    if edit.refuses and edit.refuses(lines) then
+      return
+    end
+    self.texts[key] = nil
+    edit:taken()
+    edit:close()
+    edit.on_text(lines)
+  end
+  local kept = require('tideate.ui.question_drafts').take(key)
+  if kept then
+    text_edit.attach(kept, take)
+    vim.bo[kept].modified = true
+  end
+  edit = text_edit.new(kept or text_edit.buffer(kind, self.question.execution_id, take)) --[[@as tideate.CommentEdit]]
+  edit.win = kept and vim.fn.win_findbuf(kept)[1]
+  self.texts[key] = edit
+  return edit
+end
+
+--- Ask for a line.
+---@param prompt string
+---@param about table
+---@param on_text fun(text: string)
+function Texts:ask_line(prompt, about, on_text)
+  local first = about.comment and about.comment.text or ''
+  if first:find('\n') then
+    return self:ask_lines(prompt, about, on_text)
+  end
+  vim.ui.input({ prompt = prompt .. ': ', default = first }, function(text)
+    if text and not self.closed then
+      on_text(text)
+    elseif text and Texts.comment(text) then
+      local edit = self:text_about('comment', about)
+      edit:fill(vim.split(text, '\n', { plain = true }))
+      vim.bo[edit.buf].modified = true
+      self:keep_texts()
+    end
+  end)
+end
+
+--- Ask for a text of several lines, in a buffer. `:q` leaves it as it is: asked again, it is there.
+---@param title string
+---@param about table
+---@param on_text fun(text: string)
+function Texts:ask_lines(title, about, on_text)
+  local edit = self:text_about('comment', about)
+  edit.on_text = function(lines)
+    on_text(table.concat(lines, '\n'))
+  end
+  if edit:visible() then
+    return vim.api.nvim_set_current_win(edit.win)
+  end
+  edit:fill(vim.split(about.comment and about.comment.text or '', '\n', { plain = true }))
+  edit:open(title, 8)
+end
+
+--- The question has ended: texts that the person typed and no comment holds are kept in their buffers.
+function Texts:keep_texts()
+  for key, edit in pairs(self.texts) do
+    if edit:unfinished() then
+      if edit:visible() then
+        vim.api.nvim_win_set_config(edit.win, {
+          title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
+          footer = { { ' it is kept in this buffer ', 'TideateHint' } },
+        })
+      end
+      local name = require('tideate.ui.question_drafts').keep(key, edit.buf)
+      require('tideate.ui').notify(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name), vim.log.levels.WARN)
+    else
+      edit:close()
+    end
+  end
+  self.texts = {}
+end
+
+--- Lines that show a comment below what it is about.
+---@param one tideate.ReviewComment?
+---@param width integer
+---@return tideate.Chunk[][]
+function Texts.lines(one, width)
+  local text, lines = require('tideate.ui.text'), {} ---@type tideate.Chunk[][]
+  for _, line in ipairs(one and vim.split(one.text, '\n', { plain = true }) or {}) do
+    for _, part in ipairs(text.wrap(text.plain(line), math.max(20, width - 4))) do
+      table.insert(lines, { { (#lines == 0 and ' » ' or '   ') .. part, 'TideateComment' } })
+    end
+  end
+  return lines
+end
+
+return Texts

@@ -1,0 +1,238 @@
+--- Comments on places of a plan or a document: lines, files, or all of it. They go to the model that wrote it, in
+--- one round.
+local texts = require('tideate.ui.comment_texts')
+
+local UNSENT = 'your comments are not sent: g<CR> sends them, y again leaves them out'
+
+---@class tideate.PlaceAbout
+---@field place integer|string|nil nil: all of it
+---@field comment tideate.ReviewComment?
+
+---@class tideate.PlaceComments: tideate.CommentTexts
+---@field revisable boolean the model can be asked
+---@field kind 'line'|'path' what a place is
+---@field noun string in words
+---@field places table<integer|string, tideate.PlaceAbout>
+---@field all tideate.PlaceAbout
+---@field changed table<integer|string, boolean> what the last revision changed
+---@field send_key tideate.Key?
+---@field spec tideate.PlaceSpec
+local Comments = setmetatable({}, { __index = texts })
+Comments.__index = Comments
+
+---@class tideate.PlaceSpec
+---@field at_cursor fun(): integer|string|nil
+---@field on_changed fun() a comment was made or removed
+---@field respond fun(comments: table[]) they are sent
+
+local M = { UNSENT = UNSENT }
+
+--- Comments of questions that ended without an answer.
+---@type table<string, { places: table<integer|string, tideate.PlaceAbout>, all: tideate.PlaceAbout }>
+local kept = {}
+
+---@param question tideate.Question
+---@return string
+local function identity(question)
+  return ('%s %s %d'):format(question.execution_id, question.step, question.payload.revision or 1)
+end
+
+---@param kind 'comment'
+---@param about tideate.PlaceAbout
+---@return string
+function Comments:identity(kind, about)
+  return ('%s %s %s'):format(kind, identity(self.question), tostring(about.place))
+end
+
+---@param place integer|string|nil
+---@return tideate.PlaceAbout
+function Comments:about(place)
+  if place == nil then
+    return self.all
+  end
+  self.places[place] = self.places[place] or { place = place }
+  return self.places[place]
+end
+
+---@param about tideate.PlaceAbout
+---@param text string
+local function add(about, text)
+  local said = about.comment and about.comment.text
+  if said ~= text then
+    about.comment = { text = said and said .. '\n' .. text or text }
+  end
+end
+
+---@param question tideate.Question payload: with `revisable`, and `changed` and `comments` where there are some
+---@param kind 'line'|'path'
+---@param spec tideate.PlaceSpec
+---@return tideate.PlaceComments
+function M.new(question, kind, spec)
+  local payload = question.payload
+  local before = kept[identity(question)] or { places = {}, all = {} }
+  kept[identity(question)] = nil
+  local self = setmetatable({
+    question = question,
+    kind = kind,
+    noun = kind == 'line' and 'line' or 'file',
+    spec = spec,
+    revisable = payload.revisable == true,
+    places = before.places,
+    all = before.all,
+    changed = {},
+    texts = {},
+    closed = false,
+  }, Comments)
+  for _, place in ipairs(payload.changed or {}) do
+    self.changed[place] = true
+  end
+  for _, one in ipairs(payload.comments or {}) do
+    add(self:about(one[kind]), one.text)
+  end
+  return self
+end
+
+--- What is sent: of all first, then by place.
+---@return table[]
+function Comments:list()
+  local found = {} ---@type table[]
+  for _, about in pairs(self.places) do
+    if about.comment then
+      table.insert(found, { [self.kind] = about.place, text = about.comment.text })
+    end
+  end
+  table.sort(found, function(one, other)
+    return one[self.kind] < other[self.kind]
+  end)
+  if self.all.comment then
+    table.insert(found, 1, { text = self.all.comment.text })
+  end
+  return found
+end
+
+--- Lines that show the comment on a place, below it.
+---@param place integer|string|nil nil: the one on all of it
+---@param width integer
+---@return tideate.Chunk[][]
+function Comments:shown(place, width)
+  local about = place == nil and self.all or self.places[place]
+  return texts.lines(about and about.comment, width)
+end
+
+function Comments:say_changed()
+  if self.send_key then
+    self.send_key.word = #self:list() > 0 and 'send' or nil
+  end
+  self.spec.on_changed()
+end
+
+---@param in_buffer boolean the comment may have several lines
+function Comments:comment_here(in_buffer)
+  local place = self.spec.at_cursor()
+  if place == nil then
+    return self:comment_on_all()
+  end
+  local about = self:about(place)
+  local ask = in_buffer and self.ask_lines or self.ask_line
+  ask(self, ('Comment on this %s'):format(self.noun), about, function(text)
+    about.comment = texts.comment(text)
+    self:say_changed()
+  end)
+end
+
+function Comments:comment_on_all()
+  self:ask_lines('What is to change?', self.all, function(text)
+    self.all.comment = texts.comment(text)
+    self:say_changed()
+  end)
+end
+
+---@return string? problem that nothing is sent
+function Comments:send()
+  local found = self:list()
+  if #found == 0 then
+    return 'you have not said anything: gs comments on a ' .. self.noun
+  end
+  self.spec.respond(found)
+end
+
+--- The line that was a line before a text was edited; of one that is gone, the line that stands in its place.
+---@param line integer
+---@param hunks integer[][] of `vim.diff`
+---@return integer
+local function line_now(line, hunks)
+  local offset = 0
+  for _, hunk in ipairs(hunks) do
+    local from, count, to, size = unpack(hunk)
+    local first = count == 0 and from + 1 or from
+    if line < first then
+      break
+    elseif line < first + count then
+      return math.max(1, to + math.min(line - first, math.max(0, size - 1)))
+    end
+    offset = offset + size - count
+  end
+  return line + offset
+end
+
+--- The text was edited: comments on its lines go along.
+---@param before string
+---@param after string
+function Comments:follow(before, after)
+  local hunks = vim.diff(before, after, { result_type = 'indices' }) --[[@as integer[][] ]]
+  local places = self.places
+  self.places = {}
+  for line, about in pairs(places) do
+    local now = self:about(line_now(line --[[@as integer]], hunks))
+    if about.comment then
+      add(now, about.comment.text)
+    end
+  end
+end
+
+--- Add the keys, those of a review, before the last one.
+---@param keys tideate.Key[]
+---@param on_problem fun(problem: string)
+---@return tideate.Key[] keys
+function Comments:add_keys(keys, on_problem)
+  if not self.revisable then
+    return keys
+  end
+  self.send_key = { lhs = { 'g<CR>' }, desc = 'send the comments: the model revises it', run = function()
+    local problem = self:send()
+    if problem then
+      on_problem(problem)
+    end
+  end }
+  self.send_key.word = #self:list() > 0 and 'send' or nil
+  for _, key in ipairs({
+    self.send_key,
+    { lhs = { 'gs', 'gb' }, word = 'comment', desc = ('say something about this %s to the model'):format(self.noun), run = function()
+      self:comment_here(false)
+    end },
+    { lhs = { 'gB' }, desc = 'the same, with several lines', run = function()
+      self:comment_here(true)
+    end },
+    { lhs = { 'gS' }, desc = 'say something about all of it', run = function()
+      self:comment_on_all()
+    end },
+  }) do
+    table.insert(keys, #keys, key)
+  end
+  return keys
+end
+
+--- The question has ended. Without an answer what was said is kept for the same one.
+---@param answered boolean
+function Comments:close(answered)
+  if self.closed then
+    return
+  end
+  self.closed = true
+  self:keep_texts()
+  if not answered and #self:list() > 0 then
+    kept[identity(self.question)] = { places = self.places, all = self.all }
+  end
+end
+
+return M
