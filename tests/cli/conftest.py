@@ -77,10 +77,13 @@ class Shell:
         """Run the command without a terminal to its end."""
         return run_command(arguments, environment=self.env, cwd=cwd or self.project, stdin=stdin, timeout=60)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start the command without a terminal."""
+    def start(self, *arguments: str, forked: bool = True) -> subprocess.Popen[str]:
+        """Start the command without a terminal.
+
+        :param forked: its process is another one than the one that is returned, which stands in for it.
+        """
         return subprocess.Popen(
-            [interpreter(), *COMMAND[1:], *arguments],
+            [interpreter() if forked else sys.executable, *COMMAND[1:], *arguments],
             env=self.env,
             cwd=self.project,
             stdin=subprocess.DEVNULL,

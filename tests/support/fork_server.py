@@ -63,7 +63,7 @@ server.connect({address!r})
 asked = json.dumps([arguments, environment, os.getcwd(), terminal]).encode()
 socket.send_fds(server, [b"%10d" % len(asked)], [0, 1, 2])
 server.sendall(asked)
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, lambda number, _: server.sendall(bytes([number])))
 for descriptor in range(3):
     os.close(descriptor)

@@ -167,7 +167,7 @@ def test_a_paused_run_is_left_by_its_process_and_goes_on_where_the_project_is_no
         shell.write(name, LOOP)
     gate = answering.holds("what does the code do", text="- it adds up")
     answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
-    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes")
+    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes", forked=False)
     gate.wait_started()
     run = only_run(shell)["execution_id"]
     shell.run("pause", run, "--wait", "0")

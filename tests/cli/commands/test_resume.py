@@ -114,7 +114,7 @@ def test_a_run_pauses_and_goes_on_from_another_shell(shell: Shell, answering: Mo
     shell.write("a.py", LOOP)
     gate = answering.holds("what does the code do", text="- it adds up")
     answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
-    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes")
+    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes", forked=False)
     gate.wait_started()
     run = only_run(shell)["execution_id"]
     asked_for = shell.run("pause", run, "--wait", "0", "--json")
