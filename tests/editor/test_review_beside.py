@@ -267,3 +267,40 @@ def test_added_last_lines_are_drawn_in_a_window_that_had_a_diff(screen_editor: E
     wait_focused(editor)
     editor.wait_screen("+ line 3")
     assert editor.lua(STATE) == before
+
+
+def test_a_window_is_prepared_without_an_event_and_without_reading_its_file_again(editor: Editor) -> None:
+    editor.edit("a.txt", "one")
+    (editor.cwd / "a.txt").write_text("changed by another program, which Neovim has not seen")
+    before = editor.lua(STATE)
+    editor.lua("""
+      vim.o.autoread, _G.events = true, {}
+      vim.api.nvim_create_autocmd({ 'FileChangedShell', 'BufEnter', 'BufLeave', 'OptionSet' }, {
+        callback = function(event)
+          if event.match ~= 'eventignore' then
+            table.insert(_G.events, event.event)
+          end
+        end,
+      })
+      require('tideate.ui.window').draw_end(vim.api.nvim_get_current_win())
+    """)
+    assert editor.lines() == ["one"]
+    assert editor.lua("return { _G.events, vim.bo.buftype }") == [[], ""]
+    assert editor.lua(STATE) == before
+
+
+def test_a_window_that_cannot_be_prepared_keeps_its_events(editor: Editor) -> None:
+    editor.edit("a.txt", "one")
+    editor.lua("""
+      vim.keymap.set('n', 'X', function()
+        _G.done = pcall(require('tideate.ui.window').draw_end, 0)
+        return ''
+      end, { expr = true })
+    """)
+    editor.feed("X")
+    assert editor.lua("return { _G.done, vim.o.eventignore, vim.bo.buftype, vim.bo.bufhidden }") == [
+        False,
+        "",
+        "",
+        "",
+    ]

@@ -210,6 +210,21 @@ function M.normal_windows()
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
+--- Scroll the current window through a long buffer, and back to its own.
+---@param buf integer its own
+local function scroll_far(buf)
+  local view, long, count = vim.fn.winsaveview(), M.scratch(), 3 * vim.o.lines
+  vim.bo[long].bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(long, 0, -1, true, vim.split(('\n'):rep(count - 1), '\n'))
+  local mods = { keepalt = true, keepjumps = true }
+  vim.cmd({ cmd = 'buffer', args = { tostring(long) }, mods = mods })
+  vim.fn.winrestview({ lnum = count, topline = count })
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  vim.cmd('normal! zz')
+  vim.cmd({ cmd = 'buffer', args = { tostring(buf) }, mods = mods })
+  vim.fn.winrestview(view)
+end
+
 --- Draw what stands below the last line again. Neovim leaves that out in a window that was scrolled beyond its
 --- last line in diff mode, for good: only a way of more than its height to another middle ends that.
 ---@param win integer
@@ -218,20 +233,19 @@ function M.draw_end(win)
     return
   end
   local buf, ignored = vim.api.nvim_win_get_buf(win), vim.o.eventignore
-  local hidden = vim.bo[buf].bufhidden
-  vim.o.eventignore, vim.bo[buf].bufhidden = 'all', 'hide'
-  vim.api.nvim_win_call(win, function()
-    local view, long, count = vim.fn.winsaveview(), M.scratch(), 3 * vim.o.lines
-    vim.bo[long].bufhidden = 'wipe'
-    vim.api.nvim_buf_set_lines(long, 0, -1, true, vim.split(('\n'):rep(count - 1), '\n'))
-    vim.cmd({ cmd = 'buffer', args = { tostring(long) }, mods = { keepalt = true, keepjumps = true } })
-    vim.fn.winrestview({ lnum = count, topline = count })
-    vim.api.nvim_win_set_cursor(0, { 1, 0 })
-    vim.cmd('normal! zz')
-    vim.cmd({ cmd = 'buffer', args = { tostring(buf) }, mods = { keepalt = true, keepjumps = true } })
-    vim.fn.winrestview(view)
+  local hidden, kind = vim.bo[buf].bufhidden, vim.bo[buf].buftype
+  vim.o.eventignore = 'all'
+  vim.bo[buf].bufhidden = 'hide'
+  -- a file that was changed on disk would be read again when its buffer is entered
+  vim.bo[buf].buftype = kind == '' and 'nofile' or kind
+  local ok, err = pcall(vim.api.nvim_win_call, win, function()
+    scroll_far(buf)
   end)
-  vim.o.eventignore, vim.bo[buf].bufhidden = ignored, hidden
+  vim.bo[buf].bufhidden, vim.bo[buf].buftype = hidden, kind
+  vim.o.eventignore = ignored
+  if not ok then
+    error(err, 0)
+  end
 end
 
 --- Close a window; the last one shows an empty buffer instead.
