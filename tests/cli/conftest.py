@@ -93,11 +93,19 @@ class Shell:
         )
 
     def open(
-        self, *arguments: str, rows: int = 30, columns: int = 100, stdout: int | None = None
+        self,
+        *arguments: str,
+        rows: int = 30,
+        columns: int = 100,
+        stdout: int | None = None,
+        forked: bool = True,
     ) -> Terminal:
-        """Start the command at a terminal."""
+        """Start the command at a terminal.
+
+        :param forked: as for `start`; all that it may import is loaded then.
+        """
         terminal = Terminal(
-            [interpreter(), *COMMAND[1:], *arguments],
+            [interpreter() if forked else sys.executable, *COMMAND[1:], *arguments],
             env=self.env,
             cwd=self.project,
             rows=rows,

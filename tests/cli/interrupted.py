@@ -42,7 +42,7 @@ def held(shell: Shell, server: ModelServer) -> tuple[subprocess.Popen[str], Gate
     shell.write("a.py", LOOP)
     server.answers("what does the code do", "- it adds up")
     gate = server.holds("Rewrite these lines", text=f"```python\n{SHORT}```")
-    process = shell.start(*REFACTOR)
+    process = shell.start(*REFACTOR, forked=False)
     gate.wait_started()
     return process, gate
 

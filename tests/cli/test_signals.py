@@ -64,7 +64,7 @@ def test_a_background_job_that_ignores_hangups_goes_on(shell: Shell, answering: 
     gate = answering.holds("wait for it", text="held to the end")
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        process = shell.start("run", "ask", "wait for it")
+        process = shell.start("run", "ask", "wait for it", forked=False)
     finally:
         signal.signal(signal.SIGHUP, before)
     gate.wait_started()

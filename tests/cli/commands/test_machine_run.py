@@ -172,7 +172,7 @@ def test_a_declined_run_prints_what_it_has(shell: Shell, small: Path, answering:
 
 
 def test_the_first_state_says_that_the_model_library_is_loading(shell: Shell, small: Path) -> None:
-    terminal = shell.open("run", "small.workflow", "go")
+    terminal = shell.open("run", "small.workflow", "go", forked=False)
     terminal.wait_for("loading the model library")
     terminal.wait_for("✓ first")
     assert terminal.wait_exit() == 0
