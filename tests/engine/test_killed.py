@@ -35,7 +35,7 @@ real = getattr(os, name)
 def counted(*args, **named):
     global left
     done = real(*args, **named)
-    left -= "reviews" not in pathlib.Path(args[0]).parts  # what is kept of the review is no file of the project
+    left -= "reviews" not in pathlib.Path(args[0]).parts  # a draft is no file of the project
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return done
