@@ -102,17 +102,20 @@ def _started() -> Path:
         listening.bind(str(address))
         listening.listen(64)
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        theirs, ours = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.fork_server", str(listening.fileno())],
-            pass_fds=[listening.fileno()],
+            [sys.executable, "-m", "tests.support.fork_server", str(listening.fileno()), str(theirs)],
+            pass_fds=[listening.fileno(), theirs],
             cwd=ROOT,
             env=environment | {"LANG": "C.UTF-8", "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
 
+    os.close(theirs)
+
     def end() -> None:
-        process.terminate()
+        os.close(ours)
         process.wait(60)
         folder.cleanup()
 
@@ -145,22 +148,26 @@ def ask_for_child(
 
 
 class _Server:
-    def __init__(self, descriptor: int) -> None:
+    """Forks until the pipe's other end is closed: with the process of the tests, however that ends."""
+
+    def __init__(self, descriptor: int, pipe: int) -> None:
         self._listening = socket.socket(fileno=descriptor)
+        self._pipe = pipe
         self._ended, woken = os.pipe()
         os.set_blocking(woken, False)
         signal.set_wakeup_fd(woken)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._running: dict[int, tuple[socket.socket, IO[str]]] = {}
 
-    def serve(self) -> NoReturn:
-        """Answer until it is ended."""
+    def serve(self) -> None:
         import_all([*COMMANDS.values(), HOST, "pynvim.plugin.host"])
         while True:
             open_ones = {
                 one.fileno(): child for child, (one, _) in self._running.items() if one.fileno() >= 0
             }
-            ready = select.select([self._listening.fileno(), self._ended, *open_ones], [], [])[0]
+            ready = select.select([self._pipe, self._listening.fileno(), self._ended, *open_ones], [], [])[0]
+            if self._pipe in ready:
+                return
             for descriptor in ready:
                 if descriptor in open_ones:
                     self._pass_on(open_ones[descriptor])
@@ -250,4 +257,4 @@ def _be_child(
 
 
 if __name__ == "__main__":
-    _Server(int(sys.argv[1])).serve()
+    _Server(int(sys.argv[1]), int(sys.argv[2])).serve()
