@@ -42,8 +42,10 @@ class Typing:
     answers: list[str]
     shown: str = ""
     questions: list[tuple[str, str]] = field(default_factory=list)
+    help: str = ""
 
     async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
+        self.help += f"{help_text}\n"
         self.questions.append((question, keys))
         if not self.answers:
             return None
@@ -186,6 +188,72 @@ async def test_what_the_person_wrote_in_place_of_a_hunk_is_in_the_answer(draft: 
     for answers in (["y"], ["p", "n", "n", "n"]):
         first, _ = (await ask(draft, *answers)).decision.value["files"]
         assert first["edited"] == [{"hunk": 0, **edit}]
+
+
+async def test_accepting_all_that_is_open_sends_what_was_said(draft: Path) -> None:
+    said = {"text": "wrong name", "because": True}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 2, "r", said]]}])
+    asked = await ask(draft, "y")
+    assert "y all that is open, and send your comments · " in asked.typing.help
+    assert asked.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "wrong name"}]
+    assert (asked.decision.accepted, asked.files) == (False, [([0, 2], [1]), ([0], [])])
+    asked = await ask(draft, "y", revisable=False)
+    assert "y all that is open · " in asked.typing.help
+    assert (asked.decision.accepted, asked.files) == (True, [([0, 2], [1]), ([0], [])])
+
+
+async def test_comments_that_the_model_was_not_told_of_are_replaced_by_decisions(draft: Path) -> None:
+    comments = [{"path": "a", "hunk": 1, "text": "old"}, {"path": "a", "hunk": 0, "text": "kept"}]
+    asked = await ask(draft, "y", comments=[*comments, {"text": "all"}])
+    assert "y all, without your comments · " in asked.typing.help
+    assert asked.decision.value is None
+    write_draft(draft, [NEOVIM, {"decided": [[1, 2, "a", None], [0, 0, "", None]]}])
+    asked = await ask(draft, "y", comments=[*comments, {"text": "all"}])
+    assert asked.decision.value["comments"] == comments[1:]
+
+
+async def test_what_only_another_run_has_is_kept_as_it_is_taken(draft: Path) -> None:
+    others = [{"start": at, "old": [old], "new": ["new"]} for at, old in ((1, "b"), (3, "d"))]
+    runs = [{"adapter": name, "files": [{**FILES[0], "hunks": others}]} for name in "bc"]
+    asked = await ask(draft, "p", "y", "y", "y", "y", "n", alternatives=runs)
+    assert asked.decision is ENDED
+    assert kept_review(draft).added == {0: [others[0]]}
+    again = await ask(draft, "y", alternatives=runs)
+    first, _ = again.decision.value["files"]
+    assert first == {"path": "a", "accepted": [0, 1, 2], "rejected": [], "added": [others[0]]}
+    await ask(draft, "p", "n", "q", alternatives=runs)
+    assert kept_review(draft).added == {0: [others[0]]}
+
+
+async def test_edits_are_shown_before_they_are_written(draft: Path) -> None:
+    edits = [{"old": ["a"], "new": ["mine"]}, {"old": ["c"], "new": ["other"]}, {"old": [], "new": ["own"]}]
+    rows = [[1, 1, "a", None, None, edits[0]], [1, 2, "o", None, None, edits[1]]]
+    write_draft(draft, [NEOVIM, {"decided": [*rows, [2, 1, "a", None, None, edits[2]]]}])
+    asked = await ask(draft, "p", "y", "y")
+    assert asked.matter.count("accepted before, as you edited it:") == 2
+    assert [word in asked.matter for word in ("+mine", "+other", "+own", "+A", "+C", "+text")] == [
+        *[True] * 3,
+        *[False] * 3,
+    ]
+    assert "+other" in asked.typing.shown, "it is asked as it was edited"
+    first, second = asked.decision.value["files"]
+    assert [one["hunk"] for one in first["edited"]] == [0, 1]
+    assert second["edited"] == [{"hunk": 0, **edits[2]}]
+
+
+async def test_an_edit_of_an_earlier_round_can_be_taken_back(draft: Path) -> None:
+    edited = [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
+    decided = {"accepted": [0], "rejected": [], "edited": edited}
+    files = [{**FILES[0], "decided": decided}, FILES[1]]
+    asked = await ask(draft, "p", "n", "n", "n", files=files)
+    assert asked.decision.value["files"][0]["edited"] == edited
+    other = {"start": 0, "old": ["a"], "new": ["z"]}
+    for rows in ([[1, 1, "a", None, None, False]], [[1, 1, "o", None, other], [1, 1, "a", None]]):
+        write_draft(draft, [{"again": "past"}] * kept_review(draft).steps)
+        write_draft(draft, [NEOVIM, *({"decided": [one]} for one in rows)])
+        asked = await ask(draft, "y", files=files)
+        assert "+mine" not in asked.matter
+        assert "edited" not in asked.decision.value["files"][0]
 
 
 async def test_a_draft_that_cannot_be_read_or_written_is_told_of(tmp_path: Path) -> None:

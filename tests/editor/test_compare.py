@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,15 @@ def test_what_was_taken_of_another_is_written_down(editor: Editor, tmp_path: Pat
     assert answer["value"]["files"] == [
         {"path": "a.txt", "accepted": [], "rejected": [0, 1], "added": [ZEHN, ONLY]}
     ]
+
+
+def test_an_edit_that_was_decided_anew_is_there_in_the_next_neovim(editor: Editor, tmp_path: Path) -> None:
+    draft, edit = tmp_path / "draft.jsonl", {"old": ["line 10"], "new": ["mine"]}
+    rows = [[1, 1, "a", None, None, edit], [1, 1, "o", None], [1, 1, "a", None]]
+    draft.write_text("".join(f"{json.dumps({'decided': [row]})}\n" for row in rows))
+    review(editor, ZEHN, draft=draft)
+    editor.feed("g<CR>")
+    assert decided(editor)["edited"] == [{"hunk": 0, **edit}]
 
 
 def test_what_was_taken_of_a_run_that_is_gone_is_open_again(editor: Editor, tmp_path: Path) -> None:

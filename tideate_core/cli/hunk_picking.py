@@ -98,10 +98,10 @@ class HunkPicking:
         self.anew: set[tuple[str, int]] = set()
         """What was decided, by path and hunk."""
 
-    async def pick(self, decided: Callable[[Collection[int]], Awaitable[None]]) -> str | None:
+    async def pick(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Ask about each open hunk, then about what only others change.
 
-        :param decided: called with the hunks that were decided.
+        :param keep: called with what was decided together, as a draft has it behind the file's number.
         :returns: `BACK` where the person wants the question before it; None at the end of input.
         """
         file = self._file
@@ -116,11 +116,11 @@ class HunkPicking:
             if answer == "a":
                 for at in rest:
                     await self._accept(at)
-                await decided(rest)
+                await keep(self._decisions(rest))
                 break
             await self._decide(index, answer)
-            await decided(rest)
-        return await self._pick_more()
+            await keep(self._decisions(rest))
+        return await self._pick_more(keep)
 
     async def _ask_about(self, index: int) -> str | None:
         file, others = self._file, self._instead_of(index)
@@ -154,7 +154,17 @@ class HunkPicking:
             if answer == "b" and (why := await self._asker.type("Because?")):
                 self.comments.append({"path": self._file.change.path, "hunk": index, "text": why})
 
-    async def _pick_more(self) -> str | None:
+    def _decisions(self, hunks: Collection[int]) -> list[list[Any]]:
+        said = {one["hunk"]: {"text": one["text"], "because": True} for one in self.comments}
+        decisions = []
+        for hunk in sorted(hunks):
+            taken = self._taken_for(hunk)
+            state = "a" if taken or hunk in self.accepted else "r"
+            decision = [hunk + 1, state, said.get(hunk)]
+            decisions.append([*decision, taken.hunk.as_json()] if taken else decision)
+        return decisions
+
+    async def _pick_more(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Ask about hunks of other runs at places that this one leaves as they are; as `pick`."""
         for other in self._others:
             if any(other.hunk.clashes(hunk) for hunk in self._file.hunks) or self._is_taken(other):
@@ -164,8 +174,8 @@ class HunkPicking:
             answer = await self._asker.choose(question, "y/N/q", MORE_HELP, YES | NO)
             if answer is None or answer == BACK:
                 return answer
-            if answer in YES:
-                await self._add(other)
+            if answer in YES and await self._add(other):
+                await keep([[0, "a", None, other.hunk.as_json()]])
         return ""
 
     def _instead_of(self, index: int) -> list[Alternative]:
@@ -178,7 +188,7 @@ class HunkPicking:
                 distinct.setdefault(other.hunk, other)
         return [*distinct.values()]
 
-    def instead_of(self, index: int) -> Alternative | None:
+    def _taken_for(self, index: int) -> Alternative | None:
         """Return the hunk of another run that was taken in place of an own one."""
         own = self._file.hunks[index] if self._file.pickable else None
         return next((one for one in self.added if own is not None and one.hunk.clashes(own)), None)
@@ -194,12 +204,13 @@ class HunkPicking:
         else:
             self.accepted.add(index)
 
-    async def _add(self, other: Alternative) -> None:
+    async def _add(self, other: Alternative) -> bool:
         clash = self._clash(other.hunk, [self._file.hunks[at] for at in self.accepted])
         if clash:
             await self._refuse(f"the hunk of {other.adapter}", clash)
         else:
             self.added.append(other)
+        return not clash
 
     def _clash(self, hunk: Hunk, accepted: Iterable[Hunk]) -> str:
         """Return what was taken before of the same lines; empty for nothing."""

@@ -48,7 +48,10 @@ class ReviewDraft:
         """Return a review's payload with what was decided before."""
         kept = self.kept
         files = [self._file(at, file) for at, file in enumerate(payload["files"])]
-        comments = [*payload.get("comments", ())]
+        anew = {(None if at is None else files[at]["path"], hunk) for at, hunk in kept.about}
+        comments = [
+            one for one in payload.get("comments", ()) if (one.get("path"), one.get("hunk")) not in anew
+        ]
         for at, hunk, text in kept.comments:
             where = {} if at is None else {"path": files[at]["path"]}
             comments.append({**where, **({} if hunk is None else {"hunk": hunk}), "text": text})
@@ -63,7 +66,8 @@ class ReviewDraft:
         }
         if added := [*before.get("added", ()), *kept.added.get(at, ())]:
             decided["added"] = added
-        made = {one["hunk"]: one for one in before.get("edited", ()) if one["hunk"] in decided["accepted"]}
+        made = {one["hunk"]: one for one in before.get("edited", ())}
+        made = {hunk: one for hunk, one in made.items() if hunk not in kept.proposed.get(at, ())}
         made |= {hunk: {"hunk": hunk, **edit} for hunk, edit in kept.edited.get(at, {}).items()}
         if made:
             decided["edited"] = [*made.values()]

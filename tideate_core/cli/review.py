@@ -37,6 +37,10 @@ def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
     """Return what a review is about: of a revision, or of one that was begun, what is to be decided."""
     files = [ReviewedFile.of(file) for file in payload["files"]]
     shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
+    for file in files:
+        if edited := file.edited_accepted:
+            words = "accepted before, as you edited it:"
+            shown += [Text(words, style="bold"), file.patch(edited)]
     if any(file.accepted or file.rejected for file in files):
         shown.append(Text(_summary(files, written=bool(payload.get("written"))), style="dim"))
     shown += [Text(f"you said: {visible(one['text'])}", style="dim") for one in payload.get("comments", ())]
@@ -136,17 +140,20 @@ class ReviewQuestion(_Question):
             known.add("r")
         if self._draft.kept:
             keys.append("o")
-            words = [words[0].replace("all", "all that is open"), *words[1:], FORGET]
+            sent = ", and send your comments" if self._unanswered else ""
+            words = [f"y all that is open{sent}", *words[1:], FORGET]
             known.add("o")
+        elif self._unanswered:
+            words[0] = "y all, without your comments"
         return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
 
     def _all(self) -> Decision:
-        """Return what was accepted before, with all that is open."""
+        """Return what was accepted before, with all that is open, and what was said."""
         files = [
             _verdict(file, {*file.everything} - file.rejected, file.rejected, self._taken(at))
             for at, file in enumerate(self._files)
         ]
-        return self._answer(files, [])
+        return self._answer(files, self._unanswered)
 
     def _decided(self) -> list[dict[str, Any]]:
         return [
@@ -156,7 +163,8 @@ class ReviewQuestion(_Question):
 
     def _taken(self, at: int) -> list[Alternative]:
         """Return the hunks of other runs that were taken before."""
-        return [one for one in self._others[at] if one.hunk in self._files[at].added]
+        known = {one.hunk: one for one in reversed(self._others[at])}  # of two that are alike, the first
+        return [known[hunk] for hunk in dict.fromkeys(self._files[at].added) if hunk in known]
 
     def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
         if comments:
@@ -172,8 +180,7 @@ class ReviewQuestion(_Question):
             picking = HunkPicking(
                 self._asker, file, self._others[at], self._taken(at), revisable=self._revisable
             )
-            decided = partial(self._keep, at, picking)
-            if (end := await picking.pick(decided)) is None:
+            if (end := await picking.pick(partial(self._keep, at))) is None:
                 return ENDED
             if end == BACK:
                 return None
@@ -182,16 +189,9 @@ class ReviewQuestion(_Question):
             verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added))
         return self._answer(verdicts, [*self._left(anew), *comments])
 
-    async def _keep(self, at: int, picking: HunkPicking, hunks: Collection[int]) -> None:
-        """Keep what was decided of some hunks."""
-        said = {one["hunk"]: {"text": one["text"], "because": True} for one in picking.comments}
-        decisions = []
-        for hunk in hunks:
-            taken = picking.instead_of(hunk)
-            state = "a" if taken or hunk in picking.accepted else "r"
-            decision = [at + 1, hunk + 1, state, said.get(hunk)]
-            decisions.append([*decision, taken.hunk.as_json()] if taken else decision)
-        await self._draft.write(decisions)
+    async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
+        """Keep what was decided of a file."""
+        await self._draft.write([[at + 1, *one] for one in decisions])
 
     def _left(self, anew: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
         """Return the unanswered comments but those on hunks that were decided anew."""

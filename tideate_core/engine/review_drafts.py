@@ -10,7 +10,8 @@ again. It is gone with the end of the run. A line is a step, as JSON:
 - `{"decided": [[file, hunk, state, comment, taken?, edit?], …]}`: decisions that were made together. Numbers
   begin at 1; file 0 is all of the change, hunk 0 is where only another compared run changes something. A
   state is its first letter; `taken` is a hunk of another run. `edit` are the lines that the person wrote in
-  place of the hunk's, `{"old": […], "new": […]}` with those that stood there; false: the proposed ones again.
+  place of the hunk's, `{"old": […], "new": […]}` with those that stood there; false: the proposed ones again,
+  as where the hunk of another run is taken.
 - `{"again": "past"}` reverts the step before, `"future"` makes it again.
 """
 
@@ -34,6 +35,8 @@ __all__ = ["KeptReview", "forget_drafts", "kept_review", "prepare_draft", "write
 FOLDER: Final = "reviews"
 PASSING: Final = frozenset({"buffer", "tick", "digest", "decided"})
 """What of a file may be another in the next process."""
+STATES: Final = frozenset("aro")
+"""Accepted, rejected and open."""
 _Decision = list[Any]
 _Units = list[tuple[str, list[str]]]
 
@@ -47,11 +50,15 @@ class KeptReview:
     added: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     """Hunks that were taken of other runs of a comparison."""
     edited: dict[int, dict[int, dict[str, list[str]]]] = field(default_factory=dict)
-    """The lines that the person wrote in place of accepted hunks', with those that stood there."""
+    """The lines that the person wrote in place of hunks', with those that stood there; of none rejected."""
+    proposed: dict[int, set[int]] = field(default_factory=dict)
+    """Hunks that are as they were proposed again; an edit of an earlier round does not hold."""
     open: dict[int, set[int]] = field(default_factory=dict)
     """Hunks that were opened again."""
     comments: list[tuple[int | None, int | None, str]] = field(default_factory=list)
     """File, hunk and text: without a hunk about all of the file, without a file about all of the change."""
+    about: set[tuple[int | None, int | None]] = field(default_factory=set)
+    """What was decided or commented on, by file and hunk as in comments: no earlier comment on it holds."""
 
     steps: int = 0
     """The steps that led here, none of which was reverted."""
@@ -91,12 +98,15 @@ def kept_review(path: Path) -> KeptReview:
 
 
 def write_draft(path: Path, steps: Iterable[Mapping[str, Any]]) -> None:
-    """Append steps; blocking.
+    """Append steps; blocking. A line that a crash has cut is ended before.
 
     :raises OSError: they cannot be written.
     """
-    with path.open("a", encoding="utf-8") as file:
-        file.write("".join(map(_line, steps)))
+    with path.open("a+b") as file:
+        if size := file.tell():
+            file.seek(size - 1)
+        cut = bool(size) and file.read() != b"\n"
+        file.write("".join(("\n" if cut else "", *map(_line, steps))).encode())
 
 
 async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) -> None:
@@ -140,8 +150,10 @@ class _Log:
         log = cls()
         text = path.read_text("utf-8", errors="replace") if path.exists() else ""
         for line in text.split("\n"):
-            with contextlib.suppress(ValueError):  # of what a crash has cut
+            # of what a crash has cut, or damaged
+            with contextlib.suppress(ValueError, RecursionError):
                 step = json.loads(line)
+                _line(step).encode()  # surrogates could not be written again
                 if isinstance(step, dict):
                     log._add(step)
         return log
@@ -149,7 +161,9 @@ class _Log:
     def _add(self, step: dict[str, Any]) -> None:
         made, again = step.get("decided"), step.get("again")
         if "of" in step:
-            self.units = [(path, list(names)) for path, names in step["of"]]
+            # what was decided is about the units before it
+            if _are_units(step["of"]) and not (self.past or self.future):
+                self.units = [(path, names) for path, names in step["of"]]
         elif "by" in step:
             self.owner = step
         elif isinstance(made, list):
@@ -164,9 +178,13 @@ class _Log:
         if not isinstance(one, list) or len(one) not in (4, 5, 6):
             return False
         file, hunk, state, comment = one[:4]
-        if not (type(file) is type(hunk) is int and 0 <= file <= len(self.units) and isinstance(state, str)):
+        if not (type(file) is type(hunk) is int and 0 <= file <= len(self.units)):
+            return False
+        if not isinstance(state, str) or (file and state not in STATES):
             return False
         if comment is not None and not (isinstance(comment, dict) and isinstance(comment.get("text"), str)):
+            return False
+        if len(one) > 4 and one[4] is not None and not _is_hunk(one[4]):
             return False
         if len(one) == 6 and one[5] is not False and not _is_edit(one[5]):
             return False
@@ -194,11 +212,14 @@ class _Log:
     def kept(self) -> KeptReview:
         last = {_place(one): one for made in self.past for one in made}
         kept = KeptReview(steps=len(self.past), by_editor="in" not in (self.owner or {"in": ""}))
-        edits = {_place(one): one[5] for made in self.past for one in made if len(one) == 6}
+        edits = self._edits()
         for place, (file, hunk, state, comment, *taken) in last.items():
             at, own = file - 1, hunk - 1
-            if state == "a" and hunk and edits.get(place):
-                kept.edited.setdefault(at, {})[own] = edits[place]
+            edit = edits.get(place) if hunk else None
+            if edit is False:
+                kept.proposed.setdefault(at, set()).add(own)
+            elif edit is not None and state != "r":
+                kept.edited.setdefault(at, {})[own] = edit
             if state == "a" and taken and taken[0]:
                 kept.added.setdefault(at, []).append(taken[0])
             elif state == "a" and hunk:
@@ -208,16 +229,43 @@ class _Log:
                 kept.rejected.setdefault(at, set()).add(own)
             if hunk and state == "o":
                 kept.open.setdefault(at, set()).add(own)
+            where = (None, None) if not file else (at, own if hunk else None)
+            if hunk or not file:
+                kept.about.add(where)
             if comment is not None:
-                where = (None, None) if not file else (at, own if hunk else None)
                 kept.comments.append((*where, comment["text"]))
         return kept
 
+    def _edits(self) -> dict[tuple[int, int, str], Any]:
+        """Return what was made of hunks by their places; false: they are as they were proposed."""
+        edits = {}
+        for one in (one for made in self.past for one in made):
+            if len(one) == 6:
+                edits[_place(one)] = one[5]
+            elif len(one) == 5 and one[4]:
+                edits[_place(one)] = False
+        return edits
+
+
+def _are_units(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and _are_texts(one[1])
+        for one in value
+    )
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_hunk(value: Any) -> bool:
+    return _is_edit(value) and type(value.get("start")) is int and value["start"] >= 0
+
 
 def _is_edit(value: Any) -> bool:
-    if not isinstance(value, dict) or not all(isinstance(value.get(name), list) for name in ("old", "new")):
+    if not isinstance(value, dict) or not all(_are_texts(value.get(name)) for name in ("old", "new")):
         return False
-    return all(isinstance(line, str) and "\n" not in line for line in (*value["old"], *value["new"]))
+    return not any("\n" in line for line in (*value["old"], *value["new"]))
 
 
 def _place(one: _Decision) -> tuple[int, int, str]:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.builtin.review.conftest import FIRST, answering
 from tideate_core.engine import EventName, kept_review, write_draft
 from tideate_core.engine.review_drafts import prepare_draft
@@ -164,3 +166,65 @@ def test_what_the_person_wrote_is_kept_until_it_is_taken_back(tmp_path: Path) ->
     wrong = [7, {}, {"old": [], "new": [1]}, {"old": ["a\nb"], "new": []}]
     write_draft(path, [{"decided": [[2, 1, "a", None, None, one]]} for one in wrong])
     assert kept_review(path).rejected == {1: {0}}
+
+
+def test_a_hunk_of_another_run_takes_an_edit_back(tmp_path: Path) -> None:
+    mine, other = {"old": ["a"], "new": ["mine"]}, hunk(3, "a", "z")
+    path = prepare_draft(tmp_path, "run", "step", "key", [modified("a.py", hunk(3, "a", "b"))])
+    steps = [[1, 1, "a", None, None, mine], [1, 1, "o", None], [1, 1, "o", None, other], [1, 1, "a", None]]
+    write_draft(path, [{"decided": [one]} for one in steps])
+    kept = kept_review(path)
+    assert (kept.accepted, kept.edited, kept.proposed) == ({0: {0}}, {}, {0: {0}})
+    write_draft(path, [{"again": "past"}] * 2)
+    assert kept_review(path).edited == {0: {0: mine}}, "it is open again as it was edited"
+
+
+def test_a_line_that_a_crash_has_cut_is_ended_before_others_are_written(tmp_path: Path) -> None:
+    files = [modified("a", hunk(1, "a", "b"), hunk(2, "c", "d"))]
+    path = prepare_draft(tmp_path, "run", "step", "key", files)
+    write_draft(path, [{"v": 1, "by": 7}, {"decided": [[1, 1, "a", None]]}])
+    with path.open("a") as file:
+        file.write('{"decided":[[1,2,"r",nu')
+    write_draft(path, [{"v": 1, "by": 8, "in": "shell"}, {"decided": [[1, 2, "r", {"text": "é"}]]}])
+    write_draft(path, [{"decided": [[1, 2, "a", None]]}])
+    with path.open("a") as file:
+        file.write('{"decided":[[1,2,"o"')
+    write_draft(path, [{"again": "past"}])
+    kept = kept_review(path)
+    assert (kept.accepted, kept.rejected, kept.by_editor) == ({0: {0}}, {0: {1}}, False)
+    assert path.read_text().count("\n\n") == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"of":5}',
+        '{"of":[["a",3]]}',
+        '{"of":[["a",[3]]]}',
+        '{"of":[[3,["1:x"]]]}',
+        '{"of":[["a"]]}',
+        '{"of":[]}',
+        "[" * 100_000,
+        '{"decided":' + "[" * 100_000,
+        "1" * 5_000,
+        '{"decided":[[1,1,"r",null,"zzz"]]}',
+        '{"decided":[[1,1,"r",null,{}]]}',
+        '{"decided":[[1,0,"a",null,{"start":0}]]}',
+        '{"decided":[[1,0,"a",null,{"start":-1,"old":[],"new":[]}]]}',
+        '{"decided":[[1,0,"a",null,{"start":true,"old":[],"new":[]}]]}',
+        '{"decided":[[1,0,"a",null,{"start":0,"old":[],"new":[1]}]]}',
+        '{"decided":[[1,1,"accepted",null]]}',
+        '{"decided":[[1,1,"r",{"text":"\\ud800"}]]}',
+    ],
+)
+def test_a_damaged_line_changes_nothing(tmp_path: Path, line: str) -> None:
+    files = [modified("a", hunk(1, "a", "b"), hunk(2, "c", "d"))]
+    path = prepare_draft(tmp_path, "run", "step", "key", files)
+    write_draft(path, [{"v": 1, "by": 7}, {"decided": [[1, 1, "a", None]]}])
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    for shown in (files, [modified("0", hunk(0, "x", "y")), *files]):
+        prepare_draft(tmp_path, "run", "step", "key", shown)
+        kept = kept_review(path)
+        assert (kept.accepted, kept.rejected) == ({len(shown) - 1: {0}}, {})
+        assert (kept.added, kept.comments) == ({}, [])

@@ -123,6 +123,8 @@ def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
         (MODELS, "there is no terminal to choose on; --take NAME takes"),
         ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
         ((*MODELS, "--take", "b"), "refactor asks before it writes, and there is no terminal to ask on"),
+        ((*MODELS, "--no"), "--no declines a review, and chooses no answer; --take NAME"),
+        ((*MODELS, "--take", "b", "--no"), "refactor asks before it writes, and --no declines that"),
         ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
         ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
         ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),

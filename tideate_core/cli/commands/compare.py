@@ -89,7 +89,9 @@ def compare(
     if (name is None) == (resume is None):
         raise InvalidInput("name a workflow to compare, or a run to --resume")
     if take is None and not interaction.asks:
-        why = "--yes accepts a review, and chooses no answer" if yes else "there is no terminal to choose on"
+        why = "there is no terminal to choose on"
+        if yes is not None:
+            why = f"{'--yes accepts' if yes else '--no declines'} a review, and chooses no answer"
         raise InvalidInput(f"{why}; --take NAME takes the answer of that model")
     log_to_file()
     project = open_project(root)
@@ -140,9 +142,10 @@ def _refuse_unanswered(interaction: Interaction, catalog: Catalog, request: RunR
     known = catalog.get(request.name)
     # text that belongs to no file is not reviewed
     writes = known.reviewed and ("place" not in known.definition.needs or request.context.buffer is not None)
-    if writes and not interaction.asks and interaction.policy is None:
+    if writes and not interaction.asks and not interaction.policy:
+        why = "there is no terminal to ask on" if interaction.policy is None else "--no declines that"
         raise InvalidInput(
-            f"{request.name} asks before it writes, and there is no terminal to ask on; nothing was sent to "
+            f"{request.name} asks before it writes, and {why}; nothing was sent to "
             "a model. --yes accepts the answer that --take names"
         )
 

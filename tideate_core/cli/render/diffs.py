@@ -41,7 +41,7 @@ class ReviewedFile:
     added: tuple[Hunk, ...] = ()
     """Hunks that were taken of other compared runs in an earlier round."""
     edited: tuple[Mapping[str, Any], ...] = ()
-    """What the person made of accepted hunks, as in the answer to a review."""
+    """What the person made of hunks, as in the answer to a review."""
     whole: bool = False
     """No single hunks of it can be taken, as of a binary."""
     note: str = ""
@@ -56,15 +56,15 @@ class ReviewedFile:
         after = None if action == "delete" else "\n".join(apply_hunks(lines, hunks))
         start = None if action == "create" else before
         change = FileChange(shape["path"], action, start, after, move_to=shape.get("move_to"))
-        decided = shape.get("decided", {})
+        decided, whole = shape.get("decided", {}), action != "modify" or bool(shape.get("whole"))
         return cls(
             change,
             hunks,
             frozenset(decided.get("accepted", ())),
             frozenset(decided.get("rejected", ())),
             _hunks(decided.get("added", ())),
-            tuple(decided.get("edited", ())),
-            action != "modify" or bool(shape.get("whole")),
+            () if whole and action != "create" else tuple(decided.get("edited", ())),
+            whole,
             shape.get("note", ""),
         )
 
@@ -83,14 +83,28 @@ class ReviewedFile:
         """The indexes of the hunks that are to be decided."""
         return [index for index in self.everything if index not in self.accepted | self.rejected]
 
+    @property
+    def shown(self) -> tuple[Hunk, ...]:
+        """The hunks with the lines that the person wrote in place of theirs."""
+        made = {one["hunk"]: tuple(one["new"]) for one in self.edited}
+        if not self.pickable and made:
+            return (Hunk(0, (), made[0]),) if 0 in made else self.hunks
+        return tuple(replace(hunk, new=made.get(at, hunk.new)) for at, hunk in enumerate(self.hunks))
+
+    @property
+    def edited_accepted(self) -> list[int]:
+        """The indexes of hunks that were accepted as the person wrote them."""
+        return sorted({one["hunk"] for one in self.edited} & self.accepted)
+
     def patch(self, only: Collection[int] | None = None) -> Text:
         """Render the change.
 
         :param only: indexes of hunks; None: all of it.
         """
         change, target = self.change, None if self.change.move_to is None else label(self.change.move_to)
-        if only is not None and self.pickable and len(only) < len(self.hunks):
-            after = apply_hunks((change.before or "").split("\n"), self.hunks, only)
+        if self.edited or (only is not None and self.pickable and len(only) < len(self.hunks)):
+            lines = [] if change.action == "create" else (change.before or "").split("\n")
+            after = apply_hunks(lines, self.shown, only if self.pickable else None)
             change = replace(change, after="\n".join(after))
         path = label(change.path)
         patch = unified_diff(replace(change, path=path, move_to=target)) or f"diff --git a/{path} b/{path}\n"
@@ -104,7 +118,7 @@ class ReviewedFile:
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""
         before = self.change.before or ""
-        after = "\n".join(apply_hunks(before.split("\n"), self.hunks, {index}))
+        after = "\n".join(apply_hunks(before.split("\n"), self.shown, {index}))
         # under no name: one with `@@` in it would stand before the hunk
         patch = unified_diff(FileChange("", "modify", before, after))
         return patch_text(patch[patch.index("@@") :])

@@ -162,6 +162,9 @@ function Draft:read_decision(one)
     return nil, false
   end
   local found = variant or not (taken or unit.variants)
+  if variant == unit.variant then
+    variant = nil -- it is shown already: an edit of it stays
+  end
   return { unit = unit, state = found and state or 'open', comment = comment, variant = variant, edit = edit }, true
 end
 
