@@ -49,6 +49,7 @@ def review_figures(started: Started, decisions: int) -> list[Figure]:
                 Figure(f"a decision, {words}", [one[clock] for one in found["decisions"]], "ms", 20),
                 Figure(f"of a file, {words}", [found["file"][clock]], "ms", 20),
                 Figure(f"reverted, {words}", [found["revert"][clock]], "ms", 20),
+                Figure(f"all the rest reverted, {words}", [found["revert_all"][clock]], "ms"),
                 Figure(f"of all the rest, and the end, {words}", [found["all"][clock]], "ms"),
             ]
         figures += [

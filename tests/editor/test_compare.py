@@ -74,6 +74,34 @@ def test_mixing_leads_around_and_is_undone(editor: Editor) -> None:
     assert decided(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": []}
 
 
+def test_mixing_takes_back_what_the_person_wrote_also_in_the_draft(editor: Editor, tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    review(editor, ZEHN, draft=draft)
+    editor.feed("geccmine<Esc>:w<CR>")
+    editor.feed("[cgm")
+    editor.feed("gmga")
+    made = [json.loads(line).get("decided", [[]])[0] for line in draft.read_text().splitlines()]
+    assert [one[5] for one in made if len(one) > 5] == [{"old": ["line 10"], "new": ["mine"]}, False]
+    editor.feed("gu")
+    editor.feed("gugu")
+    editor.feed("g<CR>")
+    edited = [{"hunk": 0, "old": ["line 10"], "new": ["mine"]}]
+    assert decided(editor) == {"path": "a.txt", "accepted": [0], "rejected": [], "edited": edited}
+
+
+def test_what_the_person_wrote_is_restored_where_it_was_accepted_again(
+    editor: Editor, tmp_path: Path
+) -> None:
+    draft = tmp_path / "draft"
+    review(editor, ZEHN, draft=draft)
+    editor.feed("geccmine<Esc>:w<CR>")
+    editor.feed("[cgoga")
+    editor.lua("require('tideate.ui').close()")
+    review(editor, ZEHN, draft=draft)
+    editor.feed("g<CR>")
+    assert decided(editor)["edited"] == [{"hunk": 0, "old": ["line 10"], "new": ["mine"]}]
+
+
 def test_what_only_another_model_changes_is_left_out_until_it_is_accepted(editor: Editor) -> None:
     review(editor, ONLY)
     editor.feed("30Gga")

@@ -101,6 +101,30 @@ def test_a_neovim_whose_review_was_opened_elsewhere_writes_no_more(editor: Edito
     assert "3 accepted, 1 open" in summary(editor), "the review goes on here"
 
 
+def test_a_review_that_the_shell_opened_says_so(editor: Editor, draft: Path) -> None:
+    begin(editor, draft)
+    with draft.open("a") as file:
+        file.write('{"v":1,"by":1,"in":"shell"}\n')
+    editor.feed("ga")
+    assert "not kept for the next Neovim: the shell has opened this review" in editor.messages()
+
+
+@pytest.mark.parametrize("lost", ['[[1,9,"a",null]]', '[[1,0,"a",null,{"start":1,"old":[],"new":[]}]]', "1"])
+def test_what_is_undone_after_a_step_that_is_left_out_stays_undone(
+    editor: Editor, draft: Path, lost: str
+) -> None:
+    begin(editor, draft, '{"decided":[[1,1,"a",null]]}', f'{{"decided":{lost}}}', f'{{"decided":{lost}}}')
+    editor.feed("gu")
+    assert "4 open" in summary(editor)
+    editor.feed("gu")
+    assert "there is no earlier decision" in editor.messages()
+    editor.lua(WITHDRAW)
+    begin(editor, draft)
+    assert "4 open" in summary(editor)
+    editor.feed("gU")
+    assert "1 accepted, 3 open" in summary(editor)
+
+
 def test_a_draft_that_was_removed_is_not_made_again(editor: Editor, draft: Path) -> None:
     begin(editor, draft)
     draft.unlink()

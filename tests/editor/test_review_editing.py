@@ -102,6 +102,134 @@ def test_no_lines_delete_and_the_old_ones_reject(editor: Editor) -> None:
     assert verdict(editor) == {"path": "a.txt", "accepted": [1], "rejected": [2], "edited": edited}
 
 
+def test_a_blank_line_is_a_line_and_deleted_ones_are_none(editor: Editor) -> None:
+    hunks = [
+        {"start": 10, "old": ["line 11"], "new": [""]},
+        {"start": 14, "old": [], "new": [""]},
+        {"start": 19, "old": ["line 20"], "new": ["twenty"]},
+        {"start": 29, "old": ["line 30"], "new": [""]},
+    ]
+    review(editor, opened(editor, hunks))
+    editor.feed("ge:w<CR>")
+    editor.feed("geddu:w<CR>")
+    editor.feed("geccx<BS><Esc>:w<CR>")
+    editor.feed("gedd:w<CR>")
+    editor.feed("g<CR>")
+    edited = [
+        {"hunk": 2, "old": ["line 20"], "new": [""]},
+        {"hunk": 3, "old": ["line 30"], "new": []},
+    ]
+    expected = {"path": "a.txt", "accepted": [0, 1, 2, 3], "rejected": [], "edited": edited}
+    assert verdict(editor) == expected
+
+
+def test_a_heading_is_no_mark_of_a_conflict(editor: Editor) -> None:
+    hunk = {"start": 9, "old": ["line 10"], "new": ["Title", "======="]}
+    review(editor, opened(editor, [hunk]))
+    editor.feed("geggA!<Esc>:w<CR>")
+    assert editor.lines() == LINES
+    editor.feed("10Gccmine<Esc>ge")
+    assert editor.lines().count("=======") == 2
+    editor.feed("ggdd2ddGdd:w<CR>")
+    assert editor.lines() == [*LINES[:9], "mine", *LINES[10:]], "the heading may stay"
+    editor.feed("g<CR>")
+    edited = {"hunk": 0, "old": ["mine"], "new": ["Title!", "======="]}
+    assert verdict(editor)["edited"] == [edited]
+
+
+def test_an_unfinished_edit_keeps_what_it_was_begun_for(editor: Editor) -> None:
+    file = opened(editor)
+    review(editor, file)
+    editor.feed("]cgeccbegun<Esc>:q<CR>")
+    editor.lua(WITHDRAW)
+    editor.feed("10Gccmine<Esc>")
+    review(editor, {**file, "hunks": HUNKS[1:]})
+    editor.feed("gg]cge")
+    assert editor.lines()[0] == "begun", "it is the same hunk, of another number"
+    editor.feed(":w<CR>10G")
+    assert "you changed these lines, too" in labels(editor)
+    editor.feed("g<CR>")
+    assert verdict(editor)["accepted"] == []
+    assert editor.lines()[9] == "mine"
+
+
+def test_an_unfinished_edit_opens_for_no_other_hunk(editor: Editor) -> None:
+    same = [{"start": start, "old": [f"line {start + 1}"], "new": ["same"]} for start in (9, 19)]
+    file = opened(editor, [*same, HUNKS[2]])
+    review(editor, file)
+    editor.feed("geccfirst<Esc>:q<CR>")
+    editor.feed("30Ggeccthird<Esc>:q<CR>")
+    editor.lua(WITHDRAW)
+    review(editor, {**file, "hunks": [HUNKS[2], HUNKS[3]]})
+    editor.feed("G$ge")
+    assert editor.lines() == ["last"]
+    editor.feed(":q<CR>30Gge")
+    assert editor.lines() == ["third"]
+
+
+MERGES = """
+local count, merge = 0, require('tideate.ui.review.merge')
+local lines = merge.lines
+merge.lines = function(...)
+  count = count + 1
+  return lines(...)
+end
+_G.merges = function()
+  local found = count
+  count = 0
+  return found
+end
+local position = require('tideate.ui.review.hunk_position')
+local diff = position.diff
+_G.matched = 0
+position.diff = function(before, now, options)
+  _G.matched = _G.matched + (options.linematch and #vim.split(before, '\\n') > 20 and 1 or 0)
+  return diff(before, now, options)
+end
+"""
+
+
+def test_only_hunks_in_sight_are_merged_as_one_types_and_each_once(editor: Editor) -> None:
+    hunks = [{"start": row, "old": [LINES[row]], "new": [f"long {LINES[row]}"]} for row in range(0, 60, 3)]
+    review(editor, opened(editor, hunks))
+    editor.command("resize 8 | normal! gg")
+    editor.lua(MERGES)
+    editor.lua("for row = 1, 58, 3 do vim.fn.setline(row, vim.fn.getline(row) .. ', too') end")
+    editor.feed("gg")
+    first = editor.lua("return _G.merges()")
+    assert 0 < first < 20, first
+    assert editor.lua("return _G.matched") == 0, "lines are matched within changes"
+    editor.feed("4GjA.<Esc>")
+    assert editor.lua("return _G.merges()") == 0, "nothing of a hunk was changed"
+    editor.feed("ggA!<Esc>")
+    assert editor.lua("return _G.merges()") == 1
+    assert f"long {LINES[0]}, too!" in drawn(editor)
+    editor.feed("58Gga")
+    editor.feed("g<CR>")
+    assert verdict(editor)["edited"] == [{"hunk": 19, "old": ["line 58, too"], "new": ["long line 58, too"]}]
+
+
+def test_a_change_within_a_large_hunk_is_compared_alone(editor: Editor) -> None:
+    """The rest of it was split into words before."""
+    merge = """
+      local merge, base, new = require('tideate.ui.review.merge'), {}, {}
+      for i = 1, ... do base[i], new[i] = 'one line ' .. i, 'some line ' .. i end
+      local known, ours = merge.base(base, new), vim.list_slice(base)
+      ours[7], ours[9] = ours[7] .. ' more', 'one line nine'
+      table.insert(ours, 8, 'between')
+      local found = merge.lines(known, ours)
+      assert(merge.lines(known, base)[7] == 'some line 7')
+      ours[9] = 'any line 8'
+      return { found, merge.lines(known, ours) == nil }
+    """
+    found, clashes = editor.lua(merge, 40)
+    expected = [f"some line {n}" for n in range(1, 41)]
+    expected[6], expected[8] = "some line 7 more", "some line nine"
+    expected.insert(7, "between")
+    assert clashes
+    assert found == expected
+
+
 def test_a_new_file_is_edited_and_its_buffer_shows_that(editor: Editor) -> None:
     review(editor, dict(NEW))
     assert editor.lines() == ["one", "two"]
@@ -161,7 +289,9 @@ def test_a_change_of_the_same_words_is_refused_and_merged_by_hand(editor: Editor
     assert editor.lines() == ["<<<<<<< your lines", *both, ">>>>>>> proposed"]
     editor.feed(":w<CR>")
     assert "the lines of both are still there" in editor.messages()
-    editor.feed("ggdd2jddddGdd:w<CR>10G")
+    editor.feed(":1d | $d | 4d<CR>:w<CR>")
+    assert editor.lines() == ["mine", "line 11", "=======", "eleven", "more"], "the middle mark is left"
+    editor.feed("/=====<CR>dd:w<CR>10G")
     assert "accepted, edited by you" in labels(editor)
     editor.feed("g<CR>")
     edited = verdict(editor)["edited"]

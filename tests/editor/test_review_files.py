@@ -174,6 +174,44 @@ def test_a_decision_makes_as_much_work_among_many_hunks_as_among_few(editor: Edi
     assert many < 2 * few, work
 
 
+ANCHORED = """
+local count, set = 0, vim.api.nvim_buf_set_extmark
+local anchors = vim.api.nvim_get_namespaces()['tideate.review.anchors']
+vim.api.nvim_buf_set_extmark = function(buf, ns, ...)
+  count = count + (ns == anchors and 1 or 0)
+  return set(buf, ns, ...)
+end
+_G.anchored = function()
+  local found = count
+  count = 0
+  return found
+end
+"""
+
+
+def test_a_decision_about_many_hunks_is_reverted_with_no_hunk_anchored_anew(editor: Editor) -> None:
+    editor.lua(DECIDE, 1, 300)
+    editor.lua(ANCHORED)
+    editor.lua("_G.review:decide_all('accepted') _G.review:travel('past') _G.review:travel('future')")
+    assert editor.lua("return _G.review.model:count()")["accepted"] == 300
+    assert editor.lua("return _G.anchored()") == 0
+    editor.lua("_G.review:travel('past')")
+    edit = """
+      local made = {}
+      for _, unit in ipairs(_G.review.model.entries[1].units) do
+        local one = unit.proposed[1]
+        local edit = { start = one.start, old = one.old, new = { 'mine' } }
+        table.insert(made, { unit = unit, state = 'accepted', edit = edit })
+      end
+      _G.review:change(made)
+      _G.review:anchor(made)
+    """
+    editor.lua(edit)
+    assert editor.lua("return _G.anchored()") == 300, "all of them once"
+    editor.lua("_G.review:travel('past')")
+    assert editor.lua("return _G.anchored()") == 300
+
+
 @pytest.fixture
 def wide(start_editor: EditorFactory) -> Editor:
     return start_editor(ui=(140, 30))

@@ -1,9 +1,9 @@
 --- Texts of comments while a person types them: a line, or a buffer. They outlive the question that they are about.
 
 ---@class tideate.CommentEdit: tideate.TextEdit
----@field on_text fun(lines: string[])
+---@field on_text fun(lines: string[], none: boolean) none: they were all deleted
 ---@field refuses? fun(lines: string[]): boolean it has told the person why they are not taken
----@field base? string[] the lines in the buffer that it was begun for
+---@field begun? { base: string[], versions: string[][]? } the lines that it was begun for; both versions to merge
 
 ---@class tideate.CommentTexts
 ---@field question tideate.Question
@@ -39,16 +39,18 @@ function Texts:text_about(kind, about)
       return
     end
     self.texts[key] = nil
+    local none = edit:deleted()
     edit:taken()
     edit:close()
-    edit.on_text(lines)
+    edit.on_text(lines, none)
   end
-  local kept = require('tideate.ui.question_drafts').take(key)
+  local kept, begun = require('tideate.ui.question_drafts').take(key)
   if kept then
     text_edit.attach(kept, take)
     vim.bo[kept].modified = true
   end
   edit = text_edit.new(kept or text_edit.buffer(kind, self.question.execution_id, take)) --[[@as tideate.CommentEdit]]
+  edit.begun = begun
   edit.win = kept and vim.fn.win_findbuf(kept)[1]
   self.texts[key] = edit
   return edit
@@ -101,7 +103,7 @@ function Texts:keep_texts()
           footer = { { ' it is kept in this buffer ', 'TideateHint' } },
         })
       end
-      local name = require('tideate.ui.question_drafts').keep(key, edit.buf)
+      local name = require('tideate.ui.question_drafts').keep(key, edit.buf, edit.begun)
       require('tideate.ui').notify(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name), vim.log.levels.WARN)
     else
       edit:close()

@@ -6,6 +6,7 @@ local KEPT = 10 -- texts
 ---@class tideate.Draft
 ---@field buf integer
 ---@field question string which one it was written for
+---@field begun any what the caller has to know of it
 
 ---@type tideate.Draft[] the oldest first
 local drafts = {}
@@ -30,10 +31,11 @@ end
 --- Keep the buffer of a text edit.
 ---@param question string
 ---@param buf integer
+---@param begun any given back with it
 ---@return string name of the buffer
-function M.keep(question, buf)
+function M.keep(question, buf, begun)
   require('tideate.ui.text_edit').detach(buf)
-  table.insert(drafts, { buf = buf, question = question })
+  table.insert(drafts, { buf = buf, question = question, begun = begun })
   evict_old()
   return vim.api.nvim_buf_get_name(buf)
 end
@@ -41,13 +43,14 @@ end
 --- The buffer that was written for a question before; it is the caller's now.
 ---@param question string
 ---@return integer? buf
+---@return any begun
 function M.take(question)
   for index = #drafts, 1, -1 do
     local draft = drafts[index]
     if draft.question == question then
       table.remove(drafts, index)
       if alive(draft) then
-        return draft.buf
+        return draft.buf, draft.begun
       end
     end
   end

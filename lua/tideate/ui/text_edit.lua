@@ -80,11 +80,19 @@ function TextEdit:lines()
   return vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
 end
 
+--- Whether all lines were deleted; Neovim shows an empty one in their place.
+---@return boolean
+function TextEdit:deleted()
+  return vim.api.nvim_buf_call(self.buf, function()
+    return vim.fn.wordcount().bytes == 0
+  end)
+end
+
 --- Fill in a text, unless the person is not done with their own. `u` does not remove it; it does revert what they
 --- changed in it, also when they open it again.
 ---@param lines string[]
 function TextEdit:fill(lines)
-  if self:unfinished() or vim.deep_equal(self:lines(), lines) then
+  if self:unfinished() or vim.deep_equal(self:deleted() and {} or self:lines(), lines) then
     return
   end
   local levels = vim.bo[self.buf].undolevels

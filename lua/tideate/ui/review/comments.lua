@@ -15,17 +15,35 @@ local Comments = setmetatable({}, {
   end,
 })
 
+--- What a unit changes, however many stand before it.
+---@param unit tideate.ReviewUnit
+---@return string
+local function lines_of(unit)
+  local hunks = unit.variants and { unit.variants[1].hunk } or unit.proposed
+  return vim.json.encode(vim.tbl_map(function(hunk)
+    return { hunk.old, hunk.new }
+  end, hunks))
+end
+
+--- Which unit it is by its lines, for the next review, and by which it is of several with the same.
+---@param unit tideate.ReviewUnit
+---@return string
+local function name_of(unit)
+  local lines, same = lines_of(unit), 1
+  for number = 1, unit.number - 1 do
+    same = same + (lines_of(unit.entry.units[number]) == lines and 1 or 0)
+  end
+  return ('%s %s %d'):format(unit.entry.file.path, vim.fn.sha256(lines), same)
+end
+
 --- What a text is about, for the next review of the same change.
 ---@param kind 'comment'|'edit'
 ---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@return string
 function Comments:identity(kind, about)
-  local file, hunk = 0, 0
-  if about ~= self.model then
-    file, hunk = about.entry.index, about.number
-  end
+  local name = about ~= self.model and name_of(about --[[@as tideate.ReviewUnit]]) or ''
   local question = self.question
-  return ('%s %s %s %d %d %d'):format(kind, question.execution_id, question.step, self.model.revision, file, hunk)
+  return ('%s %s %s %d %s'):format(kind, question.execution_id, question.step, self.model.revision, name)
 end
 
 --- Reject the hunk under the cursor with a reason.

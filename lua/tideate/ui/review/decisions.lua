@@ -25,18 +25,22 @@ local function carry_out(model, decisions)
   local before = {}
   for _, one in ipairs(decisions) do
     local unit = one.unit
-    local edit ---@type tideate.Hunk|false?
-    if unit ~= model then
-      edit = unit.edit or false
+    local was = { unit = unit, state = unit.state, comment = unit.comment }
+    local variant = one.variant ~= unit.variant and one.variant or nil
+    if variant then
+      was.variant = unit.variant
     end
-    table.insert(before, { unit = unit, state = unit.state, comment = unit.comment, variant = unit.variant, edit = edit })
+    if variant or one.edit ~= nil then
+      was.edit = unit.edit or false
+    end
+    table.insert(before, was)
     if one.unit == model then
       model.comment = one.comment
     else
       model:set(one.unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
     end
-    if one.variant then
-      require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], one.variant)
+    if variant then
+      require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], variant)
     end
     if one.edit ~= nil then
       require('tideate.ui.review.model').edit(one.unit --[[@as tideate.ReviewUnit]], one.edit)
@@ -74,11 +78,14 @@ end
 --- Revert the last decision, or make it again.
 ---@param from 'past'|'future'
 function Decisions:travel(from)
-  local decisions = self:move(from)
-  if not decisions then
-    return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
-  end
-  self:write_down({ again = from })
+  local decisions ---@type tideate.ReviewDecision[]?
+  repeat
+    decisions = self:move(from)
+    if not decisions then
+      return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
+    end
+    self:write_down({ again = from })
+  until #decisions > 0 -- of a step that could not be read nothing is to be seen
   self.sure = false
   local unit = decisions[1].unit
   if unit == self.model then
@@ -89,25 +96,25 @@ function Decisions:travel(from)
   self:go_to(unit --[[@as tideate.ReviewUnit]])
 end
 
---- Find the places of hunks again that took the place of others.
+--- Find the places of hunks that took the place of others, once in each file, and show their text.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:anchor(decisions)
+  local anew = false
   for _, one in ipairs(decisions) do
-    if one.variant or one.edit ~= nil then
-      self:show_anew(one.unit --[[@as tideate.ReviewUnit]])
+    local unit = one.unit
+    -- a file without a buffer is anchored when it gets one
+    local made = unit ~= self.model and self.buffers[unit.entry.index]
+    if made and not made.overlay:holds(unit) then
+      if made.overlay.creates then
+        require('tideate.ui.review.scratch_buffer').fill(made.buf, unit.hunks[1].new)
+      end
+      made.overlay:anchor()
+      anew = true
     end
   end
-end
-
---- Show another text of a hunk.
----@param unit tideate.ReviewUnit
-function Decisions:show_anew(unit)
-  local made = self:buffer(unit.entry.index)
-  if made.overlay.creates then
-    require('tideate.ui.review.scratch_buffer').fill(made.buf, unit.hunks[1].new)
+  if anew then
+    self.side:write_anew()
   end
-  made.overlay:anchor()
-  self.side:write_anew()
 end
 
 --- Show the hunk that another run of the comparison has at this place, then the next one's, then the own again.
@@ -119,11 +126,22 @@ function Decisions:mix()
     return say(count == 1 and 'only this model changes something here: ga accepts it' or 'no other model has a hunk here')
   end
   local decision = { unit = unit, state = 'open', comment = unit.comment, variant = unit.variant % count + 1 }
+  if unit.edit then
+    decision.edit = false
+  end
   self:change({ decision })
   self:anchor({ decision })
   self:go_to(unit)
   local adapter = require('tideate.ui.review.alternatives').adapter(unit)
   say(('the hunk of %s'):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
+end
+
+--- A hunk merged with what the person changed of its lines, where both can be had.
+---@param unit tideate.ReviewUnit
+---@return tideate.Hunk?
+function Decisions:offer(unit)
+  local made = self.buffers[unit.entry.index]
+  return made and made.overlay:offer(unit)
 end
 
 --- Decide about the hunk under the cursor.
@@ -133,7 +151,9 @@ function Decisions:decide(state)
   local unit = self:unit_at_cursor()
   if not unit then
     return self:step(1)
-  elseif unit.stale and not unit.offer and state == 'accepted' then
+  end
+  local offer = self:offer(unit)
+  if unit.stale and not offer and state == 'accepted' then
     local words = 'you changed these lines, too: ge merges both by hand; or undo that, or %s the hunk'
     return say(words:format(self.model:words().reject), vim.log.levels.WARN)
   elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit) then
@@ -143,7 +163,7 @@ function Decisions:decide(state)
   if comment and comment.because and state == 'accepted' then
     comment = nil
   end
-  local merged = unit.stale and state == 'accepted' and unit.offer or nil
+  local merged = state == 'accepted' and offer or nil
   local decision = { unit = unit, state = state, comment = comment, edit = merged }
   self:change({ decision })
   self:anchor({ decision })

@@ -49,10 +49,13 @@ local function lost(path, size)
   local last ---@type any
   for line in file:lines() do
     local step = decode(line)
-    last = step and step.by or last
+    last = step and step.by and step or last
   end
   file:close()
-  return last ~= vim.uv.os_getpid() and 'another Neovim has opened this review' or nil
+  if last and last.by == vim.uv.os_getpid() then
+    return nil
+  end
+  return last and last['in'] == 'shell' and 'the shell has opened this review' or 'another Neovim has opened this review'
 end
 
 --- Append a step. What cannot be written down is told once: the review goes on without it.
@@ -169,13 +172,10 @@ function Draft:read_decision(one)
 end
 
 --- Read a step's decisions.
----@param made any
+---@param made any[]
 ---@return tideate.ReviewDecision[]
 ---@return boolean ok whether all of them could be read
 function Draft:read_decisions(made)
-  if type(made) ~= 'table' then
-    return {}, false
-  end
   local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
   for _, one in ipairs(made) do
     local decision, right = self:read_decision(one)
@@ -191,15 +191,15 @@ end
 function Draft:repeat_step(step)
   if not step then
     return false
-  elseif step.decided ~= nil then
+  elseif vim.islist(step.decided) then
     local decisions, ok = self:read_decisions(step.decided)
-    self:make(decisions) -- also none of them: the steps behind may revert it
+    self:make(decisions) -- also none of them: the steps behind may revert it, and what is undone here is counted so
     return ok
   elseif step.again == 'past' or step.again == 'future' then
     self:move(step.again)
     return true
   end
-  return step.again == nil and not vim.islist(step) or vim.tbl_isempty(step)
+  return step.decided == nil and step.again == nil and not vim.islist(step) or vim.tbl_isempty(step)
 end
 
 --- Make the decisions again that an earlier Neovim, or this one before its host died, had written down. From now on
@@ -219,10 +219,6 @@ function Draft:restore()
   if file then
     file:close()
   end
-  local function remains(decisions)
-    return #decisions > 0
-  end
-  self.past, self.future = vim.tbl_filter(remains, self.past), vim.tbl_filter(remains, self.future)
   if damaged > 0 then
     local words = damaged == 1 and '1 step' or damaged .. ' steps'
     local message = '%s of what was decided before could not be read, and is left out: look at what is decided'

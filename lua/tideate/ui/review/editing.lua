@@ -28,8 +28,7 @@ local function first_lines(unit, now)
   if not unit.stale then
     return unit.hunks[1].new
   end
-  local merge = require('tideate.ui.review.merge')
-  return unit.offer and unit.offer.new or merge.conflict(now, unit.hunks[1].new)
+  return unit.offer and unit.offer.new or require('tideate.ui.review.merge').conflict(now, unit.hunks[1].new)
 end
 
 --- The lines that a hunk replaces, as they stand now; nil where nobody can tell which they are.
@@ -38,6 +37,7 @@ end
 function Editing:lines_now(unit)
   local made = self:buffer(unit.entry.index)
   made.overlay:check()
+  made.overlay:offer(unit)
   if not unit.stale then
     return unit.hunks[1].old
   end
@@ -46,10 +46,11 @@ end
 
 --- Whether lines cannot be taken; the person is told why.
 ---@param lines string[]
+---@param versions string[][]? both that the person has to merge
 ---@return boolean
-local function refused(lines)
-  if require('tideate.ui.review.merge').has_marks(lines) then
-    say('the lines of both are still there: leave what is to stand, and take the marks <<<<<<< and >>>>>>> out')
+local function refused(lines, versions)
+  if require('tideate.ui.review.merge').has_marks(lines, versions) then
+    say('the lines of both are still there: leave what is to stand, and take the marks <<<<<<<, ======= and >>>>>>> out')
     return true
   end
   local broken = vim.iter(lines):any(function(line)
@@ -65,9 +66,10 @@ end
 ---@param unit tideate.ReviewUnit
 ---@param base string[] the lines that they replace
 ---@param lines string[]
-function Editing:take_edit(unit, base, lines)
-  if #lines == 1 and lines[1] == '' and unit.entry.file.action ~= 'create' then
-    lines = {} -- so Neovim shows no lines
+---@param none boolean all of them were deleted
+function Editing:take_edit(unit, base, lines, none)
+  if none and unit.entry.file.action ~= 'create' then
+    lines = {}
   end
   local proposed, comment = unit.proposed[1], unit.comment
   local decision = { unit = unit, state = 'accepted', comment = comment and not comment.because and comment or nil }
@@ -97,10 +99,15 @@ function Editing:edit_hunk()
     return say(obstacle or 'you changed lines here that reach beyond the hunk: undo that, or reject the hunk')
   end
   local edit = self:text_about('edit', unit)
-  edit.base = edit:unfinished() and edit.base or now
-  edit.refuses = refused
-  edit.on_text = function(lines)
-    self:take_edit(unit, edit.base, lines)
+  if not (edit:unfinished() and edit.begun) then
+    local both = unit.stale and not unit.offer and { now, unit.hunks[1].new } or nil
+    edit.begun = { base = now, versions = both }
+  end
+  edit.refuses = function(lines)
+    return refused(lines, edit.begun.versions)
+  end
+  edit.on_text = function(lines, none)
+    self:take_edit(unit, edit.begun.base, lines, none)
   end
   if edit:visible() then
     return vim.api.nvim_set_current_win(edit.win)

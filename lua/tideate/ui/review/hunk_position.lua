@@ -23,12 +23,37 @@ local MATCHED = 60 -- lines of a change; of more it is not said which one became
 ---@field last integer not included
 ---@field new integer lines in place of them
 
---- What was changed of a text, in order.
+--- Which line of a change became which one.
+---@param one integer[] of it
+---@param before string[]
+---@param now string[]
+---@return integer[][]
+local function matched(one, before, now)
+  local old = vim.list_slice(before, one[1], one[1] + one[2] - 1)
+  local new = vim.list_slice(now, one[3], one[3] + one[4] - 1)
+  local texts = { table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n' }
+  local parts = M.diff(texts[1], texts[2], { result_type = 'indices', linematch = MATCHED }) --[[@as integer[][] ]]
+  return vim.tbl_map(function(part)
+    return { one[1] + part[1] - 1, part[2], one[3] + part[3] - 1, part[4] }
+  end, parts)
+end
+
+--- What was changed of a text, in order. Lines are matched change by change, and only where there are several:
+--- for a whole text that grows with the square of the changes.
 ---@param before string
 ---@param now string
 ---@return tideate.LineChange[]
 local function changes_of(before, now)
-  local found = M.diff(before, now, { result_type = 'indices', linematch = MATCHED }) --[[@as integer[][] ]]
+  local found, lines = {}, nil ---@type integer[][], string[][]?
+  for _, one in ipairs(M.diff(before, now, { result_type = 'indices' })) do
+    local size = one[2] + one[4]
+    if one[2] == 0 or one[4] == 0 or size == 2 or size > MATCHED then
+      table.insert(found, one)
+    else
+      lines = lines or { vim.split(before, '\n', { plain = true }), vim.split(now, '\n', { plain = true }) }
+      vim.list_extend(found, matched(one, lines[1], lines[2]))
+    end
+  end
   return vim.tbl_map(function(one)
     local first = one[2] == 0 and one[1] or one[1] - 1
     return { first = first, last = first + one[2], new = one[4] }

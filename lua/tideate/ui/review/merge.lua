@@ -61,14 +61,54 @@ local function united(theirs, ours)
   return vim.list_extend(all, ours, at)
 end
 
---- Both changes of lines; nil where they conflict.
----@param base string[]
+---@class tideate.MergeBase
+---@field lines string[]
+---@field words string[]
+---@field theirs tideate.WordChange[]
+
+--- Lines and what was proposed for them, to be merged with one change of a person after another.
+---@param lines string[]
 ---@param theirs string[]
+---@return tideate.MergeBase
+function M.base(lines, theirs)
+  local words = words_of(lines)
+  return { lines = lines, words = words, theirs = changes_of(words, words_of(theirs)) }
+end
+
+--- What a person changed: only words between the first and the last line of it are compared.
+---@param base tideate.MergeBase
+---@param ours string[]
+---@return tideate.WordChange[]
+local function own_changes(base, ours)
+  local lines = base.lines
+  local top, most = 0, math.min(#lines, #ours)
+  while top < most and lines[top + 1] == ours[top + 1] do
+    top = top + 1
+  end
+  local tail = 0
+  while tail < most - top and lines[#lines - tail] == ours[#ours - tail] do
+    tail = tail + 1
+  end
+  local skipped, left = 0, top
+  while left > 0 do
+    skipped = skipped + 1
+    left = base.words[skipped] == '' and left - 1 or left
+  end
+  local before = words_of(vim.list_slice(lines, top + 1, #lines - tail))
+  local changes = changes_of(before, words_of(vim.list_slice(ours, top + 1, #ours - tail)))
+  for _, one in ipairs(changes) do
+    one.first, one.last = one.first + skipped, one.last + skipped
+  end
+  return changes
+end
+
+--- Both changes of lines; nil where they conflict.
+---@param base tideate.MergeBase
 ---@param ours string[]
 ---@return string[]?
-function M.lines(base, theirs, ours)
-  local words = words_of(base)
-  local all = united(changes_of(words, words_of(theirs)), changes_of(words, words_of(ours)))
+function M.lines(base, ours)
+  local words = base.words
+  local all = united(base.theirs, own_changes(base, ours))
   if not all then
     return nil
   end
@@ -105,11 +145,19 @@ end
 
 M.MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
 
---- Whether the marks of a conflict are among lines.
+--- Whether marks of a conflict are among lines. The one in the middle underlines headings, too: there have to be
+--- more of them than in both versions.
 ---@param lines string[]
+---@param versions string[][]? both, where they were put one after the other
 ---@return boolean
-function M.has_marks(lines)
-  return vim.tbl_contains(lines, M.MARKS[1]) or vim.tbl_contains(lines, M.MARKS[3])
+function M.has_marks(lines, versions)
+  local function count(one)
+    return #vim.tbl_filter(function(line)
+      return line == M.MARKS[2]
+    end, one)
+  end
+  local middle = versions ~= nil and count(lines) > count(versions[1]) + count(versions[2])
+  return middle or vim.tbl_contains(lines, M.MARKS[1]) or vim.tbl_contains(lines, M.MARKS[3])
 end
 
 return M

@@ -21,7 +21,7 @@ local M = {}
 ---@field edit? tideate.Hunk what the person made of it; `old` are the lines that stood there
 ---@field state 'open'|'accepted'|'rejected'
 ---@field stale boolean the person changed its lines
----@field offer? tideate.Hunk a stale one, merged with what the person changed
+---@field offer? tideate.Hunk a stale one, merged with what the person changed; only of those in sight
 ---@field comment? tideate.ReviewComment
 ---@field entry tideate.ReviewEntry
 ---@field number integer in its file
@@ -120,7 +120,7 @@ end
 ---@param one tideate.ReviewUnit
 ---@param edit tideate.Hunk|false
 function M.edit(one, edit)
-  one.edit, one.offer = edit or nil, nil
+  one.edit = edit or nil
   one.hunks = edit and { edit } or one.proposed
 end
 

@@ -10,6 +10,12 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field unit tideate.ReviewUnit
 ---@field last boolean of its unit
 
+---@class tideate.MergedUnit
+---@field hunk tideate.Hunk
+---@field now string[] the lines it was merged with
+---@field offer? tideate.Hunk nil where both changed the same
+---@field known tideate.MergeBase
+
 ---@class tideate.Overlay
 ---@field buf integer
 ---@field entry tideate.ReviewEntry
@@ -25,6 +31,8 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field signature string? what is drawn
 ---@field watched boolean? changes of the buffer are told
 ---@field tick integer? changedtick that staleness was checked at
+---@field lines_now? fun(hunk: tideate.Hunk): string[]? of that changedtick
+---@field merged table<tideate.ReviewUnit, tideate.MergedUnit> what was merged last
 ---@field pending boolean
 ---@field left integer columns left of the text that the signs were drawn for
 ---@field width integer of the text
@@ -42,6 +50,7 @@ function M.attach(buf, entry, on_change)
     entry = entry,
     marks = {},
     by_mark = {},
+    merged = {},
     virtual = {},
     kept = 0,
     hidden = false,
@@ -63,7 +72,7 @@ end
 --- Hold each hunk by a mark. Where the text is another one than the hunks were made for, they are found in it.
 function Overlay:anchor()
   vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
-  self.marks, self.by_mark, self.signature, self.tick = {}, {}, nil, nil
+  self.marks, self.by_mark, self.merged, self.signature, self.tick = {}, {}, {}, nil, nil
   local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
@@ -73,6 +82,15 @@ function Overlay:anchor()
       self.by_mark[mark] = { hunk = hunk, unit = unit, last = index == #unit.hunks }
     end
   end
+end
+
+--- Whether a unit's hunks, as they are shown now, are held by marks.
+---@param unit tideate.ReviewUnit
+---@return boolean
+function Overlay:holds(unit)
+  local hunk = unit.hunks[1]
+  local held = self.by_mark[self.marks[hunk]]
+  return hunk == nil or held ~= nil and held.hunk == hunk
 end
 
 --- Follow what happens to the buffer. `:edit` and an unload end that, and it has to be called again.
@@ -197,35 +215,55 @@ function Overlay:check()
   if self.fixed or self.tick == tick then
     return
   end
-  self.tick = tick
+  self.tick, self.lines_now = tick, nil
   local place = require('tideate.ui.review.hunk_position')
-  local lines_now ---@type (fun(hunk: tideate.Hunk): string[]?)?
   for _, unit in ipairs(self.entry.units) do
-    if unit.offer then
-      self.marks[unit.offer], unit.offer = nil, nil
-    end
-    unit.stale = false
+    unit.stale, unit.offer = false, nil
     for _, hunk in ipairs(unit.hunks) do
       unit.stale = unit.stale or not place.stands_at(self.buf, hunk, self:row(hunk))
-    end
-    if unit.stale and not self.entry.whole then
-      lines_now = lines_now or place.lines_now(self.buf, self.entry.file.before)
-      self:merge(unit, lines_now(unit.proposed[1]))
     end
   end
 end
 
---- Merge a hunk with what the person made of its lines meanwhile, where both can be had.
+--- A hunk merged with what the person made of its lines meanwhile, where both can be had. It is asked of hunks in
+--- sight and of those that are decided about: what is typed must not wait for all others.
 ---@param unit tideate.ReviewUnit
----@param now string[]? nil where nobody can tell which lines they are
-function Overlay:merge(unit, now)
-  local hunk = unit.hunks[1]
+---@return tideate.Hunk?
+function Overlay:offer(unit)
+  self:check()
   local own = unit.own and not require('tideate.ui.review.alternatives').adapter(unit)
-  local merged = now and own and require('tideate.ui.review.merge').lines(hunk.old, hunk.new, now)
-  if merged and not vim.deep_equal(merged, now) then
-    unit.offer = { start = hunk.start, old = now, new = merged }
-    self.marks[unit.offer] = self.marks[hunk]
+  if unit.offer or not (unit.stale and own) or self.entry.whole then
+    return unit.offer
   end
+  self.lines_now = self.lines_now or require('tideate.ui.review.hunk_position').lines_now(self.buf, self.entry.file.before)
+  local now = self.lines_now(unit.proposed[1])
+  if not now then
+    return nil -- nobody can tell which lines they are
+  end
+  unit.offer = self:merge(unit, now).offer
+  return unit.offer
+end
+
+--- Merge a hunk with lines, unless that was done for the same ones.
+---@param unit tideate.ReviewUnit
+---@param now string[]
+---@return tideate.MergedUnit
+function Overlay:merge(unit, now)
+  local hunk, last = unit.hunks[1], self.merged[unit]
+  if last and last.hunk == hunk and vim.deep_equal(last.now, now) then
+    return last
+  elseif last and last.offer then
+    self.marks[last.offer] = nil
+  end
+  local merge = require('tideate.ui.review.merge')
+  local made = { hunk = hunk, now = now, known = last and last.hunk == hunk and last.known or merge.base(hunk.old, hunk.new) }
+  local merged = merge.lines(made.known, now)
+  if merged and not vim.deep_equal(merged, now) then
+    made.offer = { start = hunk.start, old = now, new = merged }
+    self.marks[made.offer] = self.marks[hunk]
+  end
+  self.merged[unit] = made
+  return made
 end
 
 --- The hunks in sight, and how they look.
@@ -239,6 +277,7 @@ function Overlay:in_sight(ranges)
       local one, unit = found[1], found[1].unit
       if not seen[one] then
         seen[one] = true
+        self:offer(unit)
         local state = require('tideate.ui.review.hunk_highlights').state(unit)
         local comment = one.last and unit.comment or nil
         local hunk = state == 'merged' and unit.offer or one.hunk

@@ -58,8 +58,8 @@ function View:lines()
       vim.list_extend(lines, old, last + 1, row)
       table.insert(self.rows, #lines)
       table.insert(self.units, unit)
-      local shown = unit.stale and unit.offer or hunk
-      local stands = unit.stale and not unit.offer
+      local offer = made.overlay:offer(unit)
+      local shown, stands = offer or hunk, unit.stale and not offer
       local new = stands and vim.list_slice(old, row + 1, row + #hunk.old) or vim.tbl_map(plain, shown.new)
       table.insert(self.sizes, #new)
       vim.list_extend(lines, new)
@@ -102,6 +102,7 @@ function View:draw_labels()
     if row > seen[2] then
       break
     end
+    self.review.buffers[self.index].overlay:offer(unit)
     local look = looks.look(looks.state(unit), unit.entry.written)
     if look.label then
       local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
