@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, strategies as st
 
-from tideate_core.engine.decisions import Decided
+from tideate_core.engine.decisions import Decided, carried, reduced
 from tideate_core.engine.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
-from tideate_core.workspace import FileChange, Hunk, rebase
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase
 
 BEFORE = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl"
 
@@ -279,9 +282,10 @@ MINE = BEFORE.replace("b\nc", "B\nmine\nc")
         (PROPOSED.replace("K", "KK"), MINE.replace("k", "KK"), 1, 0),
         (BEFORE.replace("k", "KK"), MINE.replace("k", "KK"), 1, 0),
         (MINE.replace("k", "KK"), MINE.replace("k", "KK"), 1, 0),
-        (BEFORE.replace("b\nc", "other"), BEFORE.replace("b\nc", "other"), 1, 1),
+        (PROPOSED.replace("B\nC\nd", "B\nother\nD").replace("K", "KK"), MINE.replace("k", "KK"), 1, 1),
+        (MINE.replace("mine\n", "mine\nmore\n"), MINE.replace("mine\n", "mine\nmore\n"), 1, 1),
     ],
-    ids=["as it was", "left out", "made so", "made otherwise"],
+    ids=["as it was", "left out", "made so", "made otherwise", "more made around it"],
 )
 def test_what_the_person_wrote_stays_in_the_next_revision(
     second: str, after: str, open_hunks: int, fallen: int
@@ -302,6 +306,106 @@ def test_a_new_file_that_was_edited_stays_in_the_next_revision() -> None:
     revision = first.followed_by(answer.decided, [new, change(PROPOSED.replace("K", "KK"))])
     assert revision.changes[0].after == "one\n2"
     assert revision.decided[0] == decided({0})
+
+
+@pytest.mark.parametrize(
+    ("text", "fallen"),
+    [
+        ("one\n2", ()),
+        (
+            "one\ntwo\nthree",
+            ("new.txt: what you wrote stays, and the revision's other text for it is left out",),
+        ),
+    ],
+    ids=["made so", "made otherwise"],
+)
+@pytest.mark.parametrize("path", ["new.txt", ""])
+def test_a_new_text_of_the_person_is_kept_whatever_the_model_makes(
+    path: str, text: str, fallen: tuple[str, ...]
+) -> None:
+    first = Revision.first([FileChange(path, "create", None, "one\ntwo")])
+    answer = first.read(edited(0, "", "one\n2"))
+    revision = first.followed_by(answer.decided, [FileChange(path, "create", None, text)])
+    assert [one.after for one in revision.accepted(revision.decided)] == ["one\n2"]
+    named = tuple(words.replace("new.txt", path or "the new text") for words in fallen)
+    assert revision.fallen == named
+
+
+def test_lines_of_the_person_are_kept_where_the_file_is_to_go() -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc", "B\nmine\nc"))
+    revision = first.followed_by(answer.decided, [FileChange("a.txt", "delete", BEFORE, None)])
+    assert [one.after for one in revision.accepted(revision.decided)] == [MINE]
+    assert len(revision.fallen) == 1
+
+
+REPEATING = ["", "}", "return x", "a", "b"]
+REPEATED = st.lists(st.sampled_from(REPEATING), min_size=1, max_size=14)
+
+
+@st.composite
+def decided_changes(draw: st.DrawFn) -> tuple[FileChange, Decided]:
+    """Draw a change of lines that repeat, and decisions and edits of its hunks."""
+    base, new = draw(REPEATED), draw(REPEATED)
+    made = change("\n".join(new), "\n".join(base))
+    states = [draw(st.sampled_from(["accepted", "edited", "rejected", "open"])) for _ in made.hunks]
+    edits = {
+        at: replace(made.hunks[at], new=(*draw(REPEATED), *[f"mine {at}"] * draw(st.integers(0, 1))))
+        for at, state in enumerate(states)
+        if state == "edited"
+    }
+    accepted = frozenset(at for at, state in enumerate(states) if state in ("accepted", "edited"))
+    rejected = frozenset(at for at, state in enumerate(states) if state == "rejected")
+    return made, Decided(accepted, rejected, edited=edits)
+
+
+def text_of(change: FileChange, verdict: Decided) -> str | None:
+    kept = reduced(change, verdict)
+    return change.before if kept is None else kept.after
+
+
+@given(decided_changes(), st.booleans(), st.integers(1, 3))
+def test_the_same_change_once_more_keeps_all_decisions(
+    drawn: tuple[FileChange, Decided], correction: bool, rounds: int
+) -> None:
+    made, verdict = drawn
+    accepted = text_of(made, verdict)
+    for _ in range(rounds):
+        undecided = len(made.hunks) - len(verdict.accepted | verdict.rejected)
+        before = len(verdict.rejected)
+        answer = replace(made, parts=())
+        made, verdict, fallen = carried(made, verdict, answer, keep_accepted=not correction)
+        assert (text_of(made, verdict), fallen) == (accepted, [])
+        assert len(verdict.rejected) == before
+        assert len(made.hunks) - len(verdict.accepted | verdict.rejected) == undecided
+
+
+@given(decided_changes(), st.booleans())
+def test_a_model_that_answers_with_what_was_accepted_keeps_it(
+    drawn: tuple[FileChange, Decided], correction: bool
+) -> None:
+    made, verdict = drawn
+    accepted = text_of(made, verdict)
+    answer = replace(made, after=accepted)
+    following, decisions, fallen = carried(made, verdict, answer, keep_accepted=not correction)
+    assert (text_of(following, decisions), fallen) == (accepted, [])
+
+
+@given(decided_changes(), REPEATED)
+def test_of_any_other_change_nothing_undecided_is_lost(
+    drawn: tuple[FileChange, Decided], other: list[str]
+) -> None:
+    made, verdict = drawn
+    answer = replace(made, after="\n".join(other))
+    following, decisions, _ = carried(made, verdict, answer, keep_accepted=True)
+    assert "\n".join(apply_hunks(lines_of(made.before), following.hunks)) == following.after
+    assert not any(hunk.clashes(one) for hunk, one in pairwise(following.hunks))
+    if not verdict.accepted:
+        assert following.after == answer.after
+    written = {line for hunk in verdict.edited.values() for line in hunk.new}
+    assert written <= {*lines_of(following.after), *lines_of(made.before), *REPEATING}
+    again, _, _ = carried(following, decisions, replace(following, parts=()), keep_accepted=True)
+    assert again.hunks == following.hunks
 
 
 def test_the_model_is_told_what_the_person_wrote() -> None:

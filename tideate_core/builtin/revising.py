@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.adapters import Turn
 from tideate_core.engine import ask_for_review, revision_prompt
+from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ async def present_text(step: StepContext, lines: list[str], filetype: str, rewri
 
     text = "\n".join(lines)
     if step.editor is not None:
-        (accepted,) = await ask_for_review(step, [change_to(lines)], revised, gated=True)
-        text = accepted.after or ""
+        accepted = await ask_for_review(step, [change_to(lines)], revised, gated=True)
+        if not accepted:
+            raise Declined("no change was accepted")
+        text = accepted[0].after or ""
     await step.present(text, filetype)
     return text

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, diff_lines, lines_of, rebase_each
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["LEFT_OUT", "Decided", "carried", "file_name", "hunk_count", "reduced"]
 
 REPLACED: Final = "the revision changes what you had accepted; it is open again"
 LEFT_OUT: Final = "the correction leaves out what you had accepted"
+STAYS: Final = "what you wrote stays, and the revision's other text for it is left out"
 MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
 
 
@@ -66,12 +68,12 @@ def reduced(change: FileChange, decided: Decided) -> FileChange | None:
     if change.whole or change.before is None:
         return replace(change, after="\n".join(decided.edited[0].new)) if decided.edited else change
     if len(decided.accepted) == hunk_count(change) and not (decided.added or decided.edited):
-        return change
+        return replace(change, parts=())
     lines, own = lines_of(change.before), change.hunks
     after = "\n".join(apply_hunks(lines, decided.taken(own)))
     # its base has the person's lines: where these are others by now, it conflicts
     meanwhile = [replace(own[at], new=made.old) for at, made in decided.edited.items()]
-    kept = replace(change, before="\n".join(apply_hunks(lines, meanwhile)), after=after)
+    kept = replace(change, before="\n".join(apply_hunks(lines, meanwhile)), after=after, parts=())
     return kept if kept.changes_something else None
 
 
@@ -80,38 +82,127 @@ def carried(
 ) -> tuple[FileChange, Decided, list[str]]:
     """Return a change as the next revision has it, what is decided of it, and which decisions fell.
 
-    :param keep_accepted: what was accepted stays where it was left out.
+    :param keep_accepted: what was accepted stays where it was left out, or, where the person wrote it, for
+        another text, too.
     """
     if change.whole or earlier.whole:
-        shape = [(one.action, one.before, one.after, one.move_to, one.images) for one in (earlier, change)]
-        if shape[0] == shape[1]:
-            return reduced(change, decided) or change, replace(decided, edited={}), []
-        return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if decided.accepted else []
-    states, moved_on, own_edits = _states(earlier, decided, change.before or "")
-    replaced = [hunk for hunk in change.hunks if hunk in own_edits]
-    there = [part for hunk in change.hunks for part in own_edits.get(hunk, (hunk,))]
-    if replaced:
-        change = replace(change, after="\n".join(apply_hunks(lines_of(change.before), there)))
-    missing = [hunk for hunk, accepted in states.items() if accepted and not _within(hunk, there)]
-    clashing = [hunk for hunk in missing if any(hunk.clashes(one) for one in there)]
+        return _carried_whole(earlier, decided, change, keep_accepted=keep_accepted)
+    known = _known(earlier, decided, change.before or "")
+    accepted = [hunk for hunk, kept in known.states.items() if kept]
+    made = _hunks_by(change, known.own, accepted)
+    there = [part for hunk in made for part in known.edits.get(hunk, (hunk,))]
+    mine = [part for parts in known.edits.values() for part in parts]
+    stays = [hunk for hunk in mine if keep_accepted and not _within(hunk, there) and _any_clash(hunk, there)]
+    there = [*stays, *(hunk for hunk in there if not _any_clash(hunk, stays))]
+    missing = [hunk for hunk in accepted if not _within(hunk, there)]
+    clashing = [hunk for hunk in missing if _any_clash(hunk, there)]
     left_out = [hunk for hunk in missing if hunk not in clashing]
-    fallen = _messages(change, moved_on, MOVED_ON) + _messages(change, clashing, REPLACED)
+    # lines of the person's that the model wrote more around are in an open hunk
+    opened = [*clashing, *(hunk for hunk in mine if hunk not in [*there, *missing])]
+    fallen = _messages(change, known.moved_on, MOVED_ON) + _messages(change, stays, STAYS)
+    fallen += _messages(change, opened, REPLACED)
     if not keep_accepted:
         fallen += _messages(change, left_out, LEFT_OUT)
-    elif left_out:
-        after = apply_hunks(lines_of(change.before), [*there, *left_out])
-        change = replace(change, after="\n".join(after))
-    numbered = list(enumerate(change.hunks))
+    hunks = sorted([*there, *(left_out if keep_accepted else [])], key=_place)
+    after = "\n".join(apply_hunks(lines_of(change.before), hunks))
+    change = replace(change, after=after, parts=tuple(hunks))
     verdict = Decided(
-        frozenset(at for at, hunk in numbered if states.get(hunk) is True or _lies_in(hunk, replaced)),
-        frozenset(at for at, hunk in numbered if states.get(hunk) is False),
+        frozenset(at for at, hunk in enumerate(hunks) if known.states.get(hunk) is True),
+        frozenset(at for at, hunk in enumerate(hunks) if known.states.get(hunk) is False),
     )
     return change, verdict, fallen
 
 
-def _lies_in(hunk: Hunk, others: Sequence[Hunk]) -> bool:
-    """Tell whether a hunk is what the comparison finds in lines that the person wrote."""
-    return any(one.start <= hunk.start and hunk.end <= one.end for one in others)
+def _carried_whole(
+    earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
+) -> tuple[FileChange, Decided, list[str]]:
+    """Do it where one of the two is decided about as a whole."""
+    kept = reduced(earlier, decided)
+    if kept is not None and _same(change, kept):
+        return change, Decided(frozenset(range(hunk_count(change)))), []
+    if _same(change, earlier):
+        return kept or change, replace(decided, edited={}), []
+    if kept is not None and decided.edited and keep_accepted:
+        words = [f"{file_name(change)}: {STAYS}"]
+        return kept, Decided(frozenset(range(hunk_count(kept)))), words
+    return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if decided.accepted else []
+
+
+def _same(change: FileChange, other: FileChange) -> bool:
+    shapes = [(one.action, one.before, one.after, one.move_to, one.images) for one in (change, other)]
+    return shapes[0] == shapes[1]
+
+
+def _place(hunk: Hunk) -> tuple[int, int]:
+    return hunk.start, hunk.end
+
+
+def _any_clash(hunk: Hunk, others: Sequence[Hunk]) -> bool:
+    return any(hunk.clashes(one) for one in others)
+
+
+def _hunks_by(change: FileChange, *known: Sequence[Hunk]) -> Sequence[Hunk]:
+    """Return the hunks of a change, with the borders of the known ones that it differs least from.
+
+    Where lines repeat, a comparison would part the same text in other ways.
+    """
+    lines, after = lines_of(change.before), lines_of(change.after)
+    found, least = change.hunks, _size(change.hunks)
+    for hunks in known:
+        differing = diff_lines(apply_hunks(lines, hunks), after)
+        if (size := _size(differing)) >= least:
+            continue
+        made = _composed(lines, sorted(hunks, key=_place), differing)
+        if not any(hunk.clashes(one) for hunk, one in pairwise(made)) and apply_hunks(lines, made) == after:
+            found, least = made, size
+    return found
+
+
+def _size(hunks: Sequence[Hunk]) -> int:
+    return sum(len(hunk.old) + len(hunk.new) for hunk in hunks)
+
+
+def _composed(lines: Sequence[str], first: Sequence[Hunk], then: Sequence[Hunk]) -> list[Hunk]:
+    """Return hunks that make of a text what two changes make, one after the other.
+
+    :param first: in order; those that the second change does not touch stay as they are.
+    """
+    middle = apply_hunks(lines, first)
+    shift, spans = 0, list[tuple[Hunk, Hunk]]()
+    for hunk in first:
+        spans.append((hunk, Hunk(hunk.start + shift, hunk.new, hunk.old)))
+        shift += len(hunk.new) - len(hunk.old)
+    groups = list[tuple[list[Hunk], list[tuple[Hunk, Hunk]]]]()
+    for hunk in then:
+        touched = [span for span in spans if span[1].start <= hunk.end and hunk.start <= span[1].end]
+        if groups and touched and touched[0] in groups[-1][1]:
+            groups[-1][0].append(hunk)
+            groups[-1][1].extend(touched[1:])
+        else:
+            groups.append(([hunk], touched))
+    gone = [own for _, touched in groups for own, _ in touched]
+    made = [part for group in groups for part in _joined(lines, middle, spans, *group)]
+    return sorted([*(hunk for hunk in first if hunk not in gone), *made], key=_place)
+
+
+def _joined(
+    lines: Sequence[str],
+    middle: Sequence[str],
+    spans: Sequence[tuple[Hunk, Hunk]],
+    then: Sequence[Hunk],
+    touched: Sequence[tuple[Hunk, Hunk]],
+) -> Iterator[Hunk]:
+    """Yield what the comparison finds in the lines of hunks that touch each other."""
+    low, high = then[0].start, then[-1].end
+    start = low + sum(len(own.old) - len(own.new) for own, span in spans if span.end < low)
+    if touched:
+        high = max(high, touched[-1][1].end)
+        if touched[0][1].start <= low:
+            low, start = touched[0][1].start, touched[0][0].start
+    size = high - low + sum(len(own.old) - len(own.new) for own, _ in touched)
+    new = apply_hunks(middle[low:high], [replace(hunk, start=hunk.start - low) for hunk in then])
+    for part in diff_lines(lines[start : start + size], new):
+        yield replace(part, start=part.start + start)
 
 
 def _compared(hunk: Hunk) -> tuple[Hunk, ...]:
@@ -136,29 +227,38 @@ def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str
     return [f"{file_name(change)}:{hunk.start + 1}: {words}" for hunk in hunks]
 
 
-def _states(
-    earlier: FileChange, decided: Decided, before: str
-) -> tuple[Mapping[Hunk, bool], Sequence[Hunk], Mapping[Hunk, tuple[Hunk, ...]]]:
-    """Return whether hunks were accepted, at their places in a text, and those that have none in it any more.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The hunks of an earlier revision at their places in a text; what is open has no state."""
 
-    What is open is in neither. The third is what the person made of hunks, by these.
-    """
+    own: Sequence[Hunk]
+    states: Mapping[Hunk, bool]
+    """Whether they were accepted; of an edited one the parts that the person made of it."""
+    moved_on: Sequence[Hunk]
+    """The decided ones that have no place any more."""
+    edits: Mapping[Hunk, tuple[Hunk, ...]]
+
+
+def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
     own = earlier.hunks
     decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
-    known = [(hunk, decisions.get(at), decided.edited.get(at)) for at, hunk in enumerate(own)]
-    known += [(hunk, True, None) for hunk in decided.added]
-    known.sort(key=lambda one: (one[0].start, one[0].end))
+    known = [(hunk, decisions.get(at), decided.edited.get(at), True) for at, hunk in enumerate(own)]
+    known += [(hunk, True, None, False) for hunk in decided.added]
+    known.sort(key=lambda one: _place(one[0]))
     hunks = [hunk for hunk, *_ in known]
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
     states, edits, moved_on = dict[Hunk, bool](), dict[Hunk, tuple[Hunk, ...]](), list[Hunk]()
-    for (hunk, verdict, made), place in zip(known, places, strict=True):
-        if verdict is not None and place is None:
-            moved_on.append(hunk)
-        elif verdict is not None and place is not None:
+    placed = list[Hunk]()
+    for (hunk, verdict, made, is_own), place in zip(known, places, strict=True):
+        if place is None:
+            moved_on += [] if verdict is None else [hunk]
+            continue
+        placed += [place] if is_own else []
+        if verdict is not None:
             parts = (place,) if made is None else _compared(replace(place, new=made.new))
             states |= dict.fromkeys(parts, verdict)
             if made is not None:
                 edits[place] = parts
-    return states, moved_on, edits
+    return _Known(placed, states, moved_on, edits)

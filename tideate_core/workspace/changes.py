@@ -80,6 +80,9 @@ class FileChange:
     exact: bool = False
     """The texts are the file's bytes: the last line end, and each ``\\r`` before one, are parts of them."""
 
+    parts: tuple[Hunk, ...] = field(default=(), compare=False)
+    """Its hunks where decisions fixed them: a comparison may part repeated lines in another way."""
+
     @property
     def whole(self) -> bool:
         """No single hunks can be taken of it."""
@@ -104,7 +107,7 @@ class FileChange:
 
     @property
     def hunks(self) -> list[Hunk]:
-        return list(_hunks(self.before, self.after))
+        return list(self.parts or _hunks(self.before, self.after))
 
 
 @dataclass(frozen=True, slots=True)
