@@ -149,11 +149,14 @@ def _hunks_by(change: FileChange, *known: Sequence[Hunk]) -> Sequence[Hunk]:
     lines, after = lines_of(change.before), lines_of(change.after)
     found, least = change.hunks, _size(change.hunks)
     for hunks in known:
-        differing = diff_lines(apply_hunks(lines, hunks), after)
+        applied = apply_hunks(lines, hunks)
+        # no line and one empty line are the same text
+        differing = diff_lines(applied, after) if "\n".join(applied) != change.after else []
         if (size := _size(differing)) >= least:
             continue
         made = _composed(lines, sorted(hunks, key=_place), differing)
-        if not any(hunk.clashes(one) for hunk, one in pairwise(made)) and apply_hunks(lines, made) == after:
+        same = "\n".join(apply_hunks(lines, made)) == change.after
+        if same and not any(hunk.clashes(one) for hunk, one in pairwise(made)):
             found, least = made, size
     return found
 
