@@ -112,7 +112,8 @@ async def confirm(step: StepContext) -> dict[str, Any]:
         said = rounds.read(decision)
         if not decision.accepted and not said:
             raise Declined(decision.reason)
-        answer = proposed if decision.value is None or "files" not in decision.value else decision.value
+        unchanged = decision.value is None or (said and "files" not in decision.value)
+        answer = proposed if unchanged else decision.value
         try:
             wanted = parse_plan(answer, step.workspace)
         except InvalidInput as error:
