@@ -91,8 +91,10 @@ end
 --- Fill in a text, unless the person is not done with their own. `u` does not remove it; it does revert what they
 --- changed in it, also when they open it again.
 ---@param lines string[]
-function TextEdit:fill(lines)
-  if self:unfinished() or vim.deep_equal(self:deleted() and {} or self:lines(), lines) then
+---@param exact boolean? no line is another text than an empty one
+function TextEdit:fill(lines, exact)
+  local same = vim.deep_equal(self:lines(), #lines == 0 and { '' } or lines)
+  if self:unfinished() or (same and (not exact or self:deleted() == (#lines == 0))) then
     return
   end
   local levels = vim.bo[self.buf].undolevels

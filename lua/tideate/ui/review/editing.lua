@@ -112,7 +112,7 @@ function Editing:edit_hunk()
   if edit:visible() then
     return vim.api.nvim_set_current_win(edit.win)
   end
-  edit:fill(first_lines(unit, now))
+  edit:fill(first_lines(unit, now), true)
   self:dress(edit.buf, unit)
   local name = require('tideate.ui.review.keys').name(unit.entry.file)
   edit:open(('Edit hunk %d of %s'):format(unit.number, name), #edit:lines() + 2)
