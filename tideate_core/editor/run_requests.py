@@ -96,27 +96,20 @@ class StoredRuns:
         """
         here = self._here()
 
-        def read(reader: Reader) -> list[tuple[RunRow, list[str]]]:
+        def read(reader: Reader) -> list[RunRow]:
             runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
             outer = [run for run in runs if run.parent is None and run.id not in here]
-            found: list[tuple[RunRow, list[str]]] = []
+            found: list[RunRow] = []
             seen: set[str] = set()
             for run in outer:
                 if run.id not in seen and REVIEWED.intersection(waits_for(reader, run)):
-                    compared = reader.request(run.id).get("compared") or {}
-                    seen.update(compared)
-                    found.append((run, [*compared.values()]))
+                    if run.compared:
+                        seen.update(reader.request(run.id)["compared"])
+                    found.append(run)
             return found
 
         found = await read_runs(self._root(params), read)
-        free, owned = (
-            [
-                {**run_json(run), "compared": compared or None}
-                for run, compared in found
-                if run.resumable is free
-            ]
-            for free in (True, False)
-        )
+        free, owned = ([run_json(run) for run in found if run.resumable is free] for free in (True, False))
         return {"ok": True, "runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:

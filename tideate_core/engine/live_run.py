@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tideate_core.adapters import NO_MODEL, TurnAdapter
@@ -249,7 +249,7 @@ class LiveRun:
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
             self.messages.close()
             await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
-            await forget_drafts(self._store.private, self.execution.id, self._warn)
+            await forget_drafts(self._store.private, self.execution.id, partial(self.notify, level="warn"))
         except StoreError as failure:
             words = error_fields(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}
@@ -340,9 +340,6 @@ class LiveRun:
             self._dependencies.front.emit(Event(EventName.NOTICE, self.execution.id, data))
         else:
             self.recorder.event(EventName.NOTICE, data)
-
-    def _warn(self, message: str) -> None:
-        self.notify(message, level="warn")
 
     def leave(self) -> None:
         """Stop it without an end: another process can resume it."""

@@ -36,12 +36,11 @@ end
 ---@return string[]?
 function Editing:lines_now(unit)
   local made = self:buffer(unit.entry.index)
-  made.overlay:check()
   made.overlay:offer(unit)
-  if not unit.stale then
-    return unit.hunks[1].old
+  if unit.stale then
+    return made.overlay:present_lines(unit)
   end
-  return require('tideate.ui.review.hunk_position').lines_now(made.buf, unit.entry.file.before)(unit.proposed[1])
+  return unit.hunks[1].old
 end
 
 --- Whether lines cannot be taken; the person is told why.

@@ -225,6 +225,14 @@ function Overlay:check()
   end
 end
 
+--- The lines of a stale unit as they stand in the buffer; nil where nobody can tell which they are.
+---@param unit tideate.ReviewUnit
+---@return string[]?
+function Overlay:present_lines(unit)
+  self.lines_now = self.lines_now or require('tideate.ui.review.hunk_position').lines_now(self.buf, self.entry.file.before)
+  return self.lines_now(unit.proposed[1])
+end
+
 --- A hunk merged with what the person made of its lines meanwhile, where both can be had. It is asked of hunks in
 --- sight and of those that are decided about: what is typed must not wait for all others.
 ---@param unit tideate.ReviewUnit
@@ -235,10 +243,9 @@ function Overlay:offer(unit)
   if unit.offer or not (unit.stale and own) or self.entry.whole then
     return unit.offer
   end
-  self.lines_now = self.lines_now or require('tideate.ui.review.hunk_position').lines_now(self.buf, self.entry.file.before)
-  local now = self.lines_now(unit.proposed[1])
+  local now = self:present_lines(unit)
   if not now then
-    return nil -- nobody can tell which lines they are
+    return nil
   end
   unit.offer = self:merge(unit, now).offer
   return unit.offer
