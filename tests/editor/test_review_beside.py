@@ -269,6 +269,20 @@ def test_added_last_lines_are_drawn_in_a_window_that_had_a_diff(screen_editor: E
     assert editor.lua(STATE) == before
 
 
+def test_added_last_lines_are_drawn_where_another_file_had_a_diff(screen_editor: Editor) -> None:
+    editor = screen_editor
+    editor.edit("other.txt", "one")
+    editor.edit("b.txt", "".join(f"{number}\n" for number in range(200)))
+    editor.edit("other.txt")
+    editor.command("diffthis | rightbelow vertical split b.txt | diffthis")
+    editor.feed("G")
+    editor.wait_screen("199")
+    editor.command("diffoff! | close!")
+    ask(editor, "review", payload={"files": [FILE], "demonstration": False})
+    wait_focused(editor)
+    editor.wait_screen("+ line 3")
+
+
 def test_a_window_is_prepared_without_an_event_and_without_reading_its_file_again(editor: Editor) -> None:
     editor.edit("a.txt", "one")
     (editor.cwd / "a.txt").write_text("changed by another program, which Neovim has not seen")

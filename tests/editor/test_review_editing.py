@@ -298,6 +298,16 @@ def test_a_change_of_the_same_words_is_refused_and_merged_by_hand(editor: Editor
     assert edited == [{"hunk": 1, "old": ["mine", "line 11"], "new": ["mine", "line 11", "eleven", "more"]}]
 
 
+def test_a_change_beyond_the_edge_of_a_hunk_cannot_be_told_from_it(editor: Editor) -> None:
+    review(editor, opened(editor))
+    typed = [*LINES[:8], "typed", *LINES[11:]]  # for 9 to 11, of which the hunk has 10 and 11
+    editor.feed("9G3cctyped<Esc>gg]cge")
+    assert editor.lines() == typed, "no buffer to edit it is opened"
+    assert "you changed lines here that reach beyond the hunk" in editor.messages()
+    editor.feed("gag<CR>")
+    assert "you changed these lines, too" in editor.messages()
+
+
 def test_what_is_typed_after_an_edit_is_not_overwritten(editor: Editor) -> None:
     review(editor, opened(editor))
     editor.feed("]cgeggcctenth<Esc>:w<CR>")
