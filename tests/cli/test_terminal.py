@@ -141,7 +141,7 @@ def test_q_goes_back_from_the_hunks_without_what_was_picked(refactoring: tuple[T
     terminal, file = refactoring
     for answer, question in (
         ("p", "Accept hunk 1/2 of a.py? [y/N/b/a/s/q]"),
-        ("?", "n or Enter reject"),
+        ("?", "Accept hunk 1/2 of a.py? [y/N/b/a/s/q]"),
         ("n", "Accept hunk 2/2 of a.py? [y/N/b/a/s/q]"),
         ("q", "[y/N/p/c/d]"),
         ("y", ""),
@@ -149,6 +149,7 @@ def test_q_goes_back_from_the_hunks_without_what_was_picked(refactoring: tuple[T
         terminal.type(f"{answer}\n")
         terminal.wait_for(question) if question else None
     assert terminal.wait_exit() == 0
+    assert "n or Enter reject" in terminal.text
     assert file.read_text() == TWO.replace("1\n", "10\n").replace("2\n", "20\n")
 
 
