@@ -46,7 +46,7 @@ def _pure() -> list[str]:
 
 
 RUFF = Check("ruff", (str(BIN / "ruff"), "check", "--quiet"))
-MYPY = Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary"))
+MYPY = Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary", "--num-workers", "auto"))
 """Looks again only at what changed since it last ran here, and at what depends on that."""
 IMPORTS = Check("import-linter", (str(BIN / "lint-imports"), "--no-cache"))
 LUA = Check("Lua loads, sets no globals", (sys.executable, "-m", "scripts.lua_check"))

@@ -14,6 +14,7 @@ import sys
 import tokenize
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -137,8 +138,13 @@ def _of_document(text: str) -> Iterator[Piece]:
     yield Piece(1, text, "prose")
 
 
+@lru_cache(maxsize=1)
+def _nodes_of(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def _of_python(text: str) -> Iterator[Piece]:
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes_of(text):
         match node:
             case ast.ClassDef(name=name, lineno=line) | ast.FunctionDef(name=name, lineno=line):
                 yield Piece(line, name, "name")
@@ -199,10 +205,13 @@ def _comments(lines: Iterable[tuple[int, str]]) -> Iterator[Piece]:
 def words_in(path: str, pieces: Iterable[Piece], retired: Iterable[Retired]) -> Iterator[Violation]:
     """Yield every use of a retired word."""
     kept = list(pieces)
+    names = "\n".join(spelled(piece.text) for piece in kept if piece.kind == "name")
+    prose = "\0".join(piece.text for piece in kept if piece.kind == "prose")
     for row in retired:
-        if row.allows(path):
-            continue
         pattern = row.pattern()
+        # few files have the word at all
+        if row.allows(path) or not (pattern.search(prose) or pattern.search(names)):
+            continue
         for piece in kept:
             for offset, word in _uses(row, pattern, piece):
                 line = piece.line + piece.text.count("\n", 0, offset)
@@ -228,13 +237,12 @@ def spelled(name: str) -> str:
 
 def headlines_in(path: str, text: str) -> Iterator[Violation]:
     """Yield every docstring of a Python module that begins with a question word, and a missing headline."""
-    tree = ast.parse(text)
-    if ast.get_docstring(tree) is None:
-        yield Violation(path, 1, "headline: missing", "a module begins with what it is")
-    for node in ast.walk(tree):
+    for node in _nodes_of(text):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found = QUESTION.match(ast.get_docstring(node) or "")
-            if found:
+            headline = ast.get_docstring(node) or ""
+            if isinstance(node, ast.Module) and not headline:
+                yield Violation(path, 1, "headline: missing", "a module begins with what it is")
+            elif found := QUESTION.match(headline):
                 line = node.body[0].lineno
                 yield Violation(
                     path, line, "headline: question word", f"begins with {found[0]!r}; say what it is or does"

@@ -112,6 +112,7 @@ def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -
     works(name, talk)
 
 
+@pytest.mark.slow
 def test_after_a_bad_request_the_next_call_works(served: tuple[str, Pasture, Talk]) -> None:
     """CVE-2025-53365 and 53366."""
     name, _place, talk = served
