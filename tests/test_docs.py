@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import shutil
 import subprocess
@@ -15,14 +14,16 @@ from cyclopts import CycloptsError
 
 from scripts import help as help_text, reference
 from scripts.help import generated
-from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines
+from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines, the_block
 from tests.support.editor import REPOSITORY, find_nvim
 from tideate_core.adapters.known_providers import known_providers
 from tideate_core.agents.role_files import read_role
 from tideate_core.app import STDIN
+from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.cli.main import COMMANDS, app
 from tideate_core.config import load_config
 from tideate_core.machines.language import format_text, parse
+from tideate_core.mentions.resolver import ContextResolver
 from tideate_core.workflows.prompts import BUILTIN_PROMPTS
 
 if TYPE_CHECKING:
@@ -150,11 +151,27 @@ def test_an_agent_of_the_documents_is_one(block: Block, tmp_path: Path) -> None:
     assert read_role(path).instructions
 
 
-def test_json_of_the_documents_is_json() -> None:
-    found = blocks("json")
-    assert len(found) >= 2
-    for block in found:
-        json.loads(block.text)
+def test_each_json_block_is_read_by_a_test() -> None:
+    assert [block.path.name for block in blocks("json")] == ["context.md", "handoff.md"]
+
+
+async def test_names_of_the_documents_stand_for_what_they_say(tmp_path: Path) -> None:
+    mapping = the_block("docs/context.md", "json", "mappings")
+    (tmp_path / ".tideate").mkdir()
+    (tmp_path / "doc").mkdir()
+    (tmp_path / ".tideate" / "context.json").write_text(mapping, encoding="utf-8")
+    (tmp_path / "doc" / "api.md").write_text(
+        "# Api\n\n## Errors\n\n404\n\n## Calls\n\nget\n", encoding="utf-8"
+    )
+    (tmp_path / "STYLE.md").write_text("Be brief.\n", encoding="utf-8")
+    resolver = ContextResolver(tmp_path)
+    items = await resolver.resolve_all(resolver.get_available_mentions())
+    assert [item.content.strip() for item in items] == ["## Errors\n\n404", "Be brief.", "Ask Ada."]
+
+
+def test_a_plan_of_the_documents_is_one() -> None:
+    plan = PlanFile.model_validate_json(the_block("docs/tutorials/handoff.md", "json", "planId"))
+    assert [step.expected_outputs for step in plan.steps] == [["src/greet.py"], ["tests/test_greet.py"]]
 
 
 def test_lua_of_the_documents_is_lua_and_its_options_are_known(tmp_path: Path) -> None:
