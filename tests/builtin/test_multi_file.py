@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.builtin.test_buffer_workflows import PLAN, planned
 from tests.support.model_rules import text_of
-from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.engine import ConfirmationRequest, EventName, RunRequest, write_draft
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.engine.conftest import Bench
 
+LIMIT = 60.0
 TASK = "move f into a library"
 LEFT_OUT = "```python\n# rest of the code\n```"
 GOOD = "```python\ndef f():\n    return 1\n```"
@@ -213,3 +216,28 @@ async def test_a_planned_file_with_a_secret_is_given_only_after_a_yes(bench: Ben
     given = [request for request in bench.server.requests if secret.strip() in text_of(request)]
     assert (result.ok, result.cancelled, bool(given)) == (agrees, not agrees, agrees), result.error
     assert bench.fingerprint()["a.py"].decode() == secret
+
+
+async def test_each_revision_of_a_plan_has_a_draft_of_its_own_that_is_found_again(bench: Bench) -> None:
+    planned(bench)
+    bench.server.answers("The person has read your plan", {"files": PLAN["files"][:2]})
+    front, said = bench.front, [{"path": "old.py", "text": "keep it"}]
+    given = iter([Decision(False, {"comments": said}), Decision(True), Decision(True)])
+    front.answer = lambda _request: next(given)
+    request = RunRequest(name="multi_file", prompt=TASK)
+    front.hold = True
+    running = asyncio.create_task(bench.runner.run(request))
+    await front.until(lambda: bool(front.requests))
+    begun = Path(front.requests[0].draft)
+    await asyncio.to_thread(write_draft, begun, [{"said": {"comments": said}}])
+    bench.runner.leave()
+    await asyncio.wait_for(running, LIMIT)
+    front.hold = False
+    result = await asyncio.wait_for(bench.runner.resume_run(request.execution_id), LIMIT)
+    assert result.ok, result.error
+    drafts = [Path(one.draft) for one in front.requests if one.kind == "plan"]
+    assert drafts[:2] == [begun, begun]
+    assert len(drafts) == 3
+    assert drafts[2].parent == begun.parent
+    assert drafts[2] != begun
+    assert not begun.parent.exists(), "the run has ended"

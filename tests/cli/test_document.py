@@ -31,12 +31,13 @@ EDITED: dict[str, Any] = {"accepted": True, "value": {"text": TEXT.replace("line
 def ask(shell: Shell) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
-    def start(editor: str = "false", *, keys: str = KEYS, **payload: Any) -> Terminal:
+    def start(editor: str = "false", *, keys: str = KEYS, draft: str = "", **payload: Any) -> Terminal:
         command = [sys.executable, "-m", "tests.cli.asking", "ask"]
-        payload = {"text": TEXT, "filetype": "markdown", "title": "Plan", "problems": [], **payload}
+        if "files" not in payload:
+            payload = {"text": TEXT, "filetype": "markdown", "title": "Plan", "problems": [], **payload}
         env = {**shell.env, "EDITOR": editor, "PYTHONPATH": PYTHON_PATH}
         opened.append(
-            Terminal([*command, json.dumps(payload)], env=env, cwd=shell.project, rows=30, columns=80)
+            Terminal([*command, json.dumps(payload), draft], env=env, cwd=shell.project, rows=30, columns=80)
         )
         opened[-1].wait_for(keys)
         return opened[-1]
@@ -194,3 +195,30 @@ def test_comments_that_nobody_answered_are_sent_again(ask: Callable[..., Termina
     assert "you said of line 5: shorter" in terminal.text
     terminal.type("r\n")
     assert answer(terminal) == {"accepted": False, "value": {"comments": said}}
+
+
+def kept(shell: Shell, **said: Any) -> str:
+    """Write a draft as Neovim does; returns its file."""
+    steps: list[Any] = [{"v": 1, "by": 7}, {"said": {"text": "older"}}, {"said": said}]
+    return str(shell.write("draft", "".join(f"{json.dumps(step)}\n" for step in steps)))
+
+
+def test_a_text_and_comments_that_were_left_in_neovim_are_there(
+    ask: Callable[..., Terminal], shell: Shell
+) -> None:
+    said = [{"line": 5, "text": "shorter"}]
+    draft = kept(shell, text=TEXT.replace("lines", "words"), comments=said)
+    terminal = ask(keys="[y/N/e/c/r/d]", revisable=True, draft=draft, changed=[5])
+    assert "you said of line 5: shorter" in terminal.text
+    assert "Count *words*." in terminal.text
+    terminal.type("r\n")
+    assert answer(terminal) == {"accepted": False, "value": {**EDITED["value"], "comments": said}}
+
+
+def test_a_plan_that_was_left_in_neovim_is_there(ask: Callable[..., Terminal], shell: Shell) -> None:
+    files = [{"action": "modify", "path": f"{name}.py"} for name in "abc"]
+    draft = kept(shell, files=[*files, {"action": "delete", "path": "d.py"}], out=[2])
+    terminal = ask(keys="Continue with 3 files? [y/N/e/c/numbers]", revisable=True, files=files, draft=draft)
+    assert "b.py" not in terminal.text
+    terminal.type("y\n")
+    assert answer(terminal)["value"]["files"] == [files[0], files[2], {"action": "delete", "path": "d.py"}]

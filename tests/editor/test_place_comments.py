@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_document import withdraw
 from tests.support.dialogs import answers, ask, wait_focused
 
 if TYPE_CHECKING:
@@ -19,9 +18,15 @@ FILES = [
     {"action": "create", "path": "lib/b.py", "why": "the library"},
 ]
 SENT = "comments were sent to the model"
+RESTART = """
+require('tideate.ui').close()
+for name in pairs(package.loaded) do
+  if name:find('^tideate') then package.loaded[name] = nil end
+end
+"""
 
 
-def document(editor: Editor, text: str = TEXT, *, message: str = "Carry out this plan?", **more: Any) -> str:
+def document(editor: Editor, text: str = TEXT, *, draft: str = "", **more: Any) -> None:
     payload = {
         "text": text,
         "filetype": "markdown",
@@ -30,13 +35,13 @@ def document(editor: Editor, text: str = TEXT, *, message: str = "Carry out this
         "revisable": True,
         **more,
     }
-    question = ask(editor, "document", message=message, payload=payload)
+    ask(editor, "document", message="Carry out this plan?", payload=payload, draft=draft)
     wait_focused(editor)
-    return question
 
 
-def plan(editor: Editor, **more: Any) -> None:
-    ask(editor, "plan", message="Continue with 2 files?", payload={"files": FILES, "revisable": True, **more})
+def plan(editor: Editor, *, draft: str = "", **more: Any) -> None:
+    payload = {"files": FILES, "revisable": True, **more}
+    ask(editor, "plan", message="Continue with 2 files?", payload=payload, draft=draft)
     wait_focused(editor)
 
 
@@ -132,19 +137,69 @@ def test_a_revision_marks_what_changed_and_has_what_nobody_answered(editor: Edit
     ]
 
 
-def test_comments_outlive_a_question_that_ends_without_an_answer(editor: Editor) -> None:
-    question = document(editor)
+def restarted(editor: Editor) -> None:
+    """Forget what this Neovim knows of questions, as the next one does."""
+    editor.lua(RESTART)
+
+
+def test_comments_and_text_outlive_neovim(editor: Editor) -> None:
+    draft = str(editor.cwd / "draft")
+    document(editor, draft=draft)
+    at(editor, "second")
+    editor.feed("gslater<CR>gSinot so fast<Esc>:w<CR>")
+    editor.feed("eggOnew<Esc>:w<CR>")
+    at(editor, "third")
+    editor.feed("gsgone<CR>gs<C-u><CR>")
+    restarted(editor)
+    document(editor, draft=draft)
+    lines = shown(editor)
+    assert below(editor, "second") == " » later"
+    assert {" » not so fast", " new"} <= set(lines)
+    assert not any("gone" in line for line in lines)
+    assert " as you changed it; d shows the changes" in lines
+    editor.feed("g<CR>")
+    comments = [{"text": "not so fast"}, {"line": SECOND + 1, "text": "later"}]
+    assert answers(editor)[0]["value"] == {"text": f"new\n{TEXT}", "comments": comments}
+    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+
+
+def test_comments_that_were_removed_stay_so_also_those_that_nobody_answered(editor: Editor) -> None:
+    draft = str(editor.cwd / "draft")
+    document(editor, draft=draft, comments=[{"line": SECOND, "text": "one"}])
+    at(editor, "second")
+    editor.feed("gs<C-u><CR>")
+    restarted(editor)
+    document(editor, draft=draft, comments=[{"line": SECOND, "text": "one"}])
+    assert below(editor, "second") == " 3. **edit** third"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"said":[]}',
+        '{"said":{"comments":5,"files":7,"text":{},"out":"x"}}',
+        '{"said":{"comments":[{"path":7,"text":"x"},{"path":"a.py"},3],"files":[{"path":3}]}}',
+        '{"said":{"com',
+    ],
+)
+def test_what_is_damaged_in_a_draft_is_left_out(editor: Editor, line: str) -> None:
+    draft = editor.cwd / "draft"
+    draft.write_text(f"{line}\n")
+    plan(editor, draft=str(draft))
+    editor.feed("y")
+    assert answers(editor) == [{"accepted": True, "value": {"files": FILES}}]
+
+
+def test_a_question_that_was_opened_elsewhere_is_written_no_more(editor: Editor) -> None:
+    draft = editor.cwd / "draft"
+    document(editor, draft=str(draft))
+    before = draft.read_text() + '{"v":1,"by":1,"in":"shell"}\n'
+    draft.write_text(before)
     at(editor, "second")
     editor.feed("gslater<CR>")
-    withdraw(editor, question)
-    document(editor, revision=2)
-    assert not any("later" in line for line in shown(editor)), "it is another text"
-    editor.feed("n")
-    document(editor)
+    assert "not kept for the next Neovim: the shell has opened this document" in editor.messages()
+    assert draft.read_text() == before
     assert below(editor, "second") == " » later"
-    editor.feed("n")
-    document(editor)
-    assert not any("later" in line for line in shown(editor)), "it was answered"
 
 
 def test_lines_that_are_broken_or_counted_have_their_numbers(editor: Editor) -> None:
@@ -180,3 +235,26 @@ def test_a_comment_on_a_file_of_a_plan_goes_with_the_files_that_are_left(editor:
     comments = [{"path": "lib/b.py", "text": "no library"}]
     value = {"files": [FILES[1]], "comments": comments}
     assert answers(editor) == [{"accepted": False, "reason": SENT, "value": value}]
+
+
+def test_comments_and_files_of_a_plan_outlive_neovim(editor: Editor) -> None:
+    draft = str(editor.cwd / "draft")
+    plan(editor, draft=draft)
+    editor.feed("eGomodify c.py<Esc>:w<CR>")
+    at(editor, "a.py")
+    editor.feed("x")
+    at(editor, "lib/b.py")
+    editor.feed("gsno library<CR>")
+    restarted(editor)
+    plan(editor, draft=draft)
+    lines = [line for line in shown(editor) if ".py" in line]
+    assert [line.split()[0] for line in lines] == ["○", "●", "●"]
+    assert below(editor, "lib/b.py") == " » no library"
+    at(editor, "a.py")
+    editor.feed("x")
+    restarted(editor)
+    plan(editor, draft=draft)
+    editor.feed("g<CR>")
+    files = [*FILES, {"action": "modify", "path": "c.py", "why": ""}]
+    comments = [{"path": "lib/b.py", "text": "no library"}]
+    assert answers(editor)[0]["value"] == {"files": files, "comments": comments}

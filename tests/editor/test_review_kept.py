@@ -168,3 +168,29 @@ def test_a_review_that_was_wiped_out_waits_and_is_opened_again(nvim: Editor) -> 
     nvim.feed("g<CR>")
     assert ended(nvim, run)["state"] == "completed"
     assert written(nvim) == ["FIRST", *LINES[1:]]
+
+
+def test_comments_on_a_plan_are_there_in_the_next_neovim(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    nvim = start_editor(ui=(120, 30))
+    configure(nvim, server)
+    first, revised = (
+        {"files": [{"action": "create", "path": path, "why": "so"}]} for path in ("a.py", "b.py")
+    )
+    server.answers("Which files have to be", first, times=1)
+    start(nvim, "multi_file", "rename A", require_confirmation=True)
+    wait_focused(nvim)
+    nvim.feed("gsas a constant<CR>")
+    kill(nvim)
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow review")
+    wait_focused(editor)
+    assert "» as a constant" in "\n".join(editor.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)"))
+    server.answers("as a constant", revised)
+    editor.feed("g<CR>")
+    editor.wait("(require('tideate.ui').pending()[1] or {message = ''}).message:find('Revision 2', 1, true)")
+    wait_focused(editor)
+    lines = "\n".join(editor.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)"))
+    assert "b.py" in lines
+    assert "»" not in lines, "it was answered"

@@ -1,23 +1,44 @@
-"""Decisions of a review that are kept: those made before, in Neovim too, and those made at the terminal."""
+"""Drafts of answers: what was decided or said before, in Neovim too, and decisions made at the terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.engine import KeptReview, kept_review, write_draft
+from tideate_core.engine import KeptReview, kept_answer, kept_review, write_draft
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tideate_core.cli.hunk_picking import Asker
+    from tideate_core.engine import ConfirmationRequest
 
-__all__ = ["ReviewDraft"]
+__all__ = ["ReviewDraft", "with_answer_begun"]
+
+
+async def with_answer_begun(request: ConfirmationRequest, asker: Asker) -> ConfirmationRequest:
+    """Return a question about a plan or a document as the person left it in Neovim.
+
+    Its payload has their comments, files and text, and as `proposed` the text before theirs.
+    """
+    if request.kind not in ("plan", "document") or not request.draft:
+        return request
+    try:
+        kept = await asyncio.to_thread(kept_answer, Path(request.draft))
+    except OSError as error:
+        await asker.show([Text(visible(f"what you said before cannot be read: {error}"), style="yellow")])
+        return request
+    payload = {**request.payload, **kept}
+    if "text" in kept:
+        # of an edited text it is not known what the model changed in it
+        payload |= {"proposed": request.payload["text"], "changed": []}
+    return replace(request, payload=payload)
 
 
 class ReviewDraft:

@@ -95,8 +95,8 @@ class Draft:
     @classmethod
     def of(cls, payload: dict[str, Any]) -> Self:
         """Return the draft that a question begins with."""
-        text = payload["text"]
-        return cls(text, payload.get("filetype", "markdown"), bool(payload.get("problems")), text)
+        text, filetype = payload["text"], payload.get("filetype", "markdown")
+        return cls(payload.get("proposed", text), filetype, bool(payload.get("problems")), text)
 
     async def edit(self, keyboard: Keyboard) -> str | None:
         """Let the person change it; returns why nothing was taken, None if it was."""

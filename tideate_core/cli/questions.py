@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.hunk_picking import NO, YES
-from tideate_core.cli.kept_review import ReviewDraft
+from tideate_core.cli.kept_review import ReviewDraft, with_answer_begun
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import (
@@ -99,6 +99,7 @@ class Questions:
 
         :param said: stands before it.
         """
+        request = await with_answer_begun(request, self)
         review = await self._review(request) if request.kind == "review" else None
         matter = subject_matter(request) if review is None else [*review.matter(), *_asides(request)]
         about: list[RenderableType] = [*said, *matter]

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.review_drafts import (
         KeptReview as KeptReview,
+        kept_answer as kept_answer,
         kept_review as kept_review,
         write_draft as write_draft,
     )
@@ -145,7 +146,7 @@ else:
             "reports": "WorkflowSummaryDTO iso_time",
             "reused_writes": "writers_of",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
-            "review_drafts": "KeptReview kept_review write_draft",
+            "review_drafts": "KeptReview kept_answer kept_review write_draft",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "result": "WorkflowResult",

@@ -33,7 +33,8 @@ class ConfirmationRequest:
     executed: Sequence[ExecutableFile] = ()
     """Files of the change or the plan that other tools run by themselves; each front end warns of them."""
     draft: str = ""
-    """The file in which a front end keeps what the person did so far about a review; empty: in none."""
+    """The file in which a front end keeps what the person did so far about a review, a plan or a document;
+    empty: in none."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {name: getattr(self, name) for name in self.__slots__}

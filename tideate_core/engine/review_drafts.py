@@ -1,4 +1,5 @@
-"""Drafts of reviews: what the person decided in one, kept over the end of an editor or a shell.
+"""Drafts of answers: what the person did so far about a review, a plan or a document, kept over the end of an
+editor or a shell.
 
 A front end appends to the file of a question as the person decides, and reads it when the question is asked
 again. It is gone with the end of the run. A line is a step, as JSON:
@@ -13,6 +14,9 @@ again. It is gone with the end of the run. A line is a step, as JSON:
   place of the hunk's, `{"old": […], "new": […]}` with those that stood there; false: the proposed ones again,
   as where the hunk of another run is taken.
 - `{"again": "past"}` reverts the step before, `"future"` makes it again.
+
+Of a plan and a document the last `{"said": {…}}` counts: `comments` on it, a plan's `files` with the places
+of those that are taken `out` of it, 1-based, and a document's `text` where the person changed it.
 """
 
 from __future__ import annotations
@@ -27,10 +31,18 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.engine.memory import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["KeptReview", "forget_drafts", "kept_review", "prepare_draft", "write_draft"]
+__all__ = [
+    "KeptReview",
+    "forget_drafts",
+    "kept_answer",
+    "kept_review",
+    "prepare_draft",
+    "prepare_empty_draft",
+    "write_draft",
+]
 
 FOLDER: Final = "reviews"
 PASSING: Final = frozenset({"buffer", "tick", "digest", "decided"})
@@ -77,9 +89,7 @@ def prepare_draft(private: Path, run: str, step: str, key: str, files: Sequence[
     :param files: as the question shows them.
     :raises OSError: it cannot be made or read.
     """
-    folder = private / FOLDER / run
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / f"{digest_of(step, key)}.jsonl"
+    path = prepare_empty_draft(private, run, step, key)
     log, units = _Log.read(path), [(file["path"], _names(file)) for file in files]
     if log.units != units:
         log.renumber(units)
@@ -87,6 +97,41 @@ def prepare_draft(private: Path, run: str, step: str, key: str, files: Sequence[
         new.write_text("".join(map(_line, log.steps())), "utf-8")
         new.replace(path)
     return path
+
+
+def prepare_empty_draft(private: Path, run: str, step: str, key: str) -> Path:
+    """Return the file of a question, empty if it was not asked before; blocking.
+
+    :param private: the project's private state.
+    :param key: tells the question from others of the step.
+    :raises OSError: it cannot be made.
+    """
+    folder = private / FOLDER / run
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{digest_of(step, key)}.jsonl"
+    path.touch(mode=0o600)
+    return path
+
+
+def kept_answer(path: Path) -> dict[str, Any]:
+    """Return what a draft says of a plan or a document, as its payload has it: `comments`, `files`, `text`.
+
+    Blocking. Empty where nothing was said, or what was cannot be read.
+
+    :raises OSError: it cannot be read.
+    """
+    found = [step["said"] for step in _steps(path) if isinstance(step.get("said"), dict)]
+    if not found:
+        return {}
+    said = found[-1]
+    kept: dict[str, Any] = {"comments": [*filter(_is_comment, _listed(said.get("comments")))]}
+    files = _listed(said.get("files"))
+    if files and all(map(_is_planned, files)):
+        out = _listed(said.get("out"))
+        kept["files"] = [file for at, file in enumerate(files, start=1) if at not in out]
+    if isinstance(text := said.get("text"), str):
+        kept["text"] = text
+    return kept
 
 
 def kept_review(path: Path) -> KeptReview:
@@ -122,6 +167,31 @@ async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) 
         warn(f"what was decided in the reviews of the run {run} cannot be removed: {error}")
 
 
+def _steps(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a draft; what a crash has cut, or damaged, is left out."""
+    for line in path.read_text("utf-8", errors="replace").split("\n") if path.exists() else ():
+        with contextlib.suppress(ValueError, RecursionError):
+            step = json.loads(line)
+            _line(step).encode()  # surrogates could not be written again
+            if isinstance(step, dict):
+                yield step
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_comment(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("text"), str):
+        return False
+    return type(one.get("line", 1)) is int and isinstance(one.get("path", ""), str)
+
+
+def _is_planned(file: Any) -> bool:
+    texts = ("path", "action", *({"why", "move_to"} & file.keys())) if isinstance(file, dict) else ("path",)
+    return isinstance(file, dict) and all(isinstance(file.get(name), str) for name in texts)
+
+
 def _line(step: Mapping[str, Any]) -> str:
     return f"{json.dumps(step, ensure_ascii=False, separators=(',', ':'))}\n"
 
@@ -148,14 +218,8 @@ class _Log:
     @classmethod
     def read(cls, path: Path) -> _Log:
         log = cls()
-        text = path.read_text("utf-8", errors="replace") if path.exists() else ""
-        for line in text.split("\n"):
-            # of what a crash has cut, or damaged
-            with contextlib.suppress(ValueError, RecursionError):
-                step = json.loads(line)
-                _line(step).encode()  # surrogates could not be written again
-                if isinstance(step, dict):
-                    log._add(step)
+        for step in _steps(path):
+            log._add(step)
         return log
 
     def _add(self, step: dict[str, Any]) -> None:

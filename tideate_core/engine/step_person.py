@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, digest_of
-from tideate_core.engine.review_drafts import prepare_draft
+from tideate_core.engine.review_drafts import prepare_draft, prepare_empty_draft
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
 
 __all__ = ["StepPerson"]
+
+DRAFTED: Final = frozenset({"review", "plan", "document"})
+"""Kinds of questions that a front end keeps a draft of."""
 
 
 class StepPerson:
@@ -61,7 +64,7 @@ class StepPerson:
         await self._recorder.durable_event(
             EventName.CONFIRMATION_REQUIRED, {"step": self.step, "kind": kind, "message": message}
         )
-        draft = await self._draft(request, review) if review else None
+        draft = await self._draft(request, review or key) if kind in DRAFTED else None
         with persons_time():
             decision = await self._front.confirm(replace(request, draft=str(draft or "")))
         # before anything depends on it
@@ -72,14 +75,17 @@ class StepPerson:
         return decision
 
     async def _draft(self, request: ConfirmationRequest, key: str) -> Path | None:
-        """Return where a front end keeps what the person decided so far in a review."""
+        """Return where a front end keeps what the person did so far about a question."""
         if self._private is None:
             return None
+        place = self._private, request.execution_id, self.step, key
         try:
-            run, files = request.execution_id, request.payload["files"]
-            return await asyncio.to_thread(prepare_draft, self._private, run, self.step, key, files)
+            if request.kind != "review":
+                return await asyncio.to_thread(prepare_empty_draft, *place)
+            return await asyncio.to_thread(prepare_draft, *place, request.payload["files"])
         except OSError as error:
-            self.notice(f"the decisions of this review are not kept if it is left: {error}", level="warn")
+            words = f"what is decided of this {request.kind} is not kept if it is left: {error}"
+            self.notice(words, level="warn")
             return None
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:

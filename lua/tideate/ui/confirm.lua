@@ -9,7 +9,7 @@ local M = {}
 ---@field message string
 ---@field details? string markdown
 ---@field payload? any
----@field draft? string file of what the person did so far about a review
+---@field draft? string file of what the person did so far about a review, a plan or a document
 ---@field executed? tideate.Executed[]
 
 ---@class tideate.Asked

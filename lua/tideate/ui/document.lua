@@ -28,7 +28,7 @@ local UNSENT = require('tideate.ui.place_comments').UNSENT
 ---@field comments tideate.PlaceComments
 ---@field rows table<integer, integer> lines of the text by buffer row, 1-based
 ---@field respond fun(result: table<string, any>)
----@field written? boolean whether the person wrote something that no answer holds yet
+---@field written? boolean whether the person wrote something that neither an answer nor a file holds yet
 local Document = {}
 Document.__index = Document
 
@@ -114,7 +114,7 @@ function Document:take()
   local before = self.text
   self.text = self.proposed:sub(-1) == '\n' and text .. '\n' or text
   self.comments:follow(before, self.text)
-  self.written = self.text ~= self.proposed
+  self.written = not self.comments:keep() and self.text ~= self.proposed
   self.editor:taken()
   self:redraw()
   self.dialog:focus()
@@ -165,7 +165,7 @@ end
 function Document:answer(result)
   self.written = false
   accepted = { identity = identity(self.question), text = self.text }
-  self:close(true)
+  self:close()
   self.respond(result)
 end
 
@@ -181,7 +181,7 @@ end
 
 ---@param reason string?
 function Document:decline(reason)
-  self:close(true)
+  self:close()
   self.respond({ accepted = false, reason = reason })
 end
 
@@ -204,9 +204,8 @@ function Document:ready()
 end
 
 --- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
----@param answered boolean?
-function Document:close(answered)
-  self.comments:close(answered == true)
+function Document:close()
+  self.comments:close()
   if not self.editor:unfinished() and not self.written then
     self.editor:close()
     return self.dialog:close()
@@ -306,10 +305,15 @@ function M.open(question, respond)
       self.message = nil
       self.dialog:show()
     end,
+    state = function()
+      return { text = self.text ~= self.proposed and self.text or nil }
+    end,
     respond = function(comments)
       self:send(comments)
     end,
   })
+  local found = self.comments.found
+  self.text = found and type(found.text) == 'string' and found.text or self.text
   self:prepare()
   self.dialog = require('tideate.ui.dialog').open({
     title = function()

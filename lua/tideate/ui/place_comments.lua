@@ -1,5 +1,5 @@
 --- Comments on places of a plan or a document: lines, files, or all of it. They go to the model that wrote it, in
---- one round.
+--- one round. Until then they are kept in the file of the question, with what the person made of its subject.
 local texts = require('tideate.ui.comment_texts')
 
 local UNSENT = 'your comments are not sent: g<CR> sends them, y again leaves them out'
@@ -17,31 +17,26 @@ local UNSENT = 'your comments are not sent: g<CR> sends them, y again leaves the
 ---@field changed table<integer|string, boolean> what the last revision changed
 ---@field send_key tideate.Key?
 ---@field spec tideate.PlaceSpec
+---@field draft tideate.DraftFile
+---@field found? table what was written down for the question before: as of `spec.state`
 local Comments = setmetatable({}, { __index = texts })
 Comments.__index = Comments
 
 ---@class tideate.PlaceSpec
 ---@field at_cursor fun(): integer|string|nil
 ---@field on_changed fun() a comment was made or removed
+---@field state fun(): table<string, any> what is kept beside the comments
 ---@field respond fun(comments: table[]) they are sent
 
 local M = { UNSENT = UNSENT }
-
---- Comments of questions that ended without an answer.
----@type table<string, { places: table<integer|string, tideate.PlaceAbout>, all: tideate.PlaceAbout }>
-local kept = {}
-
----@param question tideate.Question
----@return string
-local function identity(question)
-  return ('%s %s %d'):format(question.execution_id, question.step, question.payload.revision or 1)
-end
 
 ---@param kind 'comment'
 ---@param about tideate.PlaceAbout
 ---@return string
 function Comments:identity(kind, about)
-  return ('%s %s %s'):format(kind, identity(self.question), tostring(about.place))
+  local question = self.question
+  local revision = question.payload.revision or 1
+  return ('%s %s %s %d %s'):format(kind, question.execution_id, question.step, revision, tostring(about.place))
 end
 
 ---@param place integer|string|nil
@@ -63,22 +58,39 @@ local function add(about, text)
   end
 end
 
+--- Read what was written down last. Of what is no comment on a place of this kind, nothing is left.
+---@return { [string]: any }[] comments
+function Comments:restore()
+  local said = self.question.payload.comments or {}
+  self.draft:read(function(step)
+    if step and type(step.said) == 'table' then
+      self.found = step.said
+      said = vim.islist(step.said.comments) and step.said.comments or {}
+    end
+    return step ~= nil
+  end)
+  return vim.tbl_filter(function(one)
+    local place = type(one) == 'table' and one[self.kind] or nil
+    local right = place == nil or type(place) == (self.kind == 'line' and 'number' or 'string')
+    return type(one) == 'table' and type(one.text) == 'string' and right
+  end, said)
+end
+
 ---@param question tideate.Question payload: with `revisable`, and `changed` and `comments` where there are some
 ---@param kind 'line'|'path'
 ---@param spec tideate.PlaceSpec
 ---@return tideate.PlaceComments
 function M.new(question, kind, spec)
   local payload = question.payload
-  local before = kept[identity(question)] or { places = {}, all = {} }
-  kept[identity(question)] = nil
   local self = setmetatable({
     question = question,
     kind = kind,
     noun = kind == 'line' and 'line' or 'file',
     spec = spec,
     revisable = payload.revisable == true,
-    places = before.places,
-    all = before.all,
+    draft = require('tideate.ui.draft_file').new(question),
+    places = {},
+    all = {},
     changed = {},
     texts = {},
     closed = false,
@@ -86,7 +98,7 @@ function M.new(question, kind, spec)
   for _, place in ipairs(payload.changed or {}) do
     self.changed[place] = true
   end
-  for _, one in ipairs(payload.comments or {}) do
+  for _, one in ipairs(self:restore()) do
     add(self:about(one[kind]), one.text)
   end
   return self
@@ -119,7 +131,16 @@ function Comments:shown(place, width)
   return texts.lines(about and about.comment, width)
 end
 
+--- Write down how far the person is.
+---@return boolean kept
+function Comments:keep()
+  local comments = self:list()
+  local said = vim.tbl_extend('error', vim.empty_dict(), self.spec.state(), { comments = #comments > 0 and comments or nil })
+  return self.draft:write({ said = said })
+end
+
 function Comments:say_changed()
+  self:keep()
   if self.send_key then
     self.send_key.word = #self:list() > 0 and 'send' or nil
   end
@@ -222,16 +243,11 @@ function Comments:add_keys(keys, on_problem)
   return keys
 end
 
---- The question has ended. Without an answer what was said is kept for the same one.
----@param answered boolean
-function Comments:close(answered)
-  if self.closed then
-    return
-  end
-  self.closed = true
-  self:keep_texts()
-  if not answered and #self:list() > 0 then
-    kept[identity(self.question)] = { places = self.places, all = self.all }
+--- The question has ended.
+function Comments:close()
+  if not self.closed then
+    self.closed = true
+    self:keep_texts()
   end
 end
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.review.conftest import FIRST, answering
-from tideate_core.engine import EventName, kept_review, write_draft
+from tideate_core.engine import EventName, kept_answer, kept_review, write_draft
 from tideate_core.engine.review_drafts import prepare_draft
 from tideate_core.workflows import Decision
 
@@ -228,3 +228,25 @@ def test_a_damaged_line_changes_nothing(tmp_path: Path, line: str) -> None:
         kept = kept_review(path)
         assert (kept.accepted, kept.rejected) == ({len(shown) - 1: {0}}, {})
         assert (kept.added, kept.comments) == ({}, [])
+
+
+@pytest.mark.parametrize("step", [{"said": [1]}, {"said": {}}, {"other": 1}])
+def test_of_an_answer_that_was_not_begun_nothing_is_kept(tmp_path: Path, step: dict[str, Any]) -> None:
+    path = tmp_path / "draft"
+    write_draft(path, [step])
+    assert kept_answer(path) in ({}, {"comments": []})
+    assert kept_answer(tmp_path / "none") == {}
+
+
+def test_the_last_said_counts_and_what_is_damaged_in_it_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "draft"
+    good = [{"text": "all"}, {"path": "a.py", "text": "x"}, {"line": 2, "text": "y"}]
+    planned = [{"path": path, "action": "modify"} for path in ("a.py", "b.py")]
+    bad = [3, {"text": 4}, {"line": "2", "text": "x"}, {"path": 5, "text": "x"}, {"line": True, "text": "x"}]
+    write_draft(path, [{"said": {"text": "first", "files": planned}}])
+    write_draft(path, [{"said": {"comments": [*bad, *good], "files": planned, "out": [1, 9, "b"]}}])
+    with path.open("a") as file:
+        file.write('{"said": {"comments": [')
+    assert kept_answer(path) == {"comments": good, "files": [planned[1]]}
+    write_draft(path, [{"said": {"files": [*planned, {"path": "c.py", "action": 3}], "text": 4}}])
+    assert kept_answer(path) == {"comments": []}

@@ -142,6 +142,7 @@ function Plan:toggle()
     if self.editor and self.editor:unfinished() then
       self.editor:comment(file, self.out[file] or false)
     end
+    self.comments:keep()
     self:redraw()
     while self.rows[row] == file do
       row = row + 1
@@ -178,6 +179,7 @@ function Plan:edit()
       for _, file in ipairs(out) do
         self.out[file] = true
       end
+      self.comments:keep()
       self:redraw()
       self.dialog:focus()
     end)
@@ -193,7 +195,7 @@ function Plan:accept()
     return self:redraw('no file is left; n declines the plan')
   end
   local files = self:kept()
-  self:close(true)
+  self:close()
   self.respond({ accepted = true, value = { files = files } })
 end
 
@@ -204,13 +206,13 @@ function Plan:send(comments)
     return self:redraw(UNTAKEN)
   end
   local value = { files = self:kept(), comments = comments }
-  self:close(true)
+  self:close()
   self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
 ---@param reason string?
 function Plan:decline(reason)
-  self:close(true)
+  self:close()
   self.respond({ accepted = false, reason = reason })
 end
 
@@ -232,14 +234,44 @@ function Plan:ready()
   return self.dialog:ready()
 end
 
----@param answered boolean?
-function Plan:close(answered)
-  self.comments:close(answered == true)
+function Plan:close()
+  self.comments:close()
   if self.editor then
     self.editor:close()
     self.editor = nil
   end
   self.dialog:close()
+end
+
+--- What is written down beside the comments. `out` are places in the list of files.
+---@return { files: tideate.PlannedFile[], out: integer[]? }
+function Plan:state()
+  local out = {} ---@type integer[]
+  for index, file in ipairs(self.files) do
+    if self.out[file] then
+      table.insert(out, index)
+    end
+  end
+  return { files = self.files, out = #out > 0 and out or nil }
+end
+
+--- Take the files as they were written down.
+---@param found table?
+function Plan:restore(found)
+  local files = found and found.files
+  local whole = vim.islist(files)
+    and vim.iter(files):all(function(file)
+      return type(file) == 'table' and type(file.path) == 'string' and type(file.action) == 'string'
+    end)
+  if not whole then
+    return
+  end
+  self.files = files
+  for _, index in ipairs(vim.islist(found.out) and found.out or {}) do
+    if files[index] then
+      self.out[files[index]] = true
+    end
+  end
 end
 
 ---@return tideate.Key[]
@@ -295,10 +327,14 @@ function M.open(question, respond)
     on_changed = function()
       self:redraw()
     end,
+    state = function()
+      return self:state()
+    end,
     respond = function(comments)
       self:send(comments)
     end,
   })
+  self:restore(self.comments.found)
   local columns = require('tideate.ui.window').room()
   self:lines(80) -- finds the first row with a file
   self.dialog = require('tideate.ui.dialog').open({

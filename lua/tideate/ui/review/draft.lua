@@ -1,23 +1,13 @@
 --- Decisions of a review, written down as they are made: they outlive Neovim and its host.
 ---
---- A line of the file is a step: decisions that were made together, or that one was reverted or made again. Each
---- Neovim begins with a line of its own, `{"v":1,"by":<pid>}`: the last such line says whose review it is. The
---- engine makes the file, of this question alone, and removes it with the run's end. Its first line says which
---- files and hunks the numbers mean; where these are others now, the engine has renumbered the steps.
+--- A step is decisions that were made together, or that one was reverted or made again. The first line of the file
+--- says which files and hunks the numbers mean; where these are others now, the engine has renumbered the steps.
 
 ---@class tideate.ReviewDraft: tideate.ReviewEditing
----@field draft_size? integer bytes of the file after the last step of ours
+---@field draft tideate.DraftFile
 local Draft = setmetatable({}, { __index = require('tideate.ui.review.editing') })
 
-local VERSION = 1
 local STATES = { o = 'open', a = 'accepted', r = 'rejected' }
-
----@param text string
----@return table? value nil of what is none, as a line that was cut
-local function decode(text)
-  local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
-  return ok and type(value) == 'table' and value or nil
-end
 
 ---@param comment tideate.ReviewComment?
 ---@return { text: string, because: boolean? }|userdata
@@ -25,59 +15,10 @@ local function packed(comment)
   return comment and { text = comment.text, because = comment.because } or vim.NIL
 end
 
----@param question tideate.Question
----@return string?
-local function path_of(question)
-  return question.draft ~= '' and question.draft or nil
-end
-
---- Why nothing may be written to the file any more, if so. It is only read where something else has changed it.
----@param path string
----@param size integer of what was known
----@return string?
-local function lost(path, size)
-  local stat = vim.uv.fs_stat(path)
-  if not stat then
-    return 'the file is gone'
-  elseif stat.size == size then
-    return nil
-  end
-  local file, err = io.open(path, 'r')
-  if not file then
-    return err
-  end
-  local last ---@type any
-  for line in file:lines() do
-    local step = decode(line)
-    last = step and step.by and step or last
-  end
-  file:close()
-  if last and last.by == vim.uv.os_getpid() then
-    return nil
-  end
-  return last and last['in'] == 'shell' and 'the shell has opened this review' or 'another Neovim has opened this review'
-end
-
---- Append a step. What cannot be written down is told once: the review goes on without it.
+--- Append a step.
 ---@param step table
 function Draft:write_down(step)
-  local path = path_of(self.question)
-  if not path or self.unwritten then
-    return
-  end
-  local file, err = nil, self.draft_size and lost(path, self.draft_size)
-  if not err then
-    file, err = io.open(path, 'a')
-  end
-  local ok = file and file:write(vim.json.encode(step), '\n')
-  if file then
-    self.draft_size = file:seek('end')
-  end
-  if not (file and file:close() and ok) then
-    self.unwritten = true
-    local words = 'what is decided here from now on is not kept for the next Neovim: %s'
-    require('tideate.ui').notify(words:format(err or 'it cannot be written down'), vim.log.levels.WARN)
-  end
+  self.draft:write(step)
 end
 
 --- Write decisions down that were made in one step.
@@ -205,29 +146,14 @@ end
 --- Make the decisions again that an earlier Neovim, or this one before its host died, had written down. From now on
 --- this one alone writes.
 function Draft:restore()
-  local path = path_of(self.question)
-  if not path then
-    return
-  end
-  local file, damaged, cut = io.open(path, 'r'), 0, false
-  for line in (file and file:lines('*L') or function() end) do
-    cut = line:sub(-1) ~= '\n'
-    if not self:repeat_step(decode(line)) then
-      damaged = damaged + 1
-    end
-  end
-  if file then
-    file:close()
-  end
+  local damaged = self.draft:read(function(step)
+    return self:repeat_step(step)
+  end)
   if damaged > 0 then
     local words = damaged == 1 and '1 step' or damaged .. ' steps'
     local message = '%s of what was decided before could not be read, and is left out: look at what is decided'
     require('tideate.ui').notify(message:format(words), vim.log.levels.WARN)
   end
-  if cut then
-    self:write_down({}) -- ends the line
-  end
-  self:write_down({ v = VERSION, by = vim.uv.os_getpid() })
 end
 
 return Draft

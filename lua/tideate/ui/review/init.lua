@@ -30,7 +30,6 @@ local M = {}
 ---@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
 ---@field future tideate.ReviewDecision[][]
 ---@field waits? boolean it cannot be shown now
----@field unwritten? boolean decisions cannot be written down
 local Review = setmetatable({}, { __index = require('tideate.ui.review.draft') })
 Review.__index = Review
 
@@ -307,6 +306,7 @@ function M.open(question, respond)
     past = {},
     future = {},
     texts = {},
+    draft = require('tideate.ui.draft_file').new(question),
   }, Review)
   self.guard = require('tideate.ui.key_guard').new(function()
     self:draw_bars()

@@ -1,0 +1,104 @@
+--- The file of what a person did so far about a question, written as they do it: it outlives Neovim and its host.
+---
+--- A line is a step, as JSON. Each Neovim begins with a line of its own, `{"v":1,"by":<pid>}`: the last such line says
+--- whose question it is. The engine makes the file, of this question alone, and removes it with the run's end.
+
+---@class tideate.DraftFile
+---@field path string? nil: nothing is kept
+---@field noun string what the person answers
+---@field size? integer bytes of the file after the last step of ours
+---@field unwritten? boolean steps cannot be written down any more
+local File = {}
+File.__index = File
+
+local VERSION = 1
+
+local M = {}
+
+---@param question tideate.Question
+---@return tideate.DraftFile
+function M.new(question)
+  return setmetatable({ path = question.draft ~= '' and question.draft or nil, noun = question.kind }, File)
+end
+
+---@param text string
+---@return table? value nil of what is none, as a line that was cut
+local function decode(text)
+  local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
+  return ok and type(value) == 'table' and value or nil
+end
+
+--- Why nothing may be written any more, if so. The file is only read where something else has changed it.
+---@return string?
+function File:lost()
+  local stat = vim.uv.fs_stat(self.path)
+  if not stat then
+    return 'the file is gone'
+  elseif stat.size == self.size then
+    return nil
+  end
+  local file, err = io.open(self.path, 'r')
+  if not file then
+    return err
+  end
+  local last ---@type any
+  for line in file:lines() do
+    local step = decode(line)
+    last = step and step.by and step or last
+  end
+  file:close()
+  if last and last.by == vim.uv.os_getpid() then
+    return nil
+  end
+  return ('%s has opened this %s'):format(last and last['in'] == 'shell' and 'the shell' or 'another Neovim', self.noun)
+end
+
+--- Append a step. What cannot be written down is told once: the question goes on without it.
+---@param step table
+---@return boolean kept
+function File:write(step)
+  if not self.path or self.unwritten then
+    return false
+  end
+  local file, err = nil, self.size and self:lost()
+  if not err then
+    file, err = io.open(self.path, 'a')
+  end
+  local ok = file and file:write(vim.json.encode(step), '\n')
+  if file then
+    self.size = file:seek('end')
+  end
+  if file and file:close() and ok then
+    return true
+  end
+  self.unwritten = true
+  local words = 'what is decided here from now on is not kept for the next Neovim: %s'
+  require('tideate.ui').notify(words:format(err or 'it cannot be written down'), vim.log.levels.WARN)
+  return false
+end
+
+--- Read the steps that are there. From now on this Neovim alone writes.
+---@param on_step fun(step: table?): boolean nil of a line that is none; returns whether it could be used
+---@return integer damaged lines that could not
+function File:read(on_step)
+  if not self.path then
+    return 0
+  end
+  local file, damaged, cut = io.open(self.path, 'r'), 0, false
+  for line in (file and file:lines('*L') or function() end) do
+    cut = line:sub(-1) ~= '\n'
+    if not on_step(decode(line)) then
+      damaged = damaged + 1
+    end
+  end
+  if file then
+    file:close()
+  end
+  if cut then
+    self:write({}) -- ends the line
+  end
+  self:write({ v = VERSION, by = vim.uv.os_getpid() })
+  return damaged
+end
+
+return M
