@@ -95,8 +95,20 @@ local function check_config()
   end
 end
 
+--- Go back to where Neovim writes the report: what the host said while it was waited for may have taken the focus.
+---@param win integer
+---@param buf integer
+local function come_back(win, buf)
+  if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
+    vim.api.nvim_set_current_win(win)
+  else
+    vim.cmd(('tab sbuffer %d'):format(buf))
+  end
+end
+
 --- Check the installation.
 function M.check()
+  local win, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
   vim.health.start('tideate: editor and interpreter')
   check_neovim()
   local python_ok = check_python()
@@ -107,6 +119,7 @@ function M.check()
   end
   vim.health.start('tideate: options')
   check_config()
+  come_back(win, buf)
 end
 
 return M

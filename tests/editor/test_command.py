@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WORKFLOWS = {"ask", "summarize", "refactor", "generate", "multi_file"}
 RUNNING = "vim.fn.getline(vim.fn.search('running', 'nw'))"
 HOLD = "require('tideate').run('hold', {}, function(result) _G.result = result end)"
+MOVES = "local to = ... require('tideate.client').request('list', {}, function() vim.cmd(to) end)"
 
 
 def complete(editor: Editor, line: str) -> list[str]:
@@ -399,6 +400,15 @@ def test_health_reports_on_the_host(faked: Editor) -> None:
     assert "Neovim" in report
     assert "the host answers" in report
     assert "adapter: unreachable" in report
+
+
+@pytest.mark.parametrize("where", ["split", "edit"])
+def test_health_writes_its_report_nowhere_else(faked: Editor, where: str) -> None:
+    faked.edit("a.txt", "one\n")
+    faked.lua(MOVES, f"{where} a.txt")
+    faked.command("Workflow health")
+    assert faked.lines(faked.lua("return vim.fn.bufnr('a.txt')")) == ["one"]
+    assert "the host answers" in "\n".join(faked.lines())
 
 
 def test_health_says_what_to_do_without_python(start_editor: EditorFactory, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.editor.test_run_views import second
 from tests.support.events import Run
 from tests.support.panel import (
+    FOCUSED,
     PANEL,
     go_to,
     open_panel,
@@ -70,6 +71,8 @@ _G.build = function()
   return tree.rows({ tree.run_node(tree.run(run), sources) }, {})
 end
 """
+
+STOP_THE_CLOCK = "local now = vim.uv.now() vim.uv.now = function() return now end"
 
 
 # -- the tree -----------------------------------------------------------------------------------------
@@ -247,6 +250,13 @@ def test_two_runs_at_once_are_both_followed_and_the_cursor_stays_on_its_line(scr
     wait_line(screen, "● one  running")
 
 
+def test_a_run_that_begins_leaves_the_focus_to_the_panel(screen: Editor) -> None:
+    Run(screen, "one", "a").start(1)
+    wait_line(screen, "● a")
+    assert screen.lua("return require('tideate.ui.output').is_visible()")
+    assert screen.lua(f"return {FOCUSED}")
+
+
 def test_who_works_elsewhere_sees_the_run_that_begins(screen: Editor) -> None:
     for number in range(12):
         Run(screen, f"old{number}", "a").event("WORKFLOW_COMPLETED", response="", files=[])
@@ -257,7 +267,7 @@ def test_who_works_elsewhere_sees_the_run_that_begins(screen: Editor) -> None:
 
 
 def test_only_lines_that_changed_are_written(screen: Editor) -> None:
-    screen.lua("local now = vim.uv.now() vim.uv.now = function() return now end")  # no second goes by
+    screen.lua(STOP_THE_CLOCK)
     run = Run(screen, "wide", "left", "right")
     run.start(1)
     run.start(2)
@@ -294,6 +304,7 @@ def test_the_tree_of_four_times_as_many_steps_is_four_times_the_work(screen: Edi
 
 
 def test_a_text_that_grows_builds_no_rows_anew_and_writes_only_what_is_seen(screen: Editor) -> None:
+    screen.lua(STOP_THE_CLOCK)  # times that change are changes of their own, on other lines
     run = Run(screen, "wide", *(f"s{number}" for number in range(60)))
     for number in range(1, 61):
         run.start(number)

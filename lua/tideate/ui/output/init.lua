@@ -196,10 +196,12 @@ function M.closed()
   shown = { id = shown.id }
 end
 
---- Whether the person can be given the window: a command of theirs just ended in normal mode.
+--- Whether the person can be given the window: in normal mode, and not in the panel, whose keys are for its runs.
 ---@return boolean
 local function may_focus()
-  return require('tideate.ui.typing').plain_normal() and not require('tideate.ui.window').is_float(0)
+  return require('tideate.ui.typing').plain_normal()
+    and not require('tideate.ui.window').is_float(0)
+    and vim.bo.filetype ~= 'tideate-panel'
 end
 
 --- Show a run.
