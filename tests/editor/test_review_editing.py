@@ -9,7 +9,7 @@ import pytest
 
 from tests.editor.test_review_rounds import drawn, review, value
 from tests.editor.test_ui_review import HUNKS, LINES, NOTHING, left_overs, opened
-from tests.support.dialogs import ask, wait_focused
+from tests.support.dialogs import answers, ask, wait_focused
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -148,8 +148,11 @@ def test_an_unfinished_edit_keeps_what_it_was_begun_for(editor: Editor) -> None:
     assert editor.lines()[0] == "begun", "it is the same hunk, of another number"
     editor.feed(":w<CR>10G")
     assert "you changed these lines, too" in labels(editor)
+    editor.feed("]cga")
     editor.feed("g<CR>")
-    assert verdict(editor)["accepted"] == []
+    assert answers(editor) == []
+    editor.feed("g<CR>")
+    assert verdict(editor)["accepted"] == [1]
     assert editor.lines()[9] == "mine"
 
 
@@ -310,11 +313,30 @@ def test_a_change_beyond_the_edge_of_a_hunk_cannot_be_told_from_it(editor: Edito
 
 def test_what_is_typed_after_an_edit_is_not_overwritten(editor: Editor) -> None:
     review(editor, opened(editor))
-    editor.feed("]cgeggcctenth<Esc>:w<CR>")
+    editor.feed("ga10Ggeggcctenth<Esc>:w<CR>")
     editor.feed("10Gccmine<Esc>")
     editor.feed("g<CR>")
-    assert "you changed the lines of 1 accepted" in editor.messages()
-    assert verdict(editor)["accepted"] == []
+    assert "you changed the lines of 1 hunk that you had accepted: it is open again" in editor.messages()
+    assert answers(editor) == []
+    assert editor.lua("return vim.fn.line('.')") == 10
+    editor.feed("g<CR>")
+    assert verdict(editor)["accepted"] == [0]
+
+
+def test_an_edit_whose_lines_changed_is_open_again_and_merged(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.feed("]cgeggcctenth<Esc>:w<CR>")
+    editor.feed("11GA, too<Esc>")
+    editor.feed("g<CR>")
+    assert "you changed these lines, too: ge merges by hand" in labels(editor)
+    assert answers(editor) == []
+    editor.feed("ge")
+    both = ["line 10", "line 11, too", "=======", "tenth", "eleven", "more"]
+    assert editor.lines() == ["<<<<<<< your lines", *both, ">>>>>>> proposed"]
+    editor.feed(":1,4d | $d | %s/eleven/eleven, too/<CR>:w<CR>")
+    editor.feed("g<CR>")
+    new = ["tenth", "eleven, too", "more"]
+    assert verdict(editor)["edited"] == [{"hunk": 1, "old": ["line 10", "line 11, too"], "new": new}]
 
 
 def test_edits_are_in_the_draft(editor: Editor) -> None:

@@ -339,6 +339,92 @@ def test_lines_of_the_person_are_kept_where_the_file_is_to_go() -> None:
     assert len(revision.fallen) == 1
 
 
+NOW_OPEN = "the text changed here, and what you wrote is open again, for the text as it is now"
+
+
+@pytest.mark.parametrize(
+    ("now", "old", "new"),
+    [
+        ("b\nc2", "b\nc2", "B\nmine\nc"),
+        ("x\nc", "x\nc", "B\nmine\nc"),
+        ("b", "b", "B\nmine\nc"),
+        ("b\nbetween\nc", "b\nbetween\nc", "B\nmine\nc"),
+    ],
+    ids=["another line", "the same line", "one is gone", "a line between"],
+)
+def test_what_the_person_wrote_is_open_again_for_lines_that_are_others_now(
+    now: str, old: str, new: str
+) -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc", "B\nmine\nc"))
+    mine = f"top\n{BEFORE}".replace("b\nc", now)
+    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
+    (made, verdict) = revision.changes[0], revision.decided[0]
+    assert made.hunks[0].as_json() == {"start": 2, "old": old.split("\n"), "new": new.split("\n")}
+    assert (len(made.hunks), verdict) == (2, decided(set())), "nobody has seen it for these lines"
+    assert revision.fallen == (f"a.txt:3: {NOW_OPEN}",)
+
+
+def test_lines_changed_beyond_a_hunk_are_merged_with_what_the_person_wrote() -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc", "B\nmine\nC"))
+    mine = BEFORE.replace("a\nb", "one\ntwo\nthree")
+    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
+    hunk = revision.changes[0].hunks[0]
+    assert hunk.as_json() == {"start": 0, "old": ["one", "two", "three", "c"], "new": ["a", "B", "mine", "C"]}
+    assert revision.changes[0].after == "a\nB\nmine\nC\nd\ne\nf\ng\nh\ni\nj\nKK\nl"
+
+
+def test_the_text_of_the_person_takes_the_place_of_what_the_model_makes_of_the_new_lines() -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc", "B\nmine\nc"))
+    mine = BEFORE.replace("b\nc", "b\nc2")
+    revision = first.followed_by(answer.decided, [change(mine.replace("b\nc2", "other"), mine)])
+    assert revision.changes[0].after == BEFORE.replace("b\nc", "B\nmine\nc")
+    assert revision.decided == [decided(set())]
+
+
+def test_where_it_changes_other_lines_the_text_of_the_person_is_merged() -> None:
+    first = Revision.first([change(BEFORE.replace("b\nc\nd\ne", "B\nC\nD\nE"))])
+    answer = first.read(edited(0, "b\nc\nd\ne", "B\nc\nd\ne"))
+    mine = BEFORE.replace("e", "mine")
+    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
+    hunk = revision.changes[0].hunks[0]
+    assert (hunk.old, hunk.new) == (("b", "c", "d", "mine"), ("B", "c", "d", "mine"))
+
+
+def test_two_edits_whose_lines_became_one_are_both_told_of() -> None:
+    first = Revision.first([change(BEFORE.replace("b", "B").replace("d", "D"))])
+    one = {"hunk": 0, "old": ["b"], "new": ["mine"]}, {"hunk": 1, "old": ["d"], "new": ["own"]}
+    answer = first.read({"files": [{"accepted": [0, 1], "edited": [*one]}]})
+    mine = BEFORE.replace("b\nc\nd", "all new")
+    revision = first.followed_by(answer.decided, [change(mine.replace("k", "K"), mine)])
+    assert revision.changes[0].hunks[0].new == ("mine", "c", "d")
+    assert [words.partition(": ")[2] for words in revision.fallen] == [
+        "the text changed here, and your decision on the hunk no longer applies",
+        NOW_OPEN,
+    ]
+
+
+def test_an_edit_that_was_made_for_the_lines_as_they_are_now_stays_accepted() -> None:
+    first = Revision.first([change(PROPOSED)])
+    answer = first.read(edited(0, "b\nc2", "B\nmine\nc2"))
+    mine = BEFORE.replace("b\nc", "b\nc2")
+    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
+    (accepted,) = revision.accepted(revision.decided)
+    assert accepted.after == mine.replace("b\nc2", "B\nmine\nc2")
+    assert revision.fallen == ()
+
+
+@pytest.mark.parametrize("proposed", ["new\nown\nb", "own\nnew\nb"])
+def test_a_rejected_insertion_stays_rejected_beside_what_the_person_inserted(proposed: str) -> None:
+    mine = BEFORE.replace("b", "own\nb")
+    revision = following(
+        BEFORE.replace("b", "new\nb"), decided(set(), {0}), change(BEFORE.replace("b", proposed), mine)
+    )
+    assert (revision.decided, revision.fallen) == ([decided(set(), {0})], ())
+
+
 REPEATING = ["", "}", "return x", "a", "b"]
 REPEATED = st.lists(st.sampled_from(REPEATING), min_size=1, max_size=14)
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, diff_lines, lines_of, rebase_each
+from tideate_core.workspace import (
+    FileChange,
+    Hunk,
+    apply_hunks,
+    diff_lines,
+    lines_of,
+    merge_text,
+    rebase_each,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +25,7 @@ REPLACED: Final = "the revision changes what you had accepted; it is open again"
 LEFT_OUT: Final = "the correction leaves out what you had accepted"
 STAYS: Final = "what you wrote stays, and the revision's other text for it is left out"
 MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
+REOPENED: Final = "the text changed here, and what you wrote is open again, for the text as it is now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +109,13 @@ def carried(
     # lines of the person's that the model wrote more around are in an open hunk
     opened = [*clashing, *(hunk for hunk in mine if hunk not in [*there, *missing])]
     fallen = _messages(change, known.moved_on, MOVED_ON) + _messages(change, stays, STAYS)
+    fallen += _messages(change, known.reopened, REOPENED)
     fallen += _messages(change, opened, REPLACED)
     if not keep_accepted:
         fallen += _messages(change, left_out, LEFT_OUT)
-    hunks = sorted([*there, *(left_out if keep_accepted else [])], key=_place)
+    kept = [*there, *(left_out if keep_accepted else [])]
+    kept = [*(hunk for hunk in kept if not _any_clash(hunk, known.reopened)), *known.reopened]
+    hunks = sorted(kept, key=_place)
     after = "\n".join(apply_hunks(lines_of(change.before), hunks))
     change = replace(change, after=after, parts=tuple(hunks))
     verdict = Decided(
@@ -234,12 +246,77 @@ def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str
 class _Known:
     """The hunks of an earlier revision at their places in a text; what is open has no state."""
 
-    own: Sequence[Hunk]
-    states: Mapping[Hunk, bool]
+    own: list[Hunk]
+    states: dict[Hunk, bool]
     """Whether they were accepted; of an edited one the parts that the person made of it."""
-    moved_on: Sequence[Hunk]
+    moved_on: list[Hunk]
     """The decided ones that have no place any more."""
-    edits: Mapping[Hunk, tuple[Hunk, ...]]
+    reopened: list[Hunk]
+    """What the person wrote for lines that are others now, for these."""
+    edits: dict[Hunk, tuple[Hunk, ...]]
+
+    def decide(self, place: Hunk, verdict: bool | None, made: Hunk | None) -> None:
+        if verdict is None:
+            return
+        parts = (place,) if made is None else _compared(replace(place, new=made.new))
+        self.states.update(dict.fromkeys(parts, verdict))
+        if made is not None:
+            self.edits[place] = parts
+
+    def reopen(self, merged: Hunk, hunk: Hunk) -> None:
+        if _any_clash(merged, self.reopened):
+            self.moved_on.append(hunk)
+        elif merged.old != merged.new:
+            self.reopened.append(merged)
+
+
+class _TextNow:
+    """A text as it is now, in which places of hunks that were made for an earlier one are looked for."""
+
+    def __init__(self, before: Sequence[str], now: Sequence[str]) -> None:
+        self._before = before
+        self._now = now
+        self._changes = diff_lines(before, now) if before != now else []
+
+    def place(self, hunk: Hunk, made: Hunk | None) -> Hunk | None:
+        """Return a hunk at its place, where the lines that it was decided for stand there, else None."""
+        old = hunk.old if made is None else made.old
+        low, high, span = self._span(hunk)
+        if (low, high) != (hunk.start, hunk.end) or span.old != old or not old:
+            return None
+        return replace(hunk, start=span.start, old=old)
+
+    def beside(self, hunk: Hunk) -> list[Hunk]:
+        """Return an insertion above and below what was inserted at its place."""
+        _, _, span = self._span(hunk)
+        return [replace(hunk, start=start) for start in (span.start, span.end)]
+
+    def merged(self, hunk: Hunk, made: Hunk) -> Hunk:
+        """Return what the person made of a hunk, merged with the lines as they are now.
+
+        Where both changed the same it is as they made it.
+        """
+        low, high, span = self._span(hunk)
+        above, below = self._before[low : hunk.start], self._before[hunk.end : high]
+        base, new = (*above, *made.old, *below), (*above, *made.new, *below)
+        if not (base and new and span.old):
+            return replace(span, new=new)
+        text = merge_text(*("\n".join(lines) for lines in (base, new, span.old)))
+        return replace(span, new=new if text is None else tuple(text.split("\n")))
+
+    def _span(self, hunk: Hunk) -> tuple[int, int, Hunk]:
+        """Return the lines of a hunk with those that were changed together with them: their edges before, and
+        what stands there now."""
+        touched = [one for one in self._changes if one.clashes(hunk)]
+        low = min(hunk.start, *(one.start for one in touched)) if touched else hunk.start
+        high = max(hunk.end, *(one.end for one in touched)) if touched else hunk.end
+        grown = sum(len(one.new) - len(one.old) for one in touched)
+        shift = sum(
+            len(one.new) - len(one.old) for one in self._changes if one.end <= low and one not in touched
+        )
+        start = low + shift
+        old = tuple(self._now[start : start + high - low + grown])
+        return low, high, Hunk(start, old, ())
 
 
 def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
@@ -252,16 +329,17 @@ def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
-    states, edits, moved_on = dict[Hunk, bool](), dict[Hunk, tuple[Hunk, ...]](), list[Hunk]()
-    placed = list[Hunk]()
-    for (hunk, verdict, made, is_own), place in zip(known, places, strict=True):
-        if place is None:
-            moved_on += [] if verdict is None else [hunk]
-            continue
-        placed += [place] if is_own else []
-        if verdict is not None:
-            parts = (place,) if made is None else _compared(replace(place, new=made.new))
-            states |= dict.fromkeys(parts, verdict)
-            if made is not None:
-                edits[place] = parts
-    return _Known(placed, states, moved_on, edits)
+    now = _TextNow(lines_of(earlier.before), lines_of(before))
+    found = _Known([], {}, [], [], {})
+    for (hunk, verdict, made, is_own), rebased in zip(known, places, strict=True):
+        place = rebased or (None if verdict is None else now.place(hunk, made))
+        if place is None and verdict is False and not hunk.old:
+            found.states.update(dict.fromkeys(now.beside(hunk), False))
+        elif place is None and made is not None:
+            found.reopen(now.merged(hunk, made), hunk)
+        elif place is None:
+            found.moved_on.extend([] if verdict is None else [hunk])
+        else:
+            found.own.extend([place] if is_own else [])
+            found.decide(place, verdict, made)
+    return found

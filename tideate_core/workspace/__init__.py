@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         apply_hunks as apply_hunks,
         diff_lines as diff_lines,
         lines_of as lines_of,
+        merge_text as merge_text,
         rebase as rebase,
         rebase_each as rebase_each,
         unified_diff as unified_diff,
@@ -112,8 +113,8 @@ else:
             "tideate_core.snapshots": "FileDiff Snapshot SnapshotManager",
             "buffers": "BufferEdit BufferText Buffers",
             "changes": (
-                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of rebase rebase_each "
-                "unified_diff"
+                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of merge_text rebase "
+                "rebase_each unified_diff"
             ),
             "diff": "matching_blocks",
             "documents": "Document",

@@ -259,9 +259,8 @@ end
 
 --- Say how the review has ended.
 ---@param count { open: integer, accepted: integer, rejected: integer, total: integer }
----@param changed integer accepted hunks whose lines the person changed
-function Decisions:report(count, changed)
-  local words = ('review finished: %d of %d accepted'):format(count.accepted - changed, count.total)
+function Decisions:report(count)
+  local words = ('review finished: %d of %d accepted'):format(count.accepted, count.total)
   if self.model.written then
     words = ('review finished: %d of %d kept, %d reverted'):format(count.total - count.rejected, count.total, count.rejected)
     return say(words)
@@ -273,10 +272,28 @@ function Decisions:report(count, changed)
   if said > 0 then
     words = ('%s, %s to the model'):format(words, said == 1 and '1 comment' or said .. ' comments')
   end
-  if changed > 0 then
-    words = ('%s; you changed the lines of %d accepted'):format(words, changed)
+  say(words)
+end
+
+--- Open hunks again that were accepted for lines which the person changed since: what was seen then cannot be written,
+--- and what they wrote themselves is not to be lost.
+---@return boolean opened
+function Decisions:reopen_changed()
+  local decisions = {} ---@type tideate.ReviewDecision[]
+  self.model:each(function(unit)
+    if unit.stale and unit.state == 'accepted' then
+      table.insert(decisions, { unit = unit, state = 'open', comment = unit.comment })
+    end
+  end)
+  if #decisions == 0 or self.model.written then
+    return false
   end
-  say(words, changed > 0 and vim.log.levels.WARN or nil)
+  self:change(decisions)
+  self:go_to(decisions[1].unit --[[@as tideate.ReviewUnit]])
+  local which = #decisions == 1 and '1 hunk that you had accepted: it is open again' or '%d hunks that you had accepted: they are open again'
+  local left = self.model:count().open < self.model:count().total and '; g<CR> again leaves out what is open' or ''
+  say(('you changed the lines of %s%s'):format(which:format(#decisions), left), vim.log.levels.WARN)
+  return true
 end
 
 --- Answer with what was decided; open hunks are left out.
@@ -288,13 +305,12 @@ function Decisions:finish()
     local words = self.model:words()
     return say(('nothing is decided yet: gA to %s all, gR to %s all'):format(words.accept, words.reject))
   end
-  local changed = 0
-  self.model:each(function(unit)
-    changed = changed + (unit.stale and unit.state == 'accepted' and 1 or 0)
-  end)
+  if self:reopen_changed() then
+    return
+  end
   local result = self.model:result()
   self:close()
-  self:report(count, changed)
+  self:report(count)
   self.respond(result)
 end
 
