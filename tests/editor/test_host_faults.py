@@ -23,6 +23,18 @@ _G.id = require('tideate').run(..., { prompt = 'p' }, function(result) table.ins
 return _G.id
 """
 
+COUNT_PINGS = """
+local host = require('tideate.host')
+local notify = host.notify
+_G.pings = 0
+host.notify = function(name, payload)
+  _G.pings = _G.pings + (payload.method == 'ping' and 1 or 0)
+  return notify(name, payload)
+end
+"""
+# after what piled up meanwhile, before anything that comes later
+NOTE_PINGS = "vim.schedule(function() _G.at_once = _G.pings end)"
+
 
 def run(editor: Editor, workflow: str) -> str:
     return str(editor.lua(RUN, workflow))
@@ -158,46 +170,49 @@ def test_a_stopped_host_is_noticed_within_15_seconds(faked: Editor) -> None:
 
 @pytest.mark.slow
 def test_a_host_that_answers_pings_is_left_alone(faked: Editor, fake_host: FakeHost) -> None:
-    shorten_limits(faked, ping=40, silent_pings=10)
+    shorten_limits(faked, ping=10, silent_pings=200)
     run(faked, "hold")
-    faked.wait_for(lambda: len(fake_host.heard("ping")) > 12, "pings")
+    faked.wait_for(lambda: len(fake_host.heard("ping")) > 220, "pings")
     assert faked.lua("return require('tideate').is_running()") is True
 
 
-def test_no_pings_while_nothing_runs(faked: Editor, fake_host: FakeHost) -> None:
-    shorten_limits(faked, ping=10)
-    run(faked, "ask")
+def test_no_pings_while_nothing_runs(faked: Editor) -> None:
+    shorten_limits(faked, ping=10, silent_pings=1000)
+    faked.lua(COUNT_PINGS)
+    run(faked, "hold")
+    faked.wait("_G.pings > 2")
+    faked.lua("require('tideate').cancel()")
     ended(faked)
-    before = len(fake_host.heard("ping"))
+    faked.wait("not require('tideate.client').busy()")
+    before = faked.lua("return _G.pings")
     faked.lua("vim.wait(100)")
-    assert len(fake_host.heard("ping")) == before
+    assert faked.lua("return _G.pings") == before
 
 
 @pytest.mark.slow
-def test_an_editor_that_was_busy_does_not_blame_the_host(faked: Editor) -> None:
-    shorten_limits(faked, ping=40, silent_pings=6)
+def test_pings_do_not_pile_up_while_the_editor_is_busy(faked: Editor) -> None:
+    shorten_limits(faked, ping=20, silent_pings=1000)
     run(faked, "hold")
     faked.wait("require('tideate').get_status().step == 2")
-    faked.lua("vim.uv.sleep(400)")
-    faked.lua("vim.wait(60)")
-    assert faked.lua("return require('tideate').is_running()") is True
+    faked.lua(f"{COUNT_PINGS} vim.wait(300, function() return false end, 10, true) {NOTE_PINGS}")
+    assert faked.wait("_G.at_once") == 1
 
 
 @pytest.mark.slow
-def test_an_editor_that_waited_for_a_key_does_not_blame_the_host(
+def test_pings_do_not_pile_up_while_the_editor_waits_for_a_key(
     start_editor: EditorFactory, fake_host: FakeHost
 ) -> None:
     editor = start_editor(env=fake_host.environment(), ui=(100, 30))
-    shorten_limits(editor, ping=40, silent_pings=6)
+    shorten_limits(editor, ping=20, silent_pings=1000)
     run(editor, "hold")
     editor.wait("require('tideate').get_status().step == 2")
-    editor.feed(":echo 'a' | echo 'b'<CR>")
+    editor.lua(COUNT_PINGS)
+    editor.feed(":lua _G.pings = 0<CR>:echo 'a' | echo 'b'<CR>")
     editor.wait_screen("Press ENTER")
     assert editor.ui
-    editor.ui.wait_flush(0.5)  # nothing is drawn: ten beats pass
-    editor.feed("<CR>")
-    editor.lua("vim.wait(60)")
-    assert editor.lua("return require('tideate').is_running()") is True
+    editor.ui.wait_flush(0.5)  # nothing is drawn: many beats pass
+    editor.nvim.input(f":lua {NOTE_PINGS}<CR>")
+    assert editor.wait("_G.at_once") == 1
 
 
 def test_a_host_that_never_gets_ready_is_ended(start_editor: EditorFactory, fake_host: FakeHost) -> None:
