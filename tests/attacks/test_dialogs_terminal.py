@@ -395,7 +395,7 @@ def test_a_path_stays_one_path_in_a_diff(show: Callable[..., dict[str, str]], na
 def test_a_hunk_that_is_picked_begins_with_its_own_header(ask: Callable[..., Asked], path: str) -> None:
     asked = ask(change_of(path, "modify"))
     asked.answer("[y/N/p/d]", "p")
-    asked.answer("[y/N/a/s/q]", "n")
+    asked.answer("[y/N/e/a/s/q]", "n")
     shown = asked.end().partition("[y/N/p/d]")[2].partition("Accept hunk")[0]
     lines = [row.removeprefix("│ ") for row in shown.split("\n") if row.startswith("│ ")]
     assert lines == ["@@ -1,1 +1,1 @@", "-a", "+b"]
@@ -431,7 +431,7 @@ def test_a_line_that_looks_like_a_header_is_marked_as_a_line(ask: Callable[..., 
     file = {"path": "a", "action": "modify", "before": "a = 1", "hunks": [HUNK | {"new": new}]}
     asked = ask({"kind": "review", "payload": {"files": [file]}})
     asked.answer("[y/N/p/d]", "p")
-    asked.answer("[y/N/a/s/q]", "n")
+    asked.answer("[y/N/e/a/s/q]", "n")
     text = asked.end().partition("answered")[0]
     assert "@@ -1,1 +1,5 @@" in text
     for line in (*new[:4], r"a\rb\x0bc\u2028@@ d"):

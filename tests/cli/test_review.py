@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.cli.kept_review import ReviewDraft
+from tideate_core.cli.keyboard import EditorFailed
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
 from tideate_core.engine import kept_review, write_draft
 from tideate_core.engine.review_drafts import prepare_draft
@@ -40,6 +41,10 @@ class Typing:
     """A person at the terminal: answers in their order, then the end of input."""
 
     answers: list[str]
+    edits: list[str | EditorFailed] = field(default_factory=list)
+    """What their editor leaves, or how it fails."""
+    begun: list[tuple[str, str]] = field(default_factory=list)
+    """The names and texts that it was opened with."""
     shown: str = ""
     questions: list[tuple[str, str]] = field(default_factory=list)
     help: str = ""
@@ -54,6 +59,13 @@ class Typing:
 
     async def type(self, question: str) -> str | None:
         return self.answers.pop(0) if self.answers else None
+
+    async def edit(self, text: str, name: str) -> str:
+        self.begun.append((name, text))
+        made = self.edits.pop(0)
+        if isinstance(made, EditorFailed):
+            raise made
+        return made
 
     async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
         self.shown += "".join(f"{part}\n" for part in parts)
@@ -75,8 +87,10 @@ class Asked:
         return [(one["accepted"], one["rejected"]) for one in self.decision.value["files"]]
 
 
-async def ask(path: Path | str, *answers: str, **payload: Any) -> Asked:
-    typing = Typing([*answers])
+async def ask(
+    path: Path | str, *answers: str, edits: Sequence[str | EditorFailed] = (), **payload: Any
+) -> Asked:
+    typing = Typing([*answers], [*edits])
     draft = ReviewDraft(typing, str(path))
     await draft.read()
     kind = WrittenReviewQuestion if payload.get("written") else ReviewQuestion
@@ -263,3 +277,135 @@ async def test_a_draft_that_cannot_be_read_or_written_is_told_of(tmp_path: Path)
     asked = await ask(tmp_path / "none" / "draft", "p", "y", "y", "y", "y")
     assert asked.typing.shown.count("what is decided here is not kept if you leave the review") == 1
     assert asked.files == [([0, 1, 2], []), ([0], [])]
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("mine\n", ["mine"]),
+        ("mine\n\n", ["mine", ""]),
+        ("mine\nours", ["mine", "ours"]),
+        ("\n", [""]),
+        ("", []),
+    ],
+)
+async def test_e_accepts_a_hunk_as_it_was_edited_and_keeps_it(draft: Path, text: str, new: list[str]) -> None:
+    asked = await ask(draft, "p", "e", "n", "y", edits=[text])
+    assert asked.typing.begun == [("hunk.txt", "A\n")]
+    assert "e edit its new lines in $VISUAL or $EDITOR, and accept them" in asked.typing.help
+    assert asked.decision is ENDED
+    again = await ask(draft, "y")
+    assert "accepted before, as you edited it:" in again.matter
+    first = again.decision.value["files"][0]
+    assert (first["accepted"], first["rejected"]) == ([0, 2], [1])
+    assert first["edited"] == [{"hunk": 0, "old": ["a"], "new": new}]
+    first = (await ask(draft, "o", "y")).decision.value
+    assert first is None, "nothing is left of the edit"
+
+
+async def test_edited_lines_that_are_those_that_stand_or_were_proposed_are_no_edit(draft: Path) -> None:
+    asked = await ask(draft, "p", "e", "e", "y", "y", edits=["a\n", "C\n"])
+    assert "these are the lines as they stand: the hunk is rejected" in asked.typing.shown
+    assert asked.files == [([1, 2], [0]), ([0], [])]
+    assert "edited" not in asked.decision.value["files"][0]
+
+
+async def test_an_edit_is_edited_again_from_where_it_stands(draft: Path) -> None:
+    edit = {"old": ["changed"], "new": ["mine"]}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, edit]]}])
+    asked = await ask(draft, "p", "e", "y", "y", "y", edits=["mine, too\n"])
+    assert asked.typing.begun == [("hunk.txt", "mine\n")]
+    assert "+mine" in asked.typing.shown
+    first = asked.decision.value["files"][0]
+    assert first["edited"] == [{"hunk": 0, "old": ["changed"], "new": ["mine, too"]}]
+
+
+async def test_the_lines_that_stand_are_those_that_an_edit_was_made_for(draft: Path) -> None:
+    edit = {"old": ["changed"], "new": ["mine"]}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, edit]]}])
+    await ask(draft, "p", "e", edits=["A\n"])
+    assert kept_review(draft).edited == {0: {0: {"old": ["changed"], "new": ["A"]}}}, "not the proposed base"
+    write_draft(draft, [{"again": "past"}])
+    await ask(draft, "p", "e", edits=["changed\n"])
+    assert kept_review(draft).rejected == {0: {0}}
+
+
+async def test_the_proposed_lines_again_take_an_edit_back(draft: Path) -> None:
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, {"old": ["a"], "new": ["mine"]}]]}])
+    asked = await ask(draft, "p", "e", edits=["A\n"])
+    assert asked.typing.begun == [("hunk.txt", "mine\n")]
+    kept = kept_review(draft)
+    assert (kept.accepted, kept.edited, kept.proposed) == ({0: {0}}, {}, {0: {0}})
+
+
+async def test_an_editor_that_fails_takes_nothing_and_what_was_typed_stays(draft: Path) -> None:
+    failed = [EditorFailed("vi cannot be started", "A\n"), EditorFailed("vi ended with status 1", "half\n")]
+    asked = await ask(draft, "p", "e", "e", "e", "e", edits=[*failed, "nul\0\n", "whole\n"])
+    assert [text for _, text in asked.typing.begun] == ["A\n", "A\n", "half\n", "nul\0\n"]
+    assert "vi cannot be started\n" in asked.typing.shown
+    assert "vi ended with status 1; what you typed is kept: e continues with it" in asked.typing.shown
+    assert "a line with a NUL byte cannot be taken" in asked.typing.shown
+    assert kept_review(draft).edited == {0: {0: {"old": ["a"], "new": ["whole"]}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"), [("own\n", ["own", ""]), ("text\n", None), ("", [""])], ids=["own", "same", "empty"]
+)
+async def test_a_new_file_is_edited_as_its_text(draft: Path, text: str, edited: list[str] | None) -> None:
+    new: dict[str, Any] = FILES[1]
+    files = [{**new, "path": "n.py"}, {**new, "whole": True}, {**new, "action": "delete"}]
+    asked = await ask("", "p", "e", "n", "n", files=files, edits=[text])
+    assert asked.typing.begun == [("hunk.py", "text")]
+    assert [keys for _, keys in asked.typing.questions[1:]] == ["y/N/e/b/a/s/q", *["y/N/b/a/s/q"] * 2]
+    first = asked.decision.value["files"][0]
+    assert first["accepted"] == [0]
+    made: Any = {"hunk": 0, "old": [], "new": edited}
+    assert first.get("edited") == (None if edited is None else [made])
+
+
+def other_run(*hunks: Any) -> dict[str, Any]:
+    return {"adapter": "b", "files": [{**FILES[0], "hunks": [*hunks]}]}
+
+
+WIDE = {"start": 0, "old": ["a", "b", "c"], "new": ["wide"]}
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
+    draft: Path, answer: str
+) -> None:
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
+    asked = await ask(draft, "y", answer, alternatives=[other_run(WIDE)])
+    assert (
+        "hunk 2 of a is open, and changes lines that the hunk of b that you took changes, too"
+        in asked.typing.shown
+    )
+    assert "+C" in asked.typing.shown
+    assert asked.typing.questions[-1] == ("Accept hunk 2 of a instead?", "y/N/q")
+    first, second = asked.decision.value["files"]
+    assert second["accepted"] == [0]
+    if answer == "y":
+        assert first == {"path": "a", "accepted": [1, 2], "rejected": [0]}
+        assert kept_review(draft).added == {}
+    else:
+        assert first == {"path": "a", "accepted": [2], "rejected": [0, 1], "added": [WIDE]}
+        assert kept_review(draft).added == {0: [WIDE]}
+    again = await ask(draft, "y", alternatives=[other_run(WIDE)])
+    assert again.decision.value["files"][0] == first, "it is kept"
+
+
+async def test_q_at_a_clash_goes_back_and_what_was_taken_in_an_earlier_round_clashes_too(draft: Path) -> None:
+    decided = {"accepted": [], "rejected": [0], "added": [WIDE]}
+    files = [{**FILES[0], "decided": decided}, FILES[1]]
+    asked = await ask(draft, "y", "q", "y", "y", files=files, alternatives=[other_run(WIDE)])
+    assert asked.typing.questions[2][0] == "Sure?"
+    first = asked.decision.value["files"][0]
+    assert first == {"path": "a", "accepted": [1, 2], "rejected": [0]}
+
+
+async def test_a_hunk_that_clashes_with_one_of_another_run_is_not_edited(draft: Path) -> None:
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
+    asked = await ask(draft, "p", "e", "n", "y", "y", alternatives=[other_run(WIDE)])
+    assert asked.typing.begun == []
+    assert "it changes lines that a hunk of b changes, too: reject it, or go back" in asked.typing.shown
+    assert asked.files == [([2], [0, 1]), ([0], [])]

@@ -33,6 +33,15 @@ def keep_too():
 def two():
     return 2
 """
+FAILING_EDITOR = """\
+#!/bin/sh
+here="$(dirname "$0")"
+basename "$1" | tr -d '\\n' > "$here/name"
+if grep -q 11 "$1"; then sed -i s/11/12/ "$1"; exit 0; fi
+sed -i s/10/11/ "$1"
+exit 3
+"""
+"""Ends with a failure at first, and goes on with what it had left then."""
 PLAN = {
     "files": [
         {"action": "create", "path": "new.py", "why": "the new home"},
@@ -49,6 +58,10 @@ def refactoring(shell: Shell, answering: ModelServer) -> tuple[Terminal, Path]:
     answering.answers("what does the code do", "- it *counts*")
     new = TWO.replace("return 1", "return 10").replace("return 2", "return 20")
     answering.answers("Rewrite these lines", f"```python\n{new}```")
+    editor = shell.project.parent / "editor.sh"
+    editor.write_text(FAILING_EDITOR)
+    editor.chmod(0o755)
+    shell.env["VISUAL"] = str(editor)
     terminal = shell.open("run", "refactor", "times ten", "--file", "a.py")
     terminal.wait_for("- it *counts*")
     terminal.wait_for("Refactor lines 1-14 of a.py along this analysis? [y/N]")
@@ -140,9 +153,9 @@ def test_ctrl_d_changes_nothing_and_leaves_the_run_with_what_was_picked(
 def test_q_goes_back_from_the_hunks_without_what_was_picked(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     for answer, question in (
-        ("p", "Accept hunk 1/2 of a.py? [y/N/b/a/s/q]"),
-        ("?", "Accept hunk 1/2 of a.py? [y/N/b/a/s/q]"),
-        ("n", "Accept hunk 2/2 of a.py? [y/N/b/a/s/q]"),
+        ("p", "Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]"),
+        ("?", "Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]"),
+        ("n", "Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]"),
         ("q", "[y/N/p/c/d]"),
         ("y", ""),
     ):
@@ -177,16 +190,45 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
     terminal.wait_for("]")
     terminal.type("n\n")
     terminal.wait_for("+    return 20")
-    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]")
+    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert file.read_text() == TWO.replace("2\n", "20\n")
 
 
+def test_a_hunk_is_edited_in_an_editor_and_outlives_the_end_of_input(
+    shell: Shell, refactoring: tuple[Terminal, Path]
+) -> None:
+    terminal, file = refactoring
+    terminal.type("p\n")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]")
+    terminal.type("e\n")
+    terminal.wait_for("what you typed is kept: e continues with it")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]")
+    terminal.type("e\n")
+    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]")
+    terminal.type("\x04")
+    assert terminal.wait_exit() == 130
+    assert (shell.project.parent / "name").read_text() == "hunk.py"
+    assert file.read_text() == TWO
+    (left,) = re.findall(r"the run waits; `tideate (resume \w+)` resumes it", terminal.text)
+    again = shell.open(*left.split())
+    again.wait_for("accepted before, as you edited it:")
+    again.wait_for("+    return 12")
+    again.wait_for("[y/N/p/c/o/d]")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert file.read_text() == TWO.replace("return 1", "return 12").replace("return 2", "return 20")
+    run = left.split()[1]
+    assert "a.py (1 hunk)" in shell.run("show", run).stdout
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    assert file.read_text() == TWO
+
+
 def test_picking_no_hunk_declines(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     terminal.type("p\n")
-    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]")
     terminal.type("s\n")
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
@@ -268,7 +310,7 @@ def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
         answering.answers(why, f"```python\n{new}```")
     for answers, question in (("bx", "Accept hunk 1/2"), ("y", "Accept hunk 2/2")):
         terminal.type("p\n") if question.endswith("1/2") else None
-        terminal.wait_for(f"{question} of a.py? [y/N/b/a/s/q]")
+        terminal.wait_for(f"{question} of a.py? [y/N/e/b/a/s/q]")
         terminal.type(f"{answers[0]}\n")
         if answers == "bx":
             terminal.wait_for("Because?")
@@ -278,7 +320,7 @@ def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
         assert f"+    return {number}" in shown
         assert "return 20" not in shown
         terminal.type("p\n")
-        terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]")
+        terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]")
         terminal.type("b\n")
         terminal.wait_for("Because?")
         terminal.type(f"{why}\n")
@@ -306,12 +348,12 @@ def test_comments_that_nobody_answered_go_with_the_next_answer(
     new = TWO.replace("return 1", "return 11").replace("return 2", "return 12")
     answering.fails(reason, 400, times=1)
     answering.answers(reason if picked else more, f"```python\n{new}```")
-    last = ("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]", "y") if picked else ("What is to change?", more)
+    last = ("Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]", "y") if picked else ("What is to change?", more)
     terminal.type("p\n")
     for question, answer in (
-        ("Accept hunk 1/2 of a.py? [y/N/b/a/s/q]", "b"),
+        ("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]", "b"),
         ("Because?", reason),
-        ("Accept hunk 2/2 of a.py? [y/N/b/a/s/q]", "s"),
+        ("Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]", "s"),
         (f"you said: {reason}", ""),
         ("[y/N/p/c/r/d]", "p" if picked else "c"),
         last,
@@ -368,11 +410,11 @@ def test_whole_files_are_picked(planning: Shell) -> None:
     terminal.wait_for("Apply changes to 3 files? [y/N/p/c/d]")
     terminal.type("p\n")
     for question, answer in (
-        ("Create new.py?", "y"),
-        ("Accept hunk 1/1 of a.py?", "n"),
-        ("Delete old.py?", "n"),
+        ("Create new.py? [y/N/e", "y"),
+        ("Accept hunk 1/1 of a.py? [y/N/e", "n"),
+        ("Delete old.py? [y/N", "n"),
     ):
-        terminal.wait_for(f"{question} [y/N/b/a/s/q]")
+        terminal.wait_for(f"{question}/b/a/s/q]")
         terminal.type(f"{answer}\n")
     assert terminal.wait_exit() == 0
     assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 1\n", "old.py": "old = 1\n"}

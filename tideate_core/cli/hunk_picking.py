@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from rich.text import Text
 
+from tideate_core.cli.keyboard import EditorFailed
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BACK", "NO", "YES", "Alternative", "Asker", "HunkPicking", "alternatives_to"]
 
+SUFFIX: Final = re.compile(r"\.[A-Za-z0-9_+-]{1,16}")
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"", "n", "no", "q"})
 BACK: Final = "q"
@@ -26,6 +30,8 @@ HELP: Final = (
     "y accept · n or Enter reject · a accept this and the rest of the file · s leave them out"
     " · q back, without what was picked"
 )
+EDIT_HELP: Final = " · e edit its new lines in $VISUAL or $EDITOR, and accept them"
+INSTEAD_HELP: Final = "y take it, and leave the other out · n or Enter keep the other · q back"
 MORE_HELP: Final = "y take it · n or Enter leave it out · q back, without what was picked"
 
 
@@ -35,6 +41,8 @@ class Asker(Protocol):
     async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None: ...
 
     async def type(self, question: str) -> str | None: ...
+
+    async def edit(self, text: str, name: str) -> str: ...
 
     async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None: ...
 
@@ -94,6 +102,11 @@ class HunkPicking:
         self._name = label(file.change.path) if file.change.path else "the text"
         self.accepted, self.rejected = set(file.accepted), set(file.rejected)
         self.added: list[Alternative] = [*taken]
+        self.edited: dict[int, dict[str, Any]] = {one["hunk"]: {**one} for one in file.edited}
+        """What the person made of hunks, as in the answer; of rejected ones, too."""
+        self._made: dict[int, dict[str, Any] | bool] = {}
+        self._typed: dict[int, str] = {}
+        """The texts of editors that failed: the next edit begins with them."""
         self.comments: list[dict[str, Any]] = []
         self.anew: set[tuple[str, int]] = set()
         """What was decided, by path and hunk."""
@@ -107,6 +120,8 @@ class HunkPicking:
         file = self._file
         for index in file.open:
             answer = await self._ask_about(index)
+            while answer == "e" and not await self._edit(index):
+                answer = await self._ask_about(index)
             if answer is None or answer == BACK:
                 return answer
             if answer == "s":
@@ -122,10 +137,45 @@ class HunkPicking:
             await keep(self._decisions(rest))
         return await self._pick_more(keep)
 
+    async def accept_open(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
+        """Accept what is open; as `pick`, ask about what clashes with hunks that were taken of other runs."""
+        for index in self._file.open:
+            if not (others := self._taken_for(index)):
+                self.accepted.add(index)
+                continue
+            answer = await self._ask_instead(index, others)
+            if answer is None or answer == BACK:
+                return answer
+            self.anew.add((self._file.change.path, index))
+            (self.accepted if answer in YES else self.rejected).add(index)
+            dropped = others if answer in YES else []
+            self.added = [one for one in self.added if one not in dropped]
+            await keep([[index + 1, "a" if dropped else "r", None], *self._without(dropped)])
+        return ""
+
+    async def _ask_instead(self, index: int, others: Sequence[Alternative]) -> str | None:
+        names = " and ".join(f"the hunk of {one.adapter} that you took" for one in others)
+        words = f"hunk {index + 1} of {self._name} is open, and changes lines that {names} changes, too"
+        await self._asker.show([Text(visible(words), style="yellow"), self._file.hunk_patch(index)])
+        question = f"Accept hunk {index + 1} of {self._name} instead?"
+        return await self._asker.choose(question, "y/N/q", INSTEAD_HELP, YES | NO)
+
+    def _without(self, dropped: Sequence[Alternative]) -> list[list[Any]]:
+        """Return decisions that leave out what was taken of other runs, also in place of own hunks."""
+        hunks, again = self._file.hunks, list[list[Any]]()
+        for one in dropped:
+            again += [[at + 1, "r", None] for at in self.rejected if hunks[at].clashes(one.hunk)]
+            again.append([0, "r", None, one.hunk.as_json()])
+        return again
+
     async def _ask_about(self, index: int) -> str | None:
         file, others = self._file, self._instead_of(index)
         shown: list[RenderableType] = [file.hunk_patch(index) if file.pickable else file.patch()]
         keys, help_text, known = ["y", "N"], HELP, {"a", "s"}
+        if file.editable:
+            keys.append("e")
+            known.add("e")
+            help_text += EDIT_HELP
         for number, other in enumerate(others, start=1):
             shown += other.matter(number)
             keys.append(str(number))
@@ -149,10 +199,68 @@ class HunkPicking:
         elif answer.isdigit():
             self.rejected.add(index)
             await self._add(self._instead_of(index)[int(answer) - 1])
-        else:
+        elif answer != "e":
             self.rejected.add(index)
             if answer == "b" and (why := await self._asker.type("Because?")):
                 self.comments.append({"path": self._file.change.path, "hunk": index, "text": why})
+
+    async def _edit(self, index: int) -> bool:
+        """Accept a hunk with the lines that the person writes in place of its own.
+
+        :returns: False where nothing was taken, and the hunk is still open.
+        """
+        hunk = self._file.hunks[index]
+        if self._file.pickable and (clash := self._clash(hunk, ())):
+            return await self._say(f"it changes lines that {clash} changes, too: reject it, or go back")
+        begun = self.edited.get(index, {"old": [*hunk.old], "new": [*hunk.new]})
+        proposed = self._text_of(begun["new"])
+        try:
+            text = await self._asker.edit(self._typed.get(index, proposed), self._file_name())
+        except EditorFailed as error:
+            if error.text != proposed:
+                self._typed[index] = error.text
+            kept = "; what you typed is kept: e continues with it" if index in self._typed else ""
+            return await self._say(f"{error}{kept}")
+        if "\0" in text:
+            self._typed[index] = text
+            return await self._say("a line with a NUL byte cannot be taken; e continues with what you typed")
+        await self._take(index, begun["old"], self._lines_of(text, begun["new"]))
+        return True
+
+    async def _take(self, index: int, base: list[str], lines: list[str]) -> None:
+        """Decide on a hunk as the person wrote it, in place of lines as they stand."""
+        file, hunk = self._file, self._file.hunks[index]
+        self._typed.pop(index, None)
+        self.edited.pop(index, None)
+        self._made[index] = False
+        if file.pickable and lines == base:
+            self.rejected.add(index)
+            await self._say("these are the lines as they stand: the hunk is rejected")
+            return
+        if (base, lines) != ([*hunk.old], [*hunk.new]):
+            self._made[index] = edit = {"old": base, "new": lines}
+            self.edited[index] = {"hunk": index, **edit}
+        self.accepted.add(index)
+
+    def _text_of(self, lines: Sequence[str]) -> str:
+        """Return what an editor is given; of a new file, its text."""
+        return "".join(f"{line}\n" for line in lines) if self._file.pickable else "\n".join(lines)
+
+    def _lines_of(self, text: str, begun: list[str]) -> list[str]:
+        if self._file.pickable:
+            return text.removesuffix("\n").split("\n") if text else []
+        lines = text.split("\n")
+        # editors end the last line
+        return begun if lines == [*begun, ""] else lines
+
+    def _file_name(self) -> str:
+        """Return a name by which an editor knows the language."""
+        suffix = PurePosixPath(self._file.change.path).suffix
+        return f"hunk{suffix if SUFFIX.fullmatch(suffix) else '.txt'}"
+
+    async def _say(self, words: str) -> Literal[False]:
+        await self._asker.show([Text(visible(words), style="yellow")])
+        return False
 
     def _decisions(self, hunks: Collection[int]) -> list[list[Any]]:
         said = {one["hunk"]: {"text": one["text"], "because": True} for one in self.comments}
@@ -161,7 +269,11 @@ class HunkPicking:
             taken = self._taken_for(hunk)
             state = "a" if taken or hunk in self.accepted else "r"
             decision = [hunk + 1, state, said.get(hunk)]
-            decisions.append([*decision, taken.hunk.as_json()] if taken else decision)
+            if taken:
+                decision.append(taken[0].hunk.as_json())
+            elif hunk in self._made:
+                decision += [None, self._made[hunk]]
+            decisions.append(decision)
         return decisions
 
     async def _pick_more(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
@@ -188,10 +300,11 @@ class HunkPicking:
                 distinct.setdefault(other.hunk, other)
         return [*distinct.values()]
 
-    def _taken_for(self, index: int) -> Alternative | None:
-        """Return the hunk of another run that was taken in place of an own one."""
-        own = self._file.hunks[index] if self._file.pickable else None
-        return next((one for one in self.added if own is not None and one.hunk.clashes(own)), None)
+    def _taken_for(self, index: int) -> list[Alternative]:
+        """Return the hunks of other runs that were taken in place of an own one."""
+        if not self._file.pickable:
+            return []
+        return [one for one in self.added if one.hunk.clashes(self._file.hunks[index])]
 
     def _is_taken(self, other: Alternative) -> bool:
         return any(other.hunk == one.hunk for one in self.added)
@@ -220,5 +333,4 @@ class HunkPicking:
         return "" if found is None else f"a hunk of {found}"
 
     async def _refuse(self, what: str, clash: str) -> None:
-        words = f"{what} is left out: it changes lines that {clash} changes, too"
-        await self._asker.show([Text(visible(words), style="yellow")])
+        await self._say(f"{what} is left out: it changes lines that {clash} changes, too")

@@ -54,9 +54,10 @@ class Keyboard:
         data = os.read(self._input, 4096)
         return data.decode(errors="replace").strip() if data else None
 
-    async def edit(self, text: str, suffix: str) -> str:
+    async def edit(self, text: str, name: str) -> str:
         """Let the person change a text in `$VISUAL` or `$EDITOR`.
 
+        :param name: of its file.
         :raises EditorFailed: the editor cannot be started or ends with a failure.
         """
         wanted = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
@@ -65,7 +66,7 @@ class Keyboard:
         except ValueError as error:
             raise EditorFailed(f"$VISUAL or $EDITOR is not a command: {wanted}: {error}", text) from error
         with tempfile.TemporaryDirectory(prefix="tideate-") as directory:
-            file = Path(directory) / f"plan{suffix}"
+            file = Path(directory) / name
             # nothing between the text and the file: line ends, too, come back as they are
             file.write_bytes(text.encode("utf-8", "replace"))
             try:

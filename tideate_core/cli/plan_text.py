@@ -103,7 +103,7 @@ class Draft:
         suffix = _SUFFIXES.get(self.filetype, ".txt")
         begins = self.text if self.typed is None else self.typed
         try:
-            self.text = await keyboard.edit(begins, suffix)
+            self.text = await keyboard.edit(begins, f"plan{suffix}")
         except EditorFailed as error:
             self.typed = error.text if error.text != self.text else None
             kept = "; what you typed is kept: e continues with it, y leaves it out" if self.typed else ""

@@ -195,7 +195,7 @@ class Questions:
 
     async def _edited(self, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
-            return plan_from_text(await self._keyboard.edit(plan_to_text(files), ".plan"))
+            return plan_from_text(await self._keyboard.edit(plan_to_text(files), "files.plan"))
         except (EditorFailed, ValueError) as error:
             self._console.print(Text(visible(str(error)), style="red"))
             return files
@@ -242,6 +242,13 @@ class Questions:
     async def type(self, question: str) -> str | None:
         """Return a line as it was typed; None at the end of input."""
         return await self._keyboard.line(Text(question, style="bold"))
+
+    async def edit(self, text: str, name: str) -> str:
+        """Return a text as the person changed it.
+
+        :raises EditorFailed: their editor cannot be started, or failed.
+        """
+        return await self._keyboard.edit(text, name)
 
     async def show_again(self) -> None:
         """Show what was shown last, page by page."""

@@ -13,7 +13,7 @@ from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -108,13 +108,12 @@ class ReviewQuestion(_Question):
             answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
             if answer is None:
                 return ENDED
-            if answer in YES | {"a"}:
-                return self._all() if self._draft.kept else Decision(True)
             if answer in NO:
                 return Decision(False, reason="declined")
-            if answer == "p":
-                if (picked := await self._pick()) is not None:
-                    return picked
+            if answer in YES | {"a", "p"}:
+                decided = await (self._through(HunkPicking.pick) if answer == "p" else self._all())
+                if decided is not None:
+                    return decided
                 await self._draft.revert()
                 await self._show()
             elif answer == "r":
@@ -147,17 +146,21 @@ class ReviewQuestion(_Question):
             words[0] = "y all, without your comments"
         return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
 
-    def _all(self) -> Decision:
+    async def _all(self) -> Decision | None:
         """Return what was accepted before, with all that is open, and what was said."""
-        files = [
-            _verdict(file, {*file.everything} - file.rejected, file.rejected, self._taken(at))
+        clash = any(
+            one.hunk.clashes(file.hunks[index])
             for at, file in enumerate(self._files)
-        ]
-        return self._answer(files, self._unanswered)
+            for one in self._taken(at)
+            for index in file.open
+        )
+        if not (clash or self._draft.kept):
+            return Decision(True)
+        return await self._through(HunkPicking.accept_open)
 
     def _decided(self) -> list[dict[str, Any]]:
         return [
-            _verdict(file, file.accepted, file.rejected, self._taken(at))
+            _verdict(file, file.accepted, file.rejected, self._taken(at), file.edited)
             for at, file in enumerate(self._files)
         ]
 
@@ -173,20 +176,23 @@ class ReviewQuestion(_Question):
             return Decision(False, reason="no change was accepted")
         return Decision(True, {"files": files})
 
-    async def _pick(self) -> Decision | None:
-        """Return what was picked; None where the person went back."""
+    async def _through(
+        self, ask: Callable[[HunkPicking, Callable[..., Awaitable[None]]], Awaitable[str | None]]
+    ) -> Decision | None:
+        """Return what was decided of one file after the other; None where the person went back."""
         verdicts, comments, anew = [], list[dict[str, Any]](), set[tuple[str, int]]()
         for at, file in enumerate(self._files):
             picking = HunkPicking(
                 self._asker, file, self._others[at], self._taken(at), revisable=self._revisable
             )
-            if (end := await picking.pick(partial(self._keep, at))) is None:
+            if (end := await ask(picking, partial(self._keep, at))) is None:
                 return ENDED
             if end == BACK:
                 return None
             anew |= picking.anew
             comments += picking.comments
-            verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added))
+            edited = [*picking.edited.values()]
+            verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added, edited))
         return self._answer(verdicts, [*self._left(anew), *comments])
 
     async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
@@ -278,6 +284,7 @@ def _verdict(
     accepted: Collection[int],
     rejected: Collection[int],
     taken: Sequence[Alternative] = (),
+    edited: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     verdict: dict[str, Any] = {
         "path": file.change.path,
@@ -286,6 +293,6 @@ def _verdict(
     }
     if taken:
         verdict["added"] = [one.hunk.as_json() for one in taken]
-    if edited := [one for one in file.edited if one["hunk"] in accepted]:
-        verdict["edited"] = edited
+    if kept := [one for one in edited if one["hunk"] in accepted]:
+        verdict["edited"] = kept
     return verdict

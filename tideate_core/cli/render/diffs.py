@@ -44,6 +44,8 @@ class ReviewedFile:
     """What the person made of hunks, as in the answer to a review."""
     whole: bool = False
     """No single hunks of it can be taken, as of a binary."""
+    fixed: bool = False
+    """It is shown without its text, as a binary is."""
     note: str = ""
     """What the text does not show."""
 
@@ -65,6 +67,7 @@ class ReviewedFile:
             _hunks(decided.get("added", ())),
             () if whole and action != "create" else tuple(decided.get("edited", ())),
             whole,
+            bool(shape.get("whole")),
             shape.get("note", ""),
         )
 
@@ -72,6 +75,11 @@ class ReviewedFile:
     def pickable(self) -> bool:
         """Single hunks can be taken; otherwise it is all or nothing."""
         return not self.whole
+
+    @property
+    def editable(self) -> bool:
+        """A person may write other lines in place of those that its hunks bring."""
+        return self.pickable or (self.change.action == "create" and len(self.hunks) == 1 and not self.fixed)
 
     @property
     def everything(self) -> list[int]:
