@@ -318,3 +318,32 @@ def test_a_window_that_cannot_be_prepared_keeps_its_events(editor: Editor) -> No
         "",
         "",
     ]
+
+
+OFFERED = """
+local merge, lines = require('tideate.ui.review.merge'), nil
+lines, _G.merged = merge.lines, 0
+merge.lines = function(...)
+  _G.merged = _G.merged + 1
+  return lines(...)
+end
+"""
+
+
+def test_beside_only_stale_hunks_in_sight_are_merged(editor: Editor) -> None:
+    hunks = [{"start": row, "old": [LINES[row]], "new": [f"long {LINES[row]}"]} for row in range(0, 60, 3)]
+    review(editor, opened(editor, hunks))
+    wait_focused(editor)
+    editor.feed("gp")
+    editor.command("set diffopt-=filler nofoldenable | wincmd l | set nofoldenable | wincmd h | resize 8")
+    editor.lua(OFFERED)
+    editor.command("normal! gg")
+    editor.lua("for row = 1, 58, 3 do vim.fn.setline(row, vim.fn.getline(row) .. ', too') end")
+    editor.feed("gg")
+    assert 0 < editor.lua("return _G.merged") < 20
+    lines = beside(editor) or []
+    assert lines[0] == f"long {LINES[0]}, too"
+    assert lines[57] == f"{LINES[57]}, too", "it is out of sight"
+    editor.feed("G")
+    merged = f"long {LINES[57]}, too"
+    editor.wait_for(lambda: (beside(editor) or [""] * 60)[57] == merged, "what came into sight is merged")

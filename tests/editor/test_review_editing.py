@@ -147,7 +147,7 @@ def test_an_unfinished_edit_keeps_what_it_was_begun_for(editor: Editor) -> None:
     editor.feed("gg]cge")
     assert editor.lines()[0] == "begun", "it is the same hunk, of another number"
     editor.feed(":w<CR>10G")
-    assert "you changed these lines, too" in labels(editor)
+    assert "! conflict: ge merges it" in labels(editor)
     editor.feed("]cga")
     editor.feed("g<CR>")
     assert answers(editor) == []
@@ -271,7 +271,7 @@ def test_a_change_of_other_words_is_merged_and_shown_anew(editor: Editor) -> Non
     review(editor, opened(editor, [hunk]))
     editor.feed("A, too<Esc>")
     assert "long line 10, too" in drawn(editor)
-    assert "merged with what you changed here" in labels(editor)
+    assert "! merged: ga accepts it" in labels(editor)
     editor.feed("A!<Esc>")
     assert "long line 10, too!" in drawn(editor)
     editor.feed("ga")
@@ -328,7 +328,7 @@ def test_an_edit_whose_lines_changed_is_open_again_and_merged(editor: Editor) ->
     editor.feed("]cgeggcctenth<Esc>:w<CR>")
     editor.feed("11GA, too<Esc>")
     editor.feed("g<CR>")
-    assert "you changed these lines, too: ge merges by hand" in labels(editor)
+    assert "! conflict: ge merges it" in labels(editor)
     assert answers(editor) == []
     editor.feed("ge")
     both = ["line 10", "line 11, too", "=======", "tenth", "eleven", "more"]

@@ -174,6 +174,65 @@ def test_a_decision_makes_as_much_work_among_many_hunks_as_among_few(editor: Edi
     assert many < 2 * few, work
 
 
+OTHERS = """
+_G.review:close()
+local question = _G.review.question
+local other = vim.deepcopy(question.payload.files)
+for _, hunk in ipairs(other[1].hunks) do hunk.new = { 'y' } end
+question.payload.alternatives = { { adapter = 'other', files = other } }
+_G.review = require('tideate.ui.review').open(question, function() end)
+_G.review:focus()
+"""
+
+
+@pytest.mark.parametrize("compared", [False, True], ids=["one run", "compared"])
+def test_accepting_all_hunks_of_a_file_makes_as_much_work_as_there_are_hunks(
+    editor: Editor, compared: bool
+) -> None:
+    work = []
+    for hunks in (50, 500):
+        editor.lua(DECIDE, 1, hunks)
+        if compared:
+            editor.lua(OTHERS)
+        work.append(lua_work_of(editor, "_G.review:decide_all('accepted')"))
+        assert editor.lua("return _G.review.model:count().accepted") == hunks
+        editor.lua("_G.review:close()")
+    few, many = work
+    assert many < 15 * few, work
+
+
+def test_what_clashes_with_an_accepted_hunk_is_found_as_by_comparing_each_with_each(editor: Editor) -> None:
+    clashes = """
+      math.randomseed(7)
+      local entry, found = { units = {} }, {}
+      for i = 1, 60 do
+        local old = {}
+        for line = 1, math.random(0, 4) do old[line] = 'x' end
+        local state, variants = math.random(2) == 1 and 'accepted' or 'open', math.random(2) == 1 and {} or nil
+        local hunk = { start = math.random(0, 60), old = old, new = {} }
+        entry.units[i] = { proposed = { hunk }, state = state, variants = variants }
+      end
+      local conflicts = require('tideate.ui.review.alternatives').conflicts(entry)
+      for i, unit in ipairs(entry.units) do found[i] = conflicts(unit) end
+      return { found, vim.tbl_map(function(unit)
+        local hunk = unit.proposed[1]
+        return { hunk.start, #hunk.old, unit.state == 'accepted', unit.variants ~= nil }
+      end, entry.units) }
+    """
+    found, units = editor.lua(clashes)
+
+    def clash(one: list[Any], other: list[Any]) -> bool:
+        (start, size, accepted, mixed), (at, count, _, also_mixed) = one, other
+        insert = size == count == 0 and start == at
+        overlap = start < at + count and at < start + size
+        return bool(one is not other and accepted and (mixed or also_mixed) and (insert or overlap))
+
+    expected = [any(clash(one, unit) for one in units) for unit in units]
+    assert found == expected
+    assert True in expected
+    assert False in expected
+
+
 ANCHORED = """
 local count, set = 0, vim.api.nvim_buf_set_extmark
 local anchors = vim.api.nvim_get_namespaces()['tideate.review.anchors']

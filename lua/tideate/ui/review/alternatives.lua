@@ -119,14 +119,58 @@ function M.add(file, units, runs)
   return all
 end
 
---- Whether an accepted unit changes the lines of this one, too.
----@param unit tideate.ReviewUnit
----@return boolean
-function M.conflicts(unit)
-  return vim.iter(unit.entry.units):any(function(one)
-    local mixed = one.variants or unit.variants -- hunks of one run never clash
-    return one ~= unit and one.state == 'accepted' and mixed ~= nil and clashes(one.proposed[1], unit.proposed[1])
+--- The accepted hunks of a file in the order of their places, and of each the last line that it or one before reaches.
+---@param entry tideate.ReviewEntry
+---@return tideate.ReviewUnit[] accepted
+---@return integer[] reach
+local function accepted_by_place(entry)
+  local accepted = vim.tbl_filter(function(one)
+    return one.state == 'accepted'
+  end, entry.units)
+  table.sort(accepted, function(one, other)
+    return one.proposed[1].start < other.proposed[1].start
   end)
+  local reach, last = {}, 0 ---@type integer[], integer
+  for index, one in ipairs(accepted) do
+    last = math.max(last, one.proposed[1].start + #one.proposed[1].old)
+    reach[index] = last
+  end
+  return accepted, reach
+end
+
+--- What tells whether an accepted unit of a file changes the lines of another one, too, as things are now.
+---@param entry tideate.ReviewEntry
+---@return fun(unit: tideate.ReviewUnit): boolean
+function M.conflicts(entry)
+  local mixed = vim.iter(entry.units):any(function(one)
+    return one.variants ~= nil
+  end)
+  if not mixed then -- hunks of one run never clash
+    return function()
+      return false
+    end
+  end
+  local accepted, reach = accepted_by_place(entry)
+  return function(unit)
+    local hunk = unit.proposed[1]
+    local low, high = 0, #accepted
+    while low < high do
+      local middle = math.ceil((low + high) / 2)
+      if accepted[middle].proposed[1].start <= hunk.start + #hunk.old then
+        low = middle
+      else
+        high = middle - 1
+      end
+    end
+    while low > 0 and reach[low] >= hunk.start do
+      local one = accepted[low]
+      if one ~= unit and (one.variants or unit.variants) and clashes(one.proposed[1], hunk) then
+        return true
+      end
+      low = low - 1
+    end
+    return false
+  end
 end
 
 return M

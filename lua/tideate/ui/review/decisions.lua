@@ -156,7 +156,7 @@ function Decisions:decide(state)
   if unit.stale and not offer and state == 'accepted' then
     local words = 'you changed these lines, too: ge merges both by hand; or undo that, or %s the hunk'
     return say(words:format(self.model:words().reject), vim.log.levels.WARN)
-  elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit) then
+  elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit.entry)(unit) then
     return say('a hunk that you accepted changes these lines, too: reject one of them', vim.log.levels.WARN)
   end
   local comment = unit.comment
@@ -177,13 +177,18 @@ end
 ---@return integer stale units that cannot be accepted
 local function decisions_for(units, state)
   local decisions, stale = {}, 0 ---@type tideate.ReviewDecision[], integer
+  local finders = {} ---@type table<tideate.ReviewEntry, fun(unit: tideate.ReviewUnit): boolean>
+  local function conflicts(unit)
+    finders[unit.entry] = finders[unit.entry] or require('tideate.ui.review.alternatives').conflicts(unit.entry)
+    return finders[unit.entry](unit)
+  end
   for _, unit in ipairs(units) do
     local because = unit.comment and unit.comment.because
     if state == 'open' and unit.state ~= 'open' then
       table.insert(decisions, { unit = unit, state = state, comment = not because and unit.comment or nil })
     elseif state ~= 'open' and unit.state == 'open' and unit.stale and state == 'accepted' then
       stale = stale + 1
-    elseif state == 'accepted' and unit.state == 'open' and require('tideate.ui.review.alternatives').conflicts(unit) then
+    elseif state == 'accepted' and unit.state == 'open' and conflicts(unit) then
       table.insert(decisions, { unit = unit, state = 'rejected', comment = unit.comment })
     elseif state ~= 'open' and unit.state == 'open' then
       table.insert(decisions, { unit = unit, state = state, comment = unit.comment })

@@ -22,14 +22,14 @@ local LOOKS = {
     old = 'TideateDelete',
     new = 'TideateAdd',
     sign = '!',
-    label = '! merged with what you changed here: ga %ss it',
+    label = '! merged: ga %ss it',
     group = 'TideateWarning',
   },
   stale = {
     old = 'TideateDelete',
     new = 'TideateOut',
     sign = '!',
-    label = '! you changed these lines, too: ge merges by hand',
+    label = '! conflict: ge merges it',
     group = 'TideateWarning',
   },
 }

@@ -16,13 +16,14 @@ local marks = vim.api.nvim_create_namespace('tideate.review.side')
 ---@field rows integer[] first row of each hunk in the proposal, 0-based
 ---@field units tideate.ReviewUnit[] of these hunks
 ---@field sizes integer[] lines of them in the proposal
+---@field asked table<tideate.ReviewUnit, boolean> stale ones that were in sight: the others stand as they are
 local View = {}
 View.__index = View
 
 ---@param review tideate.Review
 ---@return tideate.ReviewSideView
 function M.new(review)
-  return setmetatable({ review = review, wanted = false, rows = {}, units = {}, sizes = {} }, View)
+  return setmetatable({ review = review, wanted = false, rows = {}, units = {}, sizes = {}, asked = {} }, View)
 end
 
 ---@return boolean
@@ -58,7 +59,7 @@ function View:lines()
       vim.list_extend(lines, old, last + 1, row)
       table.insert(self.rows, #lines)
       table.insert(self.units, unit)
-      local offer = made.overlay:offer(unit)
+      local offer = self.asked[unit] and made.overlay:offer(unit) or nil
       local shown, stands = offer or hunk, unit.stale and not offer
       local new = stands and vim.list_slice(old, row + 1, row + #hunk.old) or vim.tbl_map(plain, shown.new)
       table.insert(self.sizes, #new)
@@ -67,6 +68,28 @@ function View:lines()
     end
   end
   return vim.list_extend(lines, old, last + 1)
+end
+
+--- The range of the hunks that the window of the proposal shows, among all of the file.
+---@return integer first
+---@return integer last less than the first where there are none
+function View:in_sight()
+  local seen = require('tideate.ui.review.hunk_highlights').seen(self.buf)[1]
+  return self:hunk_at(seen[1]) or 1, self:hunk_at(seen[2]) or 0
+end
+
+--- Ask for the stale hunks in sight merged with what the person changed: what is typed must not wait for all others.
+---@return boolean anew one of them was not asked for before
+function View:ask()
+  local first, last = self:in_sight()
+  local anew = false
+  for index = first, last do
+    local unit = self.units[index]
+    if unit.stale and not self.asked[unit] then
+      self.asked[unit], anew = true, true
+    end
+  end
+  return anew
 end
 
 --- Write the proposal anew: a hunk has another text.
@@ -82,8 +105,12 @@ function View:refresh()
   end
   local buf = self.review.buffers[self.index].buf
   local tick = vim.api.nvim_buf_get_changedtick(buf)
-  if self.tick ~= tick then
-    self.tick = tick
+  local changed = self.tick ~= tick
+  self.tick, self.asked = tick, changed and {} or self.asked
+  self.review.buffers[self.index].overlay:check()
+  -- merged lines may be more or fewer, and bring others into sight
+  while self:ask() or changed do
+    changed = false
     vim.bo[self.buf].modifiable = true
     vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, self:lines())
     vim.bo[self.buf].modifiable = false
@@ -94,15 +121,11 @@ end
 --- Show beside the hunks in sight what was decided of them.
 function View:draw_labels()
   local looks = require('tideate.ui.review.hunk_highlights')
-  local seen = looks.seen(self.buf)[1]
   vim.api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
   local count = vim.api.nvim_buf_line_count(self.buf)
-  for index = self:hunk_at(seen[1]) or 1, #self.rows do
+  local first, last = self:in_sight()
+  for index = first, last do
     local row, unit = self.rows[index], self.units[index]
-    if row > seen[2] then
-      break
-    end
-    self.review.buffers[self.index].overlay:offer(unit)
     local look = looks.look(looks.state(unit), unit.entry.written)
     if look.label then
       local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
@@ -289,7 +312,7 @@ function View:hide()
     made.overlay:beside(false)
   end
   local inside = self:focused()
-  self.index, self.rows, self.units, self.sizes = nil, {}, {}, {}
+  self.index, self.rows, self.units, self.sizes, self.asked = nil, {}, {}, {}, {}
   require('tideate.ui.window').close(self.win)
   self.win, self.buf = nil, nil
   if inside and vim.api.nvim_win_is_valid(self.left) then
