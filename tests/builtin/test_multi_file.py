@@ -83,6 +83,29 @@ async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Benc
     assert len(asked_again(bench)) == 1
 
 
+async def test_what_is_said_of_a_file_that_fails_goes_to_the_model_and_comes_back_where_it_fails_again(
+    bench: Bench,
+) -> None:
+    failing(bench, LEFT_OUT)
+    whole, short = "write all of it, without any placeholder for the rest", "and keep it as short as you can"
+    said = [{"path": "lib/b.py", "text": whole}, {"path": "lib/m.py", "text": "of another"}]
+    bench.server.answers(f"{whole}\nThe person says of it: {short}", GOOD)
+    bench.front.answer = about_failed(
+        Decision(False, {"comments": [{"text": " "}]}),
+        Decision(False, {"comments": said}),
+        Decision(False, {"files": [PLAN["files"][1]], "comments": [said[0], {"text": short}]}),
+    )
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    assert bench.fingerprint() == NEW
+    first, unsaid, again = asked_again(bench)
+    assert first.payload["revisable"]
+    assert "the comments have no text" in unsaid.message
+    assert [one.payload.get("comments") for one in (first, unsaid, again)] == [None, None, [said[0]]]
+    assert prompt_of(bench, f"The person says of it: {short}")
+    assert "of another" not in str(bench.server.requests)
+
+
 @pytest.mark.slow
 async def test_without_a_person_the_others_are_written_and_the_run_fails_with_the_name(bench: Bench) -> None:
     failing(bench, LEFT_OUT)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tideate_core.agents import (
@@ -24,7 +22,7 @@ from tideate_core.agents import (
     why_hidden,
     within_plan,
 )
-from tideate_core.builtin.planned_files import PlannedFiles
+from tideate_core.builtin.planned_files import PlannedFiles, in_order
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
 from tideate_core.engine import (
@@ -37,12 +35,12 @@ from tideate_core.engine import (
 )
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
-from tideate_core.workspace import executable_paths, is_test
+from tideate_core.workspace import executable_paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tideate_core.engine import Feedback
+    from tideate_core.engine import Feedback, PlaceComment
     from tideate_core.workflows import Decision, EarlierRun, StepContext
     from tideate_core.workspace import FileChange
 
@@ -51,9 +49,6 @@ __all__ = ["confirm", "execute", "plan"]
 
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of one file that say nothing about the others."""
-INDEXES = frozenset({"__init__", "index", "mod"})
-"""Files that are used by the name of their folder."""
-WORD = re.compile(r"[\w-]+")
 MOST_ROUNDS = 3
 """Times that is asked about files that fail; those that still do are left out then."""
 
@@ -282,11 +277,11 @@ async def _write_and_ask(
     :raises TideateError: there is no change.
     """
     changes: dict[str, FileChange] = {}
-    left, rounds = planned, 0
+    left, asked, rounds = planned, 0, CommentRounds(step, possible=True)
     while failed := await _write_all(step, files, left, changes, len(planned)):
-        rounds += 1
-        wanted = await _ask_about_failed(step, failed, len(changes))
-        if wanted is None or (rounds == MOST_ROUNDS and wanted):
+        asked += 1
+        wanted = await _ask_about_failed(step, failed, len(changes), rounds)
+        if wanted is None or (asked == MOST_ROUNDS and wanted):
             break
         left = [file for file in wanted if file.path not in changes]
         await _ask_about_secrets(step, [file for file in left if file.path not in failed])
@@ -309,7 +304,7 @@ async def _write_all(
 ) -> dict[str, Unusable]:
     """Add the changes of these files, and return the errors of those that have none."""
     failed: dict[str, Unusable] = {}
-    for file in await _in_order(step, wanted):
+    for file in await in_order(step, wanted):
         try:
             changes[file.path] = await files.change(file, list(changes.values()))
         except (UnusableAnswer, ContextTooLong) as error:
@@ -321,35 +316,14 @@ async def _write_all(
     return {file.path: failed[file.path] for file in wanted if file.path in failed}
 
 
-async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
-    """Return files so that each comes behind those that it names, tests last, else as the plan has them."""
-    words: dict[str, set[str]] = {}
-    for file in files:
-        text = "" if file.action == "create" else (await step.workspace.read(file.path)).text
-        words[file.path] = set(WORD.findall(f"{file.why}\n{text}"))
-
-    def uses_another(file: PlannedFile, left: list[PlannedFile]) -> bool:
-        return any(_module(one) in words[file.path] for one in left if one is not file)
-
-    ordered: list[PlannedFile] = []
-    for tests in (False, True):
-        left = [file for file in files if is_test(file.path) is tests]
-        while left:  # in a circle the first is taken
-            ordered.append(next((file for file in left if not uses_another(file, left)), left[0]))
-            left.remove(ordered[-1])
-    return ordered
-
-
-def _module(file: PlannedFile) -> str:
-    """Return the name that other files use a file by: of `a/b.py` it is `b`, of `a/__init__.py` `a`."""
-    path = PurePosixPath(file.move_to or file.path)
-    return path.parent.name if path.stem in INDEXES else path.stem
-
-
 async def _ask_about_failed(
-    step: StepContext, failed: Mapping[str, TideateError], done: int
+    step: StepContext, failed: Mapping[str, TideateError], done: int, rounds: CommentRounds
 ) -> list[PlannedFile] | None:
-    """Return the files to try again; those that the person takes out are left out. None: nobody decided."""
+    """Return the files to try again, with what the person says of them; those they take out are left out.
+
+    None: nobody decided.
+    """
+    rounds.keep([one for one in rounds.unanswered if one.path is None or one.path in failed])
     planned = [file for file in step.results["confirm"]["files"] if file["path"] in failed]
     problems = [str(error) for error in failed.values()]
     while True:
@@ -361,15 +335,27 @@ async def _ask_about_failed(
                 f"{done} of the others {'is' if done == 1 else 'are'} kept.",
             ]
         )
-        decision = await step.confirm("plan", message, payload={"files": planned, "problems": problems})
+        payload = {"files": planned, "problems": problems, **rounds.payload}
+        decision = await step.confirm("plan", message, payload=payload)
         if decision.by != "user":
             return None
-        if not decision.accepted:
-            return []
         try:
-            return parse_plan(decision.value or {"files": planned}, step.workspace)
+            said = rounds.read(decision)
+            if not decision.accepted and not said:
+                return []
+            rounds.keep(said)  # where it fails again they are not lost
+            unchanged = not decision.value or (said and "files" not in decision.value)
+            wanted = parse_plan({"files": planned} if unchanged else decision.value, step.workspace)
         except InvalidInput as error:
             problems = [str(error)]
+            continue
+        return [_with_comments(file, said) for file in wanted]
+
+
+def _with_comments(file: PlannedFile, said: Sequence[PlaceComment]) -> PlannedFile:
+    words = [one.text.strip() for one in said if one.path in (None, file.path)]
+    why = "\n".join([file.why, *(f"The person says of it: {text}" for text in words)])
+    return file.model_copy(update={"why": why})
 
 
 def _is_unchanged(change: FileChange) -> bool:

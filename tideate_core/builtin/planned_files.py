@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tideate_core.agents import (
@@ -18,7 +20,7 @@ from tideate_core.builtin.revising import Rewriting, write_lines
 from tideate_core.edits import fence_for
 from tideate_core.engine import PartlyRevised, with_material
 from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
-from tideate_core.workspace import FileChange, language_of, unified_diff
+from tideate_core.workspace import FileChange, is_test, language_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
     from tideate_core.engine import Feedback
     from tideate_core.workflows import StepContext
 
-__all__ = ["PlannedFiles"]
+__all__ = ["PlannedFiles", "in_order"]
 
 NOT_WRITTEN = "the model writes no text here: remove the comment, and accept or reject the change"
+INDEXES = frozenset({"__init__", "index", "mod"})
+"""Files that are used by the name of their folder."""
+WORD = re.compile(r"[\w-]+")
 MOST_SHOWN = 60_000
 """Characters of what became of the other files."""
 
@@ -157,3 +162,28 @@ class PlannedFiles:
                 break
             patches.insert(0, patch)
         return "".join(patches).rstrip("\n")
+
+
+async def in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
+    """Return files so that each comes behind those that it names, tests last, else as the plan has them."""
+    words: dict[str, set[str]] = {}
+    for file in files:
+        text = "" if file.action == "create" else (await step.workspace.read(file.path)).text
+        words[file.path] = set(WORD.findall(f"{file.why}\n{text}"))
+
+    def uses_another(file: PlannedFile, left: list[PlannedFile]) -> bool:
+        return any(_module(one) in words[file.path] for one in left if one is not file)
+
+    ordered: list[PlannedFile] = []
+    for tests in (False, True):
+        left = [file for file in files if is_test(file.path) is tests]
+        while left:  # in a circle the first is taken
+            ordered.append(next((file for file in left if not uses_another(file, left)), left[0]))
+            left.remove(ordered[-1])
+    return ordered
+
+
+def _module(file: PlannedFile) -> str:
+    """Return the name that other files use a file by: of `a/b.py` it is `b`, of `a/__init__.py` `a`."""
+    path = PurePosixPath(file.move_to or file.path)
+    return path.parent.name if path.stem in INDEXES else path.stem

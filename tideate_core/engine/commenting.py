@@ -60,7 +60,8 @@ class CommentRounds:
         self._step = step
         self._possible = possible
         self._asked = 0
-        self._unanswered: list[PlaceComment] = []
+        self.unanswered: list[PlaceComment] = []
+        """The comments that the person may send again."""
         self.changed: Sequence[int | str] = ()
         """What the last revision changed: lines of a text, 1-based, or paths of a plan."""
 
@@ -70,8 +71,8 @@ class CommentRounds:
         told: dict[str, Any] = {"revisable": self._revisable}
         if self._asked:
             told |= {"revision": self._asked + 1, "changed": list(self.changed)}
-        if self._unanswered:
-            told["comments"] = [one.model_dump(exclude_none=True) for one in self._unanswered]
+        if self.unanswered:
+            told["comments"] = [one.model_dump(exclude_none=True) for one in self.unanswered]
         return told
 
     @property
@@ -102,7 +103,7 @@ class CommentRounds:
 
     def keep(self, said: Sequence[PlaceComment]) -> None:
         """Have the person send comments again: nobody was asked."""
-        self._unanswered = list(said)
+        self.unanswered = list(said)
 
     async def revise(self, said: Sequence[PlaceComment], make: Callable[[], Awaitable[T]]) -> T | None:
         """Return what a model makes of comments; None where it cannot, and the question is open again."""
@@ -116,7 +117,7 @@ class CommentRounds:
             self._step.notice(words, level="warn")
             return None
         self._asked += 1
-        self._unanswered = []
+        self.unanswered = []
         return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.builtin.task.gates import PlanRefused, confirm_plan, pass_audit
+from tideate_core.builtin.task.gates import PlanRefused, confirm_plan, pass_audit, replan_of
 from tideate_core.errors import OutsideRoot
 from tideate_core.gates import PlanStep
 from tideate_core.workflows import Declined
@@ -47,7 +47,8 @@ async def extend_plan(
     reason = f": {needed.reason}" if needed.reason else ""
     try:
         question = f"The correction needs {needed.path}{reason}. Carry out the plan with it?"
-        return (await confirm_plan(step, fixed, audit, question))[0]
+        replan = replan_of(step, record, environment)
+        return (await confirm_plan(step, fixed, audit, question, revise=replan))[0]
     except Declined as declined:
         raise PlanNotExtended(f"the plan with {needed.path} was declined") from declined
 

@@ -143,14 +143,14 @@ async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnv
     if not decided.passed:
         return {"event": WorkflowEvent.AUDIT_GATE_FAILED.value, "gate": 2, "issues": issues}
     if environment.gated:
-        plan, audit = await confirm_plan(step, plan, audit, revise=_replan(step, record, environment))
+        plan, audit = await confirm_plan(step, plan, audit, revise=replan_of(step, record, environment))
     value: dict[str, Any] = {"event": WorkflowEvent.AUDIT_GATE_PASSED.value, "gate": 2}
     if audit is not record.audit:
         value["audit"] = audit.model_dump(mode="json")
     return {**value, "plan": plan.model_dump(mode="json")}
 
 
-def _replan(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> Replan:
+def replan_of(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> Replan:
     """Return what has the planner make a plan anew, as comments say; it is audited as the first one was."""
     conversation = step.conversation(record.planned_in)
 

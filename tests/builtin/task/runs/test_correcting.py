@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -155,6 +155,39 @@ async def test_a_person_who_does_not_want_the_file_is_not_asked_again(desk: Desk
     desk.model.says("corrector", NEEDS)
     assert "the plan with src/tally/splitting.py was declined" in await taken_back(desk)
     assert len(seen) == 2
+
+
+MORE: Final = (
+    "Say in the module how lines are split, as nobody will know it otherwise when they read this plan"
+)
+
+
+async def test_comments_on_an_extended_plan_go_to_the_planner(
+    desk: Desk,
+) -> None:
+    wrong(desk)
+    new = plan("count lines, split elsewhere", files=[*PLAN["files"], "src/tally/splitting.py"])
+    seen: list[ConfirmationRequest] = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        seen.append(request)
+        return Decision(False, {"comments": [{"text": MORE}]}) if len(seen) == 2 else Decision(True)
+
+    desk.answers(document=answer)
+    desk.model.says("planner", PLAN, new)
+    desk.model.says("corrector", NEEDS, edits(BOTH))
+    result = await desk.run()
+    assert result.ok, result.error
+    _, extended, revised = seen
+    assert extended.payload["revisable"]
+    assert "Revision 2. The correction needs src/tally/splitting.py" in revised.message
+    assert revised.payload["changed"]
+    told = desk.model.prompts("planner")[1]
+    assert MORE in told
+    assert "src/tally/splitting.py" in told, "the planner is shown the plan as it was extended"
+    assert [gate for gate, _ in desk.gates()].count("audit") == 3
+    assert "count lines, split elsewhere" in desk.model.prompts("corrector")[1]
+    assert (desk.root / "src/tally/splitting.py").read_text() == SPLITTING
 
 
 async def test_only_so_many_files_are_added(desk: Desk) -> None:
