@@ -208,7 +208,8 @@ def test_what_clashes_with_an_accepted_hunk_is_found_as_by_comparing_each_with_e
       for i = 1, 60 do
         local old = {}
         for line = 1, math.random(0, 4) do old[line] = 'x' end
-        local state, variants = math.random(2) == 1 and 'accepted' or 'open', math.random(2) == 1 and {} or nil
+        local state = math.random(2) == 1 and 'accepted' or 'open'
+        local variants = math.random(2) == 1 and {} or nil
         local hunk = { start = math.random(0, 60), old = old, new = {} }
         entry.units[i] = { proposed = { hunk }, state = state, variants = variants }
       end
