@@ -414,7 +414,7 @@ def test_a_killed_editor_takes_everything_with_it(nvim: Editor, server: ModelSer
     nvim.process.kill()
     nvim.process.wait(60)
     gate.wait_disconnected()
-    assert nvim.brood.gone(3), nvim.brood.commands()
+    assert nvim.brood.gone(60), nvim.brood.commands()
 
 
 def test_quitting_the_editor_ends_the_host_and_its_bundled_model(start_editor: EditorFactory) -> None:

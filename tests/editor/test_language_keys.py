@@ -33,7 +33,7 @@ CALLS = [
     "vim.lsp.buf.document_symbol()",
     "vim.lsp.buf.rename('fresh')",
     "vim.lsp.buf.rename()",
-    "vim.lsp.buf.format({ timeout_ms = 10000 })",
+    "vim.lsp.buf.format({ timeout_ms = 60000 })",
 ]
 
 
@@ -50,7 +50,7 @@ def settled(editor: Editor) -> None:
     editor.lua(
         """
         local client = vim.lsp.get_clients({ name = 'tideate' })[1]
-        assert(vim.wait(10000, function()
+        assert(vim.wait(60000, function()
           return not client or vim.tbl_isempty(vim.tbl_filter(function(each)
             return each.type == 'pending'
           end, client.requests))
@@ -140,7 +140,7 @@ def test_no_answer_is_a_null_of_the_protocol(editor: Editor, text: str, method: 
           newName = 'fresh',
         }
         client.rpc.request('textDocument/' .. ..., params, function(_, result) kind = type(result) end)
-        assert(vim.wait(10000, function() return kind ~= nil end, 5))
+        assert(vim.wait(60000, function() return kind ~= nil end, 5))
         return kind
         """,
         method,

@@ -73,7 +73,7 @@ def told(editor: Editor) -> str:
 
 def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) -> None:
     refactored(nvim)
-    assert nvim.wait(f"{ASKED} == {json.dumps(OFFER)} and {ASKED}", 20) == OFFER
+    assert nvim.wait(f"{ASKED} == {json.dumps(OFFER)} and {ASKED}") == OFFER
     assert nvim.lines(1) == ["x = 1", "", "def g():", "    return 1"]
     assert (nvim.cwd / "a.py").read_text() == CODE
     done = nvim.lua("return _G.done")
@@ -83,7 +83,7 @@ def test_a_yes_goes_on_with_the_conversation(nvim: Editor, server: ModelServer) 
     nvim.feed("y")
     for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
-    nvim.wait(ENDED, 20, 2)
+    nvim.wait(ENDED, 60, 2)
     # what was refactored belongs to the files that were changed for it
     assert (nvim.cwd / "a.py").read_text() == "x = 1\n\ndef g():\n    return 1\n"
     assert not nvim.lua("return vim.bo[1].modified")
@@ -103,31 +103,31 @@ def test_what_the_person_has_not_saved_is_not_saved_with_the_others(nvim: Editor
     if when == "before":
         nvim.lua("vim.api.nvim_buf_set_lines(1, 0, 1, true, { 'x = 2' })")
     refactored(nvim)
-    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}", 20)
+    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}")
     if when == "afterwards":
         nvim.lua("vim.api.nvim_buf_set_lines(1, 0, 0, true, { '# mine' })")
     wait_focused(nvim)
     nvim.feed("y")
     for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
-    nvim.wait(ENDED, 20, 2)
+    nvim.wait(ENDED, 60, 2)
     assert (nvim.cwd / "app.py").read_text() == APP.replace("print(f())", "print(g())")
     assert (nvim.cwd / "a.py").read_text() == CODE
     assert nvim.lua("return vim.bo[1].modified")
-    nvim.wait("vim.iter(_G.told):any(function(text) return text:find('not saved: a.py', 1, true) end)", 20)
+    nvim.wait("vim.iter(_G.told):any(function(text) return text:find('not saved: a.py', 1, true) end)")
     output = "vim.fn.bufnr('tideate://multi_file/')"
     written = f"table.concat(vim.api.nvim_buf_get_lines({output}, 0, -1, true), ' ')"
-    nvim.wait(f"{written}:find('because of other unsaved changes') ~= nil", 20)
+    nvim.wait(f"{written}:find('because of other unsaved changes') ~= nil")
 
 
 def test_a_no_begins_nothing_and_says_how_to_go_on(nvim: Editor, server: ModelServer) -> None:
     nvim.lua(TOLD)
     refactored(nvim)
-    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}", 20)
+    nvim.wait(f"{ASKED} == {json.dumps(OFFER)}")
     wait_focused(nvim)
     asked = len(server.requests)
     nvim.feed("n")
-    nvim.wait("#_G.told > 0", 20)
+    nvim.wait("#_G.told > 0")
     assert "`:Workflow! multi_file` goes on with it" in told(nvim)
     assert len(nvim.lua("return require('tideate.state').runs()")) == 1
     assert len(server.requests) == asked
@@ -141,7 +141,7 @@ def test_a_no_begins_nothing_and_says_how_to_go_on(nvim: Editor, server: ModelSe
 def test_who_wants_no_questions_is_only_told(nvim: Editor) -> None:
     nvim.lua(TOLD)
     refactored(nvim, require_confirmation=False)
-    nvim.wait("_G.done ~= nil and #_G.told > 0", 20)
+    nvim.wait("_G.done ~= nil and #_G.told > 0")
     assert nvim.lua("return #require('tideate.ui').pending()") == 0
     assert "1 other file must change: app.py (calls f); `:Workflow! multi_file` goes on" in told(nvim)
 
@@ -159,6 +159,6 @@ def test_a_program_that_goes_on_itself_is_not_asked(nvim: Editor) -> None:
     )
     for keys in ("y", "gAg<CR>"):
         answer(nvim, keys)
-    nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'plan'", 20)
+    nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'plan'")
     assert nvim.lua("return #require('tideate.ui').pending()") == 1
     assert nvim.lua("return require('tideate.state').runs()[1].prompt") == "my own words"

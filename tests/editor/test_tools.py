@@ -50,13 +50,13 @@ def tools(editor: Editor) -> list[str]:
 def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Editor) -> None:
     (nvim.cwd / ".tideate" / "config.toml").write_text('[mcp.servers.theirs]\ncommand = ["evil"]\n')
     nvim.command("Workflow tools")
-    nvim.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
     nvim.wait_screen("not trusted: `:Workflow trust`")
     names = [line.split()[0] for line in nvim.lines()]
     assert names == ["bare", "build", "filesystem", "git", "test", "theirs"]
     assert not (nvim.cwd / "starts").exists()
     nvim.feed("<CR>")
-    nvim.wait_screen("reads, asks", 20)
+    nvim.wait_screen("reads, asks")
     lines = nvim.lines()
     assert "connected" in lines[0]
     assert any("echo" in line and "It is echo." in line for line in lines)
@@ -95,10 +95,10 @@ def test_the_servers_of_a_linked_configuration_are_not_listed_or_started(
 def test_a_server_that_does_not_start_says_why_in_the_list(nvim: Editor) -> None:
     (nvim.cwd / "broken").touch()
     nvim.command("Workflow tools")
-    nvim.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
     nvim.feed("<CR>")
     nvim.wait_screen("starting")
-    nvim.wait_for(lambda: "the folder is broken" in "\n".join(nvim.lines()), "the server's last words", 20)
+    nvim.wait_for(lambda: "the folder is broken" in "\n".join(nvim.lines()), "the server's last words")
 
 
 def test_a_step_asks_before_it_calls_a_tool_and_always_is_for_good(nvim: Editor) -> None:

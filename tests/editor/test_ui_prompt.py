@@ -134,7 +134,7 @@ def test_a_draft_is_kept_and_nothing_is_started(screen: Editor, fake_host: FakeH
     screen.feed(":Workflow ask<CR>half a<CR>thought")
     screen.feed(keys)
     screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
-    assert screen.lua("return require('tideate').is_running()") is False
+    screen.wait("not require('tideate').is_running()")
     screen.feed(":Workflow generate<CR>")
     assert screen.lines() == [""]
     screen.feed("<Esc>q:Workflow ask<CR>")
