@@ -61,7 +61,7 @@ def test_neovim_takes_the_help_and_no_link_leads_nowhere(tmp_path: Path) -> None
     for path in HELP_FILES:
         shutil.copy(path, tmp_path)
     command = [find_nvim(), "--clean", "--headless", "-c", f"helptags {tmp_path}", "-c", "qall!"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30, check=True)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=True)
     assert done.stderr.strip() == b""
     tags = {line.split("\t")[0] for line in (tmp_path / "tags").read_text(encoding="utf-8").splitlines()}
     for path in HELP_FILES:

@@ -120,7 +120,7 @@ def filled(path: str, root: Path) -> str:
     return path.replace("{root}", str(root)).replace("{outside}", str(root.parent / "outside"))
 
 
-async def refused(workspace: Workspace, *changes: FileChange, within: float = 10) -> str:
+async def refused(workspace: Workspace, *changes: FileChange, within: float = 60) -> str:
     """Return why changes are not made; nothing of them was written."""
     assert workspace.root is not None
     before = picture(workspace.root.parent)

@@ -128,7 +128,7 @@ def test_a_large_result_against_its_own_schema_takes_no_time(kind: str) -> None:
             assert len(str(error)) < 5_000
 
 
-async def called(folder: Path, behaviour: str = "", limit: float = 5, **say: Any) -> ToolResult | ToolError:
+async def called(folder: Path, behaviour: str = "", limit: float = 60, **say: Any) -> ToolResult | ToolError:
     client = MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder))
     try:
         return await client.call("evil", "act", {"text": "a"}, timeout=limit)

@@ -126,7 +126,7 @@ def test_every_kind_of_step_runs_to_the_end_side_by_side(project: Shell, answeri
         gate.wait_started()
     for gate in gates:
         gate.release()
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, out + err
     assert "Publish wheat? [yes]" in err
     result = json.loads(out)

@@ -248,7 +248,7 @@ def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> N
     held = held_in_a_check(shell)
     process = held.process
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
     assert "rolled back what the task wrote" in told
     assert "sh scripts/wait.sh" in told
@@ -268,7 +268,7 @@ def test_more_of_them_end_a_check_that_heeds_none_and_take_all_back_too(shell: S
             assert line, words
     for _ in range(20):
         process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
     assert "Traceback" not in told
     assert "rolled back what the task wrote" in told

@@ -97,7 +97,7 @@ async def serve(server: MCPServer[Any]) -> AsyncIterator[Served]:
         yield Served(client)
 
 
-async def there(path: Path, within: float = 20) -> None:
+async def there(path: Path, within: float = 60) -> None:
     """Wait until a file is there."""
     async with asyncio.timeout(within):
         while not path.exists():  # noqa: ASYNC110, ASYNC240 another process makes it

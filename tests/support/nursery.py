@@ -49,7 +49,7 @@ class Nursery:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=60)
 
     def bear(self, order: dict[str, Any], errors: Path) -> int:
         """Let a process carry out an order; returns its exit status, negative for a signal.

@@ -216,7 +216,7 @@ def test_it_ends_when_the_client_closes_the_stream(home: Home) -> None:
 def test_it_ends_where_stdin_cannot_be_read(home: Home, how: str) -> None:
     command = ["sh", "-c", f'exec "$@" {how}', "sh", *home.command()]
     ended = subprocess.run(
-        command, env=home.environment, cwd=home.project, capture_output=True, timeout=30, check=False
+        command, env=home.environment, cwd=home.project, capture_output=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
@@ -235,7 +235,7 @@ def test_it_ends_when_nobody_reads_its_answers_any_more(home: Home) -> None:
         process.stdout.close()
         process.stdin.write(line)
         process.stdin.flush()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_it_says_that_its_answers_cannot_be_written(home: Home) -> None:
@@ -248,7 +248,7 @@ def test_it_says_that_its_answers_cannot_be_written(home: Home) -> None:
             input=json.dumps(request).encode() + b"\n",
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=60,
             check=False,
         )
     words = b"error: stdin or stdout cannot be used: No space left on device\n"

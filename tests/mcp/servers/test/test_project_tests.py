@@ -252,7 +252,7 @@ async def test_a_run_that_takes_too_long_is_ended_with_all_it_started(project: P
 
 
 async def test_a_cancelled_run_is_ended_and_the_next_one_runs(project: Project, brood: Brood) -> None:
-    ends = 'trap "touch asked; exit 1" TERM; touch begun; sleep 300 & wait'
+    ends = 'trap ": >asked; exit 1" TERM; : >begun; sleep 300 & wait'
     project.make("test", f"[ -f go ] || sh -c '{ends}'").trust()
     async with serve(make_server(project.root)) as served:
         call = asyncio.create_task(served.call("test_run"))
