@@ -148,6 +148,7 @@ def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelSe
     gate = servers["b"].holds("in one fenced block", text=f"```\n{GERMAN}```")
     process = shell.start(*MODELS, "--take", "b", "--yes")
     gate.wait_started()
+    servers["a"].wait_for_requests(2)  # else its analysis may not be written down yet
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     gate.wait_disconnected()

@@ -38,10 +38,13 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     )
     empty = shell.run("say", run[:6])
     assert (empty.returncode, "there is nothing to say; add the message" in empty.stderr) == (2, True)
+    assert running.stderr is not None
+    while "you: be short" not in (line := running.stderr.readline()):
+        assert line, "the run has ended without the message"
     gate.release()
-    _, words = running.communicate(timeout=60)
-    assert running.returncode == 0, words
-    assert "you: be short" in words
+    # not `communicate`: that loses what was read together with the line above
+    words = running.stderr.read()
+    assert running.wait(60) == 0, words
     assert "the model reads what you said: be short" in words
     assert "✓ read_file b.py" in words
     assert (shell.project / "b.py").read_text() == "VALUE_OF_B = 42\n"

@@ -137,7 +137,7 @@ def test_ctrl_c_takes_back_and_exits_with_130(house: House) -> None:
     gate.wait_started()
     assert house.changed() != {}
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert (process.returncode, house.changed()) == (130, {})
 
 
@@ -147,7 +147,7 @@ def test_a_killed_task_is_resumed_in_the_shell_and_asks_nobody_twice(house: Hous
     process = house.shell.start("run", "task", TASK, "--yes")
     gate.wait_started()
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     gate.wait_disconnected()
     gate.release()
     run = only_run(house.shell)
