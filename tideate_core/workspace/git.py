@@ -15,7 +15,7 @@ from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, read_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
     "EXCLUDE_PRIVATE",
@@ -49,6 +49,8 @@ _OVERRIDES: Final = {
 
 _TIMEOUT: Final = 60.0
 """Seconds that git gets for each of its three steps."""
+REJECTED: Final = ".rej"
+"""What git appends to the name of a file beside which it writes hunks that do not apply."""
 _MOST_SAID: Final = 600
 """Characters of what git says of a patch."""
 _ESCAPES: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
@@ -156,38 +158,82 @@ def _run(
 
 def patched_images(
     patch: bytes, read: Callable[[str], FileImage]
-) -> tuple[dict[str, FileImage], dict[str, FileImage]]:
+) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
     """Return images of all files that a patch names, as they are and as it makes them; blocking.
 
-    git applies it to copies, in a directory of its own that is no repository. Nothing else is written.
+    git applies it to copies, in a directory of its own that is no repository. Nothing else is written. What
+    does not apply is left out, and the reason is returned by path.
 
     :param read: gives the image of a path as the patch names it.
-    :raises InvalidInput: it is no patch, or does not apply.
+    :raises InvalidInput: it is no patch, or nothing of it applies.
     :raises OutsideRoot: a copy would not be in that directory.
     """
     said = ""
-    for strip in ("-p1", "-p0"):  # with and without `a/` and `b/`
+    for options in (
+        ("-p1",),
+        ("-p0",),
+        ("-p1", "--reject"),
+        ("-p0", "--reject"),
+    ):  # with and without `a/` and `b/`
         with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
             place = Path(folder, "files")
             place.mkdir()
-            apply = ("apply", strip, "--whitespace=nowarn", "--unidiff-zero")
-            listed = _run(place, _nowhere(place), *apply, "--numstat", "-z", given=patch)
-            if listed.returncode:
-                said = said or _said(listed)
-                continue
-            names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
-            names = [*dict.fromkeys([*names, *_sources(patch)])]
-            if odd := next(filter(_is_odd, names), None):
-                said = "; ".join(filter(None, (said, f"{label(odd)}: no plain path below the project")))
+            apply = ("apply", *options, "--whitespace=nowarn", "--unidiff-zero")
+            names, why = _names_in(place, patch, apply[:2])
+            if why:
+                said = "; ".join(dict.fromkeys(filter(None, (said, why))))
                 continue
             before = {name: read(name) for name in names}
+            partly = "--reject" in options
+            if partly and not _may_be_partly_applied(patch, before):
+                break
             for name, image in before.items():
                 _lay(place, name, image)
+            laid = {name: _as_git_has(read_image(place / name)) for name in before} if partly else {}
             applied = _run(place, _nowhere(place), *apply, given=patch)
-            if not applied.returncode:
-                return before, {name: _as_git_has(read_image(place / name)) for name in before}
-            said = said or _said(applied)
+            if applied.returncode and not partly:
+                said = said or _said(applied)
+                continue
+            after = {name: _as_git_has(read_image(place / name)) for name in before}
+            if after != laid:
+                return before, after, _left_out(place, before, applied) if partly else {}
     raise InvalidInput(f"the patch does not apply: {said}")
+
+
+def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str], str]:
+    """Return the paths that a patch names, or why they are none."""
+    listed = _run(place, _nowhere(place), *apply, "--numstat", "-z", given=patch)
+    if listed.returncode:
+        return [], _said(listed) or "git cannot read it"
+    names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
+    names = [*dict.fromkeys([*names, *_sources(patch)])]
+    odd = next(filter(_is_odd, names), None)
+    return names, f"{label(odd)}: no plain path below the project" if odd else ""
+
+
+def _may_be_partly_applied(patch: bytes, before: Mapping[str, FileImage]) -> bool:
+    """Tell whether git may write what does not apply beside files: no link of the patch may stand there."""
+    names = {name.casefold() for name in before}
+    if any(f"{name}{REJECTED}" in names for name in names):
+        return False
+    return b"120000" not in patch and all(image.state.kind != "link" for image in before.values())
+
+
+def _left_out(
+    place: Path, names: Iterable[str], applied: subprocess.CompletedProcess[bytes]
+) -> dict[str, str]:
+    """Return what git did not apply, by path: hunks that it wrote beside the file, or all of it."""
+    said = [line.removeprefix("error: ") for line in applied.stderr.decode(errors="replace").splitlines()]
+    left: dict[str, str] = {}
+    for name in names:
+        image = read_image(place / f"{name}{REJECTED}")
+        lines = [int(found) for found in re.findall(rb"^@@ -(\d+)", image.data, re.MULTILINE)]
+        if lines:
+            hunks, do = ("the hunk at line", "does") if len(lines) == 1 else ("the hunks at lines", "do")
+            left[name] = f"{hunks} {', '.join(map(str, lines))} of the patch {do} not apply"
+        elif why := next((one for one in said if one.startswith(f"{name}: ")), None):
+            left[name] = why.removeprefix(f"{name}: ")[:_MOST_SAID]
+    return left
 
 
 def _as_git_has(image: FileImage) -> FileImage:

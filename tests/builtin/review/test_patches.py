@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
+from tideate_core.engine import EventName
 from tideate_core.errors import OutsideRoot
 from tideate_core.workspace import FileImage
 from tideate_core.workspace.git import _lay
@@ -74,6 +75,55 @@ async def test_a_patch_of_diff_without_git_can_be_applied(
     patch.write_text(f"{names}@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n")
     result = await project.review(str(patch))
     assert (result.files, (project.root / "a.py").read_text()) == (["a.py"], FIRST.replace("one", "ONE"))
+
+
+async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    root, write = project.root, project.bench.write
+    long = "".join(f"{number}\n" for number in range(1, 31))
+    write("long", long)
+    project.commit_all("more")
+    write("long", long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
+    write("new", "new\n")
+    write("sub/b.py", "b = 2\n")
+    patch = patch_of(project, tmp_path / "x.patch")
+    write("long", long.replace("29\n", "neunundzwanzig\n"))
+    write("sub/b.py", "other = 1\n")
+    (root / "a.py").rename(root / "c.py")
+    project.commit_all("meanwhile")
+    (tmp_path / "x.patch").open("a").write("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+ONE\n")
+    result = await project.review(patch)
+    assert result.ok, result.error
+    assert list(project.shown) == ["long", "new"]
+    assert (root / "long").read_text() == long.replace("2\n", "two\n", 1).replace("29\n", "neunundzwanzig\n")
+    assert project.status() == [" M long", "?? new"]
+    left = [
+        "a.py: No such file or directory",
+        "long: the hunk at line 26 of the patch does not apply",
+        "sub/b.py: the hunk at line 1 of the patch does not apply",
+    ]
+    notices = [one["message"] for one in project.bench.front.data(EventName.NOTICE)]
+    assert [one for one in notices if one.startswith("not applied")] == [
+        f"not applied: {one}" for one in left
+    ]
+    assert str(result.response).endswith("\n".join(["not applied, as it does not fit:", *left]))
+    await project.bench.workspace().rollback(result.execution_id)
+    assert project.status() == []
+
+
+async def test_nothing_of_a_patch_with_a_link_where_rejected_hunks_would_be_written_is_applied(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    project.bench.write("a.py", TWO)
+    (project.root / "a.py.rej").symlink_to(outside)
+    patch = patch_of(project, tmp_path / "x.patch")
+    project.bench.write("a.py", FIRST.replace("eight", "acht"))
+    project.commit_all("meanwhile")
+    result = await project.review(patch)
+    assert "patch failed: a.py:" in result.error
+    assert (project.status(), outside.exists()) == ([], False)
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,18 @@ async def review(step: StepContext) -> dict[str, Any]:
     target, workspace = Target.model_validate(step.results["find"]), step.workspace
     difference = await _difference(step, target)
     changes = await asyncio.to_thread(_changes, difference)
-    _tell_left(step, difference)
+    left = _left(difference)
+    verb = "applied" if target.kind == "patch" else "reviewed"
+    for one in left:
+        step.notice(f"not {verb}: {one}", level="warn")
     if not changes:
         return {"response": f"nothing is changed {target.since}", "files": []}
     if target.kind == "patch":
         written = await review_and_apply(step, await workspace.attach(changes))
-        return {"response": summary_of(written), "files": _paths(written)}
+        summary = summary_of(written)
+        if left:
+            summary = "\n".join([summary, "not applied, as it does not fit:", *left])
+        return {"response": summary, "files": _paths(written)}
     await _look_again(workspace, changes)
     await _tell_unsaved(step, changes)
     reverted = await review_written(step, changes, target.since)
@@ -101,7 +107,8 @@ def _patched(workspace: Workspace, target: Target) -> Difference:
             raise InvalidInput(f"the patch cannot be applied: {label(path)}: {found.left[path]}")
         return image
 
-    before, after = patched_images(read_patch(target), read)
+    before, after, left = patched_images(read_patch(target), read)
+    found.left |= left
     for path, then in before.items():
         now = after[path]
         if not then.state.holds_same_as(now.state):
@@ -125,12 +132,12 @@ def _changes(difference: Difference) -> list[FileChange]:
     return changes_between(difference, moved)
 
 
-def _tell_left(step: StepContext, difference: Difference) -> None:
+def _left(difference: Difference) -> list[str]:
+    """Return what is not reviewed, with the reasons."""
     left = [f"{label(path)}: {why}" for path, why in sorted(difference.left.items())]
     if len(left) > MOST_NAMED:
         left[MOST_NAMED:] = [f"and {len(left) - MOST_NAMED} more"]
-    for words in left:
-        step.notice(f"not reviewed: {words}", level="warn")
+    return left
 
 
 async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
