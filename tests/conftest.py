@@ -29,6 +29,9 @@ CRASH_FILES = ("test_crash", "test_faults", "test_host_faults", "test_signals")
 TIMES = int(os.environ.get("TIDEATE_TIMES") or 1)
 """How often each test with the marker `concurrency` runs: side by side, things go well by chance, too."""
 
+SLOW_LIMIT = 300
+"""Seconds for a test with the marker `slow`: some do hundreds of things, on a busy machine."""
+
 STATE = pytest.StashKey[str]()
 
 
@@ -86,3 +89,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in CRASH_FILES:
             item.add_marker(pytest.mark.crash)
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_LIMIT))
