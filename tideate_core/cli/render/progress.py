@@ -67,13 +67,16 @@ class Progress:
 
     def emit(self, event: Event) -> None:
         """Show an event; does nothing more once the terminal is gone."""
-        handler = _HANDLERS.get(event.name)
-        if handler is None or self._gone:
+        if (handler := _HANDLERS.get(event.name)) is not None:
+            self._while_there(lambda: handler(self, event))
+
+    def _while_there(self, draw: Callable[[], None]) -> None:
+        """Draw, until the terminal is closed: the run continues to its orderly end."""
+        if self._gone:
             return
         try:
-            handler(self, event)
+            draw()
         except OSError:
-            # the terminal was closed; the run continues to its orderly end
             self._gone = True
 
     @contextmanager
@@ -92,20 +95,12 @@ class Progress:
         :param text: None where none is read.
         """
         self._view.typed = text
-        if self._live and not self._gone:
-            try:
-                self._live.refresh()
-            except OSError:
-                self._gone = True
+        if self._live:
+            self._while_there(self._live.refresh)
 
     def warn(self, words: str) -> None:
         """Tell something that is no event of a run; does nothing more once the terminal is gone."""
-        if self._gone:
-            return
-        try:
-            self._print(words, "yellow")
-        except OSError:
-            self._gone = True
+        self._while_there(lambda: self._print(words, "yellow"))
 
     def close(self) -> None:
         """Give the terminal back."""
