@@ -20,7 +20,7 @@ end
 ---@return tideate.PickItem
 local function run_item(run)
   local when = os.date('%Y-%m-%d %H:%M', math.floor(run.started_at / 1000))
-  local words = { run.execution_id:sub(1, 8), when, run.workflow, run.state, run.prompt }
+  local words = { run.execution_id:sub(1, 8), when, run.workflow, require('tideate.stored_runs').word(run), run.prompt }
   return {
     text = table.concat(vim.tbl_map(plain, words), '  '),
     value = run,
@@ -31,7 +31,7 @@ local function run_item(run)
       end, run.files or {})
       return lines_of(('# %s, %s\n\n%s\n\n%s\n\n%s'):format(
         run.workflow,
-        run.state,
+        require('tideate.stored_runs').word(run),
         run.prompt or '',
         run.error and ('Error: ' .. run.error) or '',
         table.concat(files, '\n')

@@ -142,6 +142,13 @@ function M.label(run)
   return ('%s (%s)'):format(run.workflow, M.steps(run))
 end
 
+--- The state of a run in a word, as `tideate history` names it.
+---@param run tideate.StoredRun
+---@return string
+function M.word(run)
+  return run.rolled_back and 'rolled back' or run.reason == 'declined' and 'declined' or run.state
+end
+
 --- Resume a run that no living process has, or one that another process paused.
 ---@param prefix string the beginning of its id; the newest that can be resumed where it is empty
 ---@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)}

@@ -141,6 +141,7 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
             editor.wait(FOCUSED)
         else:
             editor.wait_screen("rolled back: a.py")
+            wait_line(editor, r"↺ refactor  rolled back .* tidy")
         assert editor.lines(1)[1] == text
 
 

@@ -30,7 +30,7 @@ end
 local function words(run)
   local short, text = require('tideate.stored_runs').short, require('tideate.ui.text')
   local at = os.date('%b %d %H:%M', math.floor(run.started_at / 1000))
-  return text.plain(('%s  %s  %s  %s  %s'):format(run.name, short(run.id), run.state, at, (run.prompt:sub(1, 60):gsub('%s+', ' '))))
+  return text.plain(('%s  %s  %s  %s  %s'):format(run.name, short(run.id), require('tideate.ui.panel.tree').word(run), at, (run.prompt:sub(1, 60):gsub('%s+', ' '))))
 end
 
 ---@param one tideate.ui.PanelRun

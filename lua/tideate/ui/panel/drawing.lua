@@ -20,6 +20,7 @@ M.LOOKS = {
   failed = { '✗', 'TideateFailed' },
   cancelled = { '⊘', 'TideateWarning' },
   declined = { '⊘', 'TideateWarning' },
+  ['rolled back'] = { '↺', 'TideateWarning' },
   interrupted = { '⊘', 'TideateWarning' },
   stopped = { '⊘', 'TideateWarning' },
   retrying = { '↻', 'TideateWarning' },

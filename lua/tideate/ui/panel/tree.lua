@@ -69,6 +69,17 @@ function M.run(live, stored)
   }
 end
 
+--- The state of a run as a person reads it.
+---@param run tideate.ui.PanelRun
+---@return string
+function M.word(run)
+  local live, stored = run.live, run.stored
+  if not ENDED[run.state] then
+    return live and live.state == 'confirming' and live.pausing and 'confirming, pausing' or run.state
+  end
+  return stored and stored.rolled_back and 'rolled back' or run.state
+end
+
 --- The runs of the store with those of this Neovim, the newest first.
 ---@param stored tideate.StoredRun[]
 ---@param live tideate.Run[]
@@ -324,7 +335,7 @@ function M.run_node(run, sources)
     kind = 'run',
     label = run.name,
     hint = progress_of(run),
-    state = live and live.state == 'confirming' and live.pausing and 'confirming, pausing' or run.state,
+    state = M.word(run),
     began = active and vim.uv.now() - live.elapsed_ms or nil,
     took = live and not active and live.elapsed_ms or stored and stored.duration_ms or nil,
     tokens = tokens,

@@ -40,12 +40,6 @@ local function lasted(milliseconds)
   return milliseconds and require('tideate.ui.progress').duration(milliseconds) or ''
 end
 
----@param run tideate.StoredRun
----@return string
-local function word(run)
-  return run.rolled_back and 'rolled back' or run.reason == 'declined' and 'declined' or run.state
-end
-
 --- A count of tokens in few characters.
 ---@param count integer
 ---@return string
@@ -195,7 +189,8 @@ function M.show(result)
   local run = result.run
   local page = { title = run.workflow .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
   local how = lasted(run.duration_ms)
-  fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
+  local word = require('tideate.stored_runs').word(run)
+  fact(page, 'state', word .. (how ~= '' and ', ' .. how or ''), GROUPS[word])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
   fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
