@@ -217,7 +217,9 @@ async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_com
     assert again["comments"] == [because(0, FIRST)]
     assert again["files"][0]["decided"] == {"accepted": [1], "rejected": [0]}
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert any("could not revise it" in words for words in notices), notices
+    (told,) = again["warnings"]
+    assert "could not revise it" in told
+    assert told in notices
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
 
 

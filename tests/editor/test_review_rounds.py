@@ -193,6 +193,13 @@ def test_comments_that_were_not_answered_come_back(editor: Editor) -> None:
     assert [one["text"] for one in value(editor)["comments"]] == ["again"]
 
 
+def test_why_there_is_no_revision_is_said_where_the_review_opens_again(editor: Editor) -> None:
+    file = {**opened(editor, HUNKS[1:2]), "decided": {"accepted": [0], "rejected": []}}
+    review(editor, file, warnings=["the model could not revise it: refused"])
+    assert "the model could not revise it: refused" in editor.messages()
+    assert "all is decided" not in editor.messages()
+
+
 def test_without_a_model_that_revises_there_are_no_comments(editor: Editor) -> None:
     review(editor, opened(editor), revisable=False)
     assert editor.lua("return vim.fn.maparg('gb', 'n')") == ""
@@ -284,6 +291,35 @@ def test_three_rounds_of_reasons_each_open_only_what_changed(editor: Editor) -> 
         editor.feed("gag<CR>")
         assert result(editor, 40)["ok"]
         assert editor.lines() == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "Letzter"]
+        assert server.unmatched == []
+
+
+@pytest.mark.slow
+def test_a_syntax_error_is_corrected_by_the_model_or_it_is_said_why_not(screen_editor: Editor) -> None:
+    editor = screen_editor
+    told = "What was accepted of it brings new syntax errors"
+    with ModelServer() as server:
+        server.answers("what must not change", "Nothing.", times=1)
+        server.answers("in one fenced block", "```python\nx = (\n```")
+        server.fails(told, 400, times=1)
+        server.answers(told, "```python\nx = 10\n```")
+        configure(editor, server)
+        editor.edit("a.py", "x = 1\n")
+        start(editor, "refactor", "shout", require_confirmation=False)
+        editor.wait("vim.wo.winbar:find('1 open', 1, true)", 40)
+        wait_focused(editor)
+        editor.feed("gAg<CR>")
+        wait_override(editor)
+        editor.feed("f")
+        editor.wait_screen("the model could not revise it")
+        wait_focused(editor)
+        editor.feed("g<CR>")
+        wait_override(editor)
+        editor.feed("f")
+        wait_review(editor, 2)
+        editor.feed("gAg<CR>")
+        assert result(editor, 40)["ok"]
+        assert editor.lines() == ["x = 10"]
         assert server.unmatched == []
 
 
@@ -380,4 +416,9 @@ def wait_review(editor: Editor, number: int) -> None:
     """Wait for the review of a revision, in which one hunk is open; of the first one all three are."""
     words = f"revision {number} · 1 open" if number > 1 else "3 open"
     editor.wait(f"vim.wo.winbar:find('{words}', 1, true)", 40)
+    wait_focused(editor)
+
+
+def wait_override(editor: Editor) -> None:
+    editor.wait_screen("Write it anyway?")
     wait_focused(editor)

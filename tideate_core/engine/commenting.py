@@ -64,6 +64,7 @@ class CommentRounds:
         """The comments that the person may send again."""
         self.changed: Sequence[int | str] = ()
         """What the last revision changed: lines of a text, 1-based, or paths of a plan."""
+        self._warnings: list[str] = []
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -73,6 +74,8 @@ class CommentRounds:
             told |= {"revision": self._asked + 1, "changed": list(self.changed)}
         if self.unanswered:
             told["comments"] = [one.model_dump(exclude_none=True) for one in self.unanswered]
+        if self._warnings:
+            told["warnings"] = self._warnings
         return told
 
     @property
@@ -115,9 +118,10 @@ class CommentRounds:
             self.keep(said)
             words = f"the model could not revise it, and the question is open again: {error}"
             self._step.notice(words, level="warn")
+            self._warnings = [words]
             return None
         self._asked += 1
-        self.unanswered = []
+        self.unanswered, self._warnings = [], []
         return made
 
 

@@ -165,6 +165,8 @@ class _Review:
         self._asked = 0
         self._unanswered: list[dict[str, Any]] = []
         """The comments that the model could not be asked about, for the person to send again."""
+        self._warnings: list[str] = []
+        """What went wrong in the last round, for a front end that shows the review over other messages."""
 
     async def result(self) -> list[FileChange]:
         """Return what was accepted in the end; empty where a revision changes nothing.
@@ -253,7 +255,13 @@ class _Review:
             payload["revision"] = revision.number
         if self._unanswered:
             payload["comments"] = self._unanswered
+        if self._warnings:
+            payload["warnings"] = self._warnings
         return payload
+
+    def _warn(self, words: str) -> None:
+        self._warnings.append(words)
+        self._step.notice(words, level="warn")
 
     async def _let_pass(
         self, accepted: list[FileChange], decided: list[Decided], problems: list[str]
@@ -283,11 +291,11 @@ class _Review:
         assert revise is not None  # noqa: S101 nobody is asked for comments without it
         comments = f"{feedback.count} comment{'' if feedback.count == 1 else 's'}"
         step.notice(f"asking the model for a revision: {comments}")
-        self._unanswered = []
+        self._unanswered, self._warnings = [], []
         try:
             changes = _real(await revise(feedback))
         except PartlyRevised as partly:
-            step.notice(f"the model could not revise all of it: {partly}", level="warn")
+            self._warn(f"the model could not revise all of it: {partly}")
             changes = self._with_failed(partly)
             self._unanswered = [
                 one
@@ -295,14 +303,14 @@ class _Review:
                 if (one["path"] in partly.failed if "path" in one else partly.unheard)
             ]
         except TideateError as error:
-            step.notice(f"the model could not revise it, and the review is open again: {error}", level="warn")
+            self._warn(f"the model could not revise it, and the review is open again: {error}")
             self._revision = replace(self._revision, decided=answer.decided)
             self._unanswered = answer.given
             return
         self._asked += 1
         self._revision = self._revision.followed_by(answer.decided, changes, corrected=corrected)
         for words in self._revision.fallen:
-            step.notice(words, level="warn")
+            self._warn(words)
 
     def _with_failed(self, partly: PartlyRevised) -> list[FileChange]:
         """Return a revision's changes; files that failed are as they were shown, so that comments fit."""

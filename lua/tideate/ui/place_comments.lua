@@ -76,7 +76,7 @@ function Comments:restore()
   end, said)
 end
 
----@param question tideate.Question payload: with `revisable`, and `changed` and `comments` where there are some
+---@param question tideate.Question payload: with `revisable`, and `changed`, `comments` and `warnings` where there are some
 ---@param kind 'line'|'path'
 ---@param spec tideate.PlaceSpec
 ---@return tideate.PlaceComments
@@ -100,6 +100,9 @@ function M.new(question, kind, spec)
   end
   for _, one in ipairs(self:restore()) do
     add(self:about(one[kind]), one.text)
+  end
+  if payload.warnings then
+    require('tideate.ui').notify(table.concat(payload.warnings, '\n'), vim.log.levels.WARN)
   end
   return self
 end

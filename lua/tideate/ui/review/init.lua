@@ -232,7 +232,10 @@ function Review:focus(unasked)
     self.files:open_if_wide()
   end
   self:go_to_first()
-  if not index then
+  local warnings = self.question.payload.warnings
+  if first and warnings then
+    require('tideate.ui').notify(table.concat(warnings, '\n'), vim.log.levels.WARN)
+  elseif not index then
     self:say_decided()
   end
 end
