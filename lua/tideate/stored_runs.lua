@@ -207,7 +207,7 @@ function M.review()
         end
       end)
     end
-    local words = 'no review is open, and no run waits for one'
+    local words = 'no review is open or waiting; :Workflow review HEAD reviews uncommitted changes'
     if #elsewhere > 0 then
       words = ('the review of %s is open in process %d'):format(M.label(elsewhere[1]), elsewhere[1].owner.pid)
     end

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.documents import blocks
+from tests.support.documents import blocks, the_block
 from tests.support.editor import REPOSITORY
+from tests.support.events import Run
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
@@ -19,6 +20,30 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HELP = REPOSITORY / "doc"
+
+
+HEIRLINE = """
+package.preload['heirline'] = function()
+  local function component(spec)
+    local known
+    if spec.update then
+      vim.api.nvim_create_autocmd(spec.update[1], {
+        pattern = spec.update.pattern,
+        callback = function() known = nil end,
+      })
+    end
+    return function()
+      if spec.condition and not spec.condition() then
+        return ''
+      end
+      known = spec.update and known or spec.provider()
+      return known
+    end
+  end
+  return { setup = function(options) _G.statusline = component(options.statusline[1]) end }
+end
+"""
+"""A component is drawn at each redraw; one with `update` stands as it was until that autocommand comes."""
 
 
 def example() -> dict[str, str]:
@@ -56,3 +81,27 @@ def test_the_documented_workflow_passes_an_error_on(editor: Editor, server: Mode
     assert done["ok"] is False
     assert "refused the key" in done["error"]
     assert "traceback" not in done["error"]
+
+
+def test_the_recipe_for_heirline_shows_each_change(editor: Editor) -> None:
+    editor.lua(HEIRLINE)
+    editor.lua(the_block("docs/recipes.md", "lua", "heirline"))
+    shown = "return _G.statusline()"
+    assert editor.lua(shown) == ""
+    run = Run(editor)
+    editor.lua("require('tideate')")  # as the host does that tells of runs
+    assert editor.lua(shown) == "refactor 1/2"
+    run.start(1)
+    assert editor.lua(shown) == "refactor 1/2 analyze"
+    run.event("STEP_RETRYING", step="analyze", attempt=1)
+    run.event("CONFIRMATION_REQUIRED", step="analyze")
+    assert editor.lua(shown) == "refactor 1/2 analyze (confirming)"
+    run.event("CONFIRMATION_ANSWERED", step="analyze")
+    editor.lua("require('tideate.state').set_pausing(..., true)", run.id)
+    assert editor.lua(shown) == "refactor 1/2 analyze (pausing)"
+    editor.lua("require('tideate.state').set_pausing(..., false)", run.id)
+    run.complete(1)
+    run.start(2)
+    assert editor.lua(shown) == "refactor 2/2"
+    run.event("WORKFLOW_COMPLETED")
+    assert editor.lua(shown) == ""

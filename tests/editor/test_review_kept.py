@@ -148,11 +148,12 @@ def test_the_next_neovim_says_what_waits_and_one_beside_it_where(
     editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
 
 
-def test_without_a_review_it_says_so(start_editor: EditorFactory, server: ModelServer) -> None:
+def test_without_a_review_it_says_what_to_review(start_editor: EditorFactory, server: ModelServer) -> None:
     editor = start_editor(ui=(80, 24))
     configure(editor, server)
     editor.command("Workflow review")
-    editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('no review is open', 1, true)")
+    words = "no review is open or waiting; :Workflow review HEAD reviews uncommitted changes"
+    editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
 
 
 def test_a_review_that_was_wiped_out_waits_and_is_opened_again(nvim: Editor) -> None:
