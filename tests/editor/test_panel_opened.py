@@ -16,6 +16,7 @@ from tests.support.panel import (
     go_to,
     open_panel,
     opens,
+    panel,
     unfold,
     wait_line,
     wait_no_line,
@@ -162,6 +163,18 @@ def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
     screen.feed("zo")
     go_to(screen, r"· b\.py")
     screen.feed("<CR>")
+    screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
+
+
+def test_a_double_click_opens_what_it_is_on(screen: Editor) -> None:
+    (screen.cwd / "b.py").write_text("x\n")
+    run = Run(screen, "ask", "query")
+    run.event("WORKFLOW_COMPLETED", response="", files=["b.py"])
+    go_to(screen, "✓ ask")
+    screen.feed("zo")
+    line = panel(screen).index(wait_line(screen, r"· b\.py")) + 1
+    screen.command("wincmd w")
+    screen.double_click(screen.lua(f"return {PANEL}"), line)
     screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
 
 

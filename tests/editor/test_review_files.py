@@ -346,6 +346,9 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     assert shown_list(wide)[:2] == ["~ a.txt ✗4", "~ more.txt ○2"]
     wide.feed("j<CR>")
     assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
+    wide.double_click(wide.lua("return vim.fn.winbufnr(1)"), 2)
+    assert wide.lua("return vim.fn.expand('%:t')") == "more.txt"
+    wide.double_click(wide.lua("return vim.fn.winbufnr(1)"), 3)
     wide.command("wincmd h")
     wide.feed("q")
     assert shown_list(wide) == []

@@ -129,6 +129,20 @@ class Editor:
         self.nvim.input(keys)
         self.settle()
 
+    def double_click(self, buf: int, line: int) -> None:
+        """Click twice on a line of a buffer that is seen, without a limit of the time between the clicks."""
+        win, place = self.lua(
+            "local win = vim.fn.bufwinid((...)) return { win, vim.fn.screenpos(win, select(2, ...), 1) }",
+            buf,
+            line,
+        )
+        if not place["row"]:
+            raise LookupError(f"line {line} of window {win} is not on the screen")
+        self.command("set mouse=a mousetime=600000")
+        for action in ("press", "release") * 2:
+            self.nvim.request("nvim_input_mouse", "left", action, "", 0, place["row"] - 1, place["col"] - 1)
+        self.settle()
+
     def edit(self, path: Path | str, text: str | bytes | None = None) -> int:
         """Open a file, written first if `text` is given; returns the buffer's number."""
         path = self.cwd / path

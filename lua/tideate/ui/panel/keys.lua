@@ -180,7 +180,7 @@ end
 --- Keys, what they do, how; which keys the help names on the line.
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
-  { { '<CR>' }, 'open it: text, tool call, the place of an error …', of_node(open) },
+  { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, the place of an error …', of_node(open), shown = { '<CR>' } },
   { { '<Tab>', 'za' }, 'open or close what is below', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
   { { 'zo' }, 'open it', fold(true), shown = {} },
   { { 'zc' }, 'close it', fold(false), shown = {} },

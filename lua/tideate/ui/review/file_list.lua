@@ -119,7 +119,7 @@ function List:keys()
     end
   end
   local keys = { ---@type tideate.Key[]
-    { lhs = { '<CR>' }, word = 'open', desc = 'go to the file', run = function()
+    { lhs = { '<CR>', '<2-LeftMouse>' }, word = 'open', desc = 'go to the file', shown = { '<CR>' }, run = function()
       review:go_to_file(self:index())
       review:go_to_first()
     end },
