@@ -79,7 +79,7 @@ def test_commands_of_the_help_by_tasks_are_workflows() -> None:
     named = re.findall(r":(?:'<,'>)?Workflow ([a-z_]+)", text)
     builtin = {line.split()[1] for line in generated()["workflows"] if line.startswith(":Workflow ")}
     assert len(named) >= 6
-    assert set(named) <= {*builtin, "ask", "trust"}
+    assert set(named) <= {*builtin, "ask", "review", "trust"}
 
 
 def test_every_prompt_is_named_in_the_help() -> None:
