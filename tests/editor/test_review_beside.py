@@ -61,6 +61,45 @@ def drawn(editor: Editor) -> str:
     )
 
 
+SIGNS = """
+local found = {}
+for _, win in ipairs({ vim.fn.winnr('1h'), vim.fn.winnr('1l') }) do
+  local buf = vim.fn.winbufnr(win)
+  local signs, all = {}, vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true, type = 'sign' })
+  for _, mark in ipairs(all) do
+    local sign = vim.trim(mark[4].sign_text)
+    if sign ~= '' then
+      table.insert(signs, sign .. ' ' .. vim.fn.getbufline(buf, mark[2] + 1)[1])
+    end
+  end
+  table.insert(found, signs)
+end
+return found
+"""
+
+
+def test_both_sides_have_signs_that_need_no_colour(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("gp")
+    signs = editor.lua(SIGNS)
+    assert signs[0] == ["- line 10", "- line 11", "- line 30"]
+    assert signs[1][:4] == ["+ first", "+ ten", "+ eleven", "+ more"]
+    offsets = editor.lua("return vim.tbl_map(function(w) return w.textoff end, vim.fn.getwininfo())")
+    assert len(set(offsets)) == 1, "both texts begin in the same column"
+    editor.feed("]c")
+    editor.feed("gr")
+    rejected = editor.lua(SIGNS)
+    assert "- line 10" not in rejected[0]
+    assert "- line 30" in rejected[0]
+    assert "+ ten" not in rejected[1]
+    editor.feed("gp")
+    assert editor.lua("return vim.fn.winnr('$')") == 1
+    editor.feed("gRg<CR>")
+    assert left_overs(editor) == NOTHING
+    assert editor.lua("return #vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, {})") == 0
+
+
 @pytest.mark.parametrize("window", ["h", "l"])
 def test_all_keys_of_the_review_work_in_each_window(editor: Editor, window: str) -> None:
     review(editor, {**opened(editor)}, MORE)
@@ -95,7 +134,7 @@ def test_decisions_and_what_the_person_types_show_on_both_sides(editor: Editor) 
     labels = editor.lua("""
       local ns = vim.api.nvim_get_namespaces()['tideate.review.side']
       return vim.tbl_map(function(mark) return mark[4].virt_text[1][1] end,
-        vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true }))
+        vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true, type = 'virt_text' }))
     """)
     assert labels == [" ✓ accepted"]
     editor.command("wincmd h")

@@ -140,7 +140,7 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor.wait_screen("eleven")
     editor.wait_screen_without("hidden")
     editor.feed("]cgp")
-    editor.wait_screen("│eleven")
+    editor.wait_screen("│+ eleven")
 
 
 @pytest.mark.slow

@@ -318,7 +318,7 @@ function Overlay:draw()
     self:draw_file(self.entry.units[1])
   elseif self.has_side then
     for _, one in ipairs(wanted) do
-      self:draw_label(one[1], one[2], one[3])
+      self:draw_beside(one[1], one[2], one[3])
     end
     return
   else

@@ -164,20 +164,23 @@ function Drawing:draw_file(unit)
   end
 end
 
---- What was decided of a hunk that is shown side by side.
+--- What was decided of a hunk that is shown side by side, and which lines it replaces; Neovim's diff colours them.
 ---@param hunk tideate.Hunk
 ---@param state string of it
 ---@param comment tideate.ReviewComment?
-function Drawing:draw_label(hunk, state, comment)
+function Drawing:draw_beside(hunk, state, comment)
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
+  local row, last = self:row(hunk), vim.api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(row, math.min(row + #hunk.old - 1, last), '', look.sign, 'TideateDeleteSign')
+  -- keeps the column of the signs open, so that both sides begin in the same column
+  self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
   local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
   if comment then
     local words = require('tideate.ui.text').plain(comment.text)
     table.insert(chunks, { ' » ' .. words, 'TideateComment' })
   end
   if #chunks > 0 then
-    local last = vim.api.nvim_buf_line_count(self.buf) - 1
-    self:mark(math.min(self:row(hunk), last), { virt_text = chunks })
+    self:mark(math.min(row, last), { virt_text = chunks })
   end
 end
 

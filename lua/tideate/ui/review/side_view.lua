@@ -3,6 +3,8 @@ local M = {}
 
 local marks = vim.api.nvim_create_namespace('tideate.review.side')
 
+local MOST_SIGNS = 1000 -- of one hunk
+
 ---@class tideate.ReviewSideView
 ---@field review tideate.Review
 ---@field wanted boolean the person asked for it; files without two sides have none all the same
@@ -118,18 +120,27 @@ function View:refresh()
   self:draw_labels()
 end
 
---- Show beside the hunks in sight what was decided of them.
+--- Show beside the hunks in sight what was decided of them, and which lines they bring.
 function View:draw_labels()
   local looks = require('tideate.ui.review.hunk_highlights')
   vim.api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
   local count = vim.api.nvim_buf_line_count(self.buf)
+  local function mark(row, options)
+    options.strict = false
+    vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
+  end
   local first, last = self:in_sight()
   for index = first, last do
     local row, unit = self.rows[index], self.units[index]
-    local look = looks.look(looks.state(unit), unit.entry.written)
+    local state = looks.state(unit)
+    local look = looks.look(state, unit.entry.written)
+    mark(row, { sign_text = '  ', priority = 1 }) -- the column of the signs is open on both sides
+    local signed = look.new and state ~= 'stale' and math.min(self.sizes[index], MOST_SIGNS) or 0
+    for line = row, row + signed - 1 do
+      mark(line, { sign_text = '+', sign_hl_group = 'TideateAddSign', priority = 200 })
+    end
     if look.label then
-      local options = { virt_text = { { ' ' .. look.label, look.group } }, strict = false }
-      vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
+      mark(row, { virt_text = { { ' ' .. look.label, look.group } } })
     end
   end
 end
