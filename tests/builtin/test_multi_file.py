@@ -124,6 +124,8 @@ async def test_who_tries_for_ever_is_not_asked_for_ever_and_the_others_are_kept(
     assert (result.ok, result.error_code) == (False, "StepFailed")
     assert "left out lib/b.py; changed a.py, old.py, lib/m.py" in str(result.error)
     assert len(asked_again(bench)) == 3
+    tries = sum("lib/b.py" in str(one["messages"][-1]["content"]) for one in bench.server.requests)
+    assert tries >= 4, "each yes is carried out"
     assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
 
 

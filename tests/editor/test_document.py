@@ -18,9 +18,11 @@ TEXT = "# Plan\n\nObjective: add a tally.\n\n" + "".join(
 LAST = "src/part12.py"
 
 
-def document(editor: Editor, text: str = TEXT, *, details: str = "", problems: tuple[str, ...] = ()) -> str:
+def document(
+    editor: Editor, text: str = TEXT, *, details: str = "", problems: tuple[str, ...] = (), **more: Any
+) -> str:
     payload = {"text": text, "filetype": "markdown", "title": "the plan", "problems": list(problems)}
-    return ask(editor, "document", message="Go on with this plan?", details=details, payload=payload)
+    return ask(editor, "document", message="Go on with this plan?", details=details, payload=payload, **more)
 
 
 def opened(editor: Editor, text: str = TEXT, **more: Any) -> str:
@@ -174,9 +176,9 @@ def test_edits_that_are_left_out_are_kept_in_a_buffer(editor: Editor) -> None:
     assert kept(editor)[:2] == ["- by me", "# Plan"]
 
 
-@pytest.mark.parametrize("taken", [True, False])
-def test_a_no_loses_nothing_that_was_written(editor: Editor, taken: bool) -> None:
-    opened(editor)
+@pytest.mark.parametrize(("taken", "draft"), [(True, ""), (False, ""), (True, "draft")])
+def test_a_no_loses_nothing_that_was_written(editor: Editor, taken: bool, draft: str) -> None:
+    opened(editor, draft=draft and str(editor.cwd / draft))
     edited(editor)
     editor.command("write" if taken else "quit")
     wait_focused(editor)

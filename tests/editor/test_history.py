@@ -250,7 +250,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     editor.wait_screen("both is cancelled, it would not find what it wrote")
     assert "return  1" in path.read_text()
     assert stored(nvim, identity).status == "cancelled"
-    editor.wait("vim.fn.getline(1):find('cancelled') ~= nil")
+    editor.wait("vim.fn.getline(1):find('rolled back') ~= nil")
     assert can(editor) == set()  # nothing is left to roll back
     editor.lua("require('tideate.ui.notify').close()")
     editor.feed("R")

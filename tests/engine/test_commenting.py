@@ -95,4 +95,6 @@ async def test_a_round_that_failed_is_not_counted_and_keeps_what_was_said() -> N
 
     said = asked.read(Decision(False, {"comments": [{"line": 1, "text": "x"}]}))
     assert await asked.revise(said, fails) is None
-    assert asked.payload == {"revisable": True, "comments": [{"line": 1, "text": "x"}]}
+    told = "the model could not revise it, and the question is open again: no plan"
+    comments = [{"line": 1, "text": "x"}]
+    assert asked.payload == {"revisable": True, "comments": comments, "warnings": [told]}

@@ -298,6 +298,26 @@ def test_what_the_person_wrote_stays_in_the_next_revision(
     assert len(revision.fallen) == fallen
 
 
+def edited_and_typed(first: str, made: dict[str, object], now: str) -> Revision:
+    """Return the revision after a hunk was edited, the person typed, and the model made the same again."""
+    shown = Revision.first([change(first)])
+    answer = shown.read({"files": [{"accepted": [0], "edited": [{"hunk": 0, **made}]}]})
+    return shown.followed_by(answer.decided, [change(now, now)])
+
+
+def test_an_edited_insertion_leaves_what_was_typed_at_its_place() -> None:
+    now = BEFORE.replace("b\nc", "b\ntyped\nc")
+    revision = edited_and_typed(BEFORE.replace("b\nc", "b\nx\nc"), {"old": [], "new": ["mine"]}, now)
+    assert revision.changes[0].after == now.replace("typed\n", "typed\nmine\n")
+
+
+def test_a_hunk_that_was_edited_away_deletes_no_line_that_was_typed_since() -> None:
+    now = BEFORE.replace("b\nc", "b1\ntyped\nc")
+    revision = edited_and_typed(BEFORE.replace("b\n", "B\n"), {"old": ["b"], "new": []}, now)
+    assert [one.after for one in revision.changes] in ([], [now])
+    assert len(revision.fallen) == 1
+
+
 def test_a_new_file_that_was_edited_stays_in_the_next_revision() -> None:
     new = FileChange("new.txt", "create", None, "one\ntwo")
     first = Revision.first([new, change(PROPOSED)])

@@ -279,9 +279,11 @@ async def _write_and_ask(
     changes: dict[str, FileChange] = {}
     left, asked, rounds = planned, 0, CommentRounds(step, possible=True)
     while failed := await _write_all(step, files, left, changes, len(planned)):
+        if asked == MOST_ROUNDS:
+            break
         asked += 1
         wanted = await _ask_about_failed(step, failed, len(changes), rounds)
-        if wanted is None or (asked == MOST_ROUNDS and wanted):
+        if wanted is None:
             break
         left = [file for file in wanted if file.path not in changes]
         await _ask_about_secrets(step, [file for file in left if file.path not in failed])

@@ -156,7 +156,8 @@ class ReviewQuestion(_Question):
         )
         if not (clash or self._draft.kept):
             return Decision(True)
-        return await self._through(HunkPicking.accept_open)
+        # without a draft `y` is for all of it as it is: what was said before is not sent again
+        return await self._through(HunkPicking.accept_open, send=bool(self._draft.kept))
 
     def _decided(self) -> list[dict[str, Any]]:
         return [
@@ -177,9 +178,15 @@ class ReviewQuestion(_Question):
         return Decision(True, {"files": files})
 
     async def _through(
-        self, ask: Callable[[HunkPicking, Callable[..., Awaitable[None]]], Awaitable[str | None]]
+        self,
+        ask: Callable[[HunkPicking, Callable[..., Awaitable[None]]], Awaitable[str | None]],
+        *,
+        send: bool = True,
     ) -> Decision | None:
-        """Return what was decided of one file after the other; None where the person went back."""
+        """Return what was decided of one file after the other; None where the person went back.
+
+        :param send: comments that nobody answered go to the model once more.
+        """
         verdicts, comments, anew = [], list[dict[str, Any]](), set[tuple[str, int]]()
         for at, file in enumerate(self._files):
             picking = HunkPicking(
@@ -193,7 +200,7 @@ class ReviewQuestion(_Question):
             comments += picking.comments
             edited = [*picking.edited.values()]
             verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added, edited))
-        return self._answer(verdicts, [*self._left(anew), *comments])
+        return self._answer(verdicts, [*(self._left(anew) if send else ()), *comments])
 
     async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
         """Keep what was decided of a file."""

@@ -263,8 +263,8 @@ class _Known:
         if made is not None:
             self.edits[place] = parts
 
-    def reopen(self, merged: Hunk, hunk: Hunk) -> None:
-        if _any_clash(merged, self.reopened):
+    def reopen(self, merged: Hunk | None, hunk: Hunk) -> None:
+        if merged is None or _any_clash(merged, self.reopened):
             self.moved_on.append(hunk)
         elif merged.old != merged.new:
             self.reopened.append(merged)
@@ -291,16 +291,21 @@ class _TextNow:
         _, _, span = self._span(hunk)
         return [replace(hunk, start=start) for start in (span.start, span.end)]
 
-    def merged(self, hunk: Hunk, made: Hunk) -> Hunk:
+    def merged(self, hunk: Hunk, made: Hunk) -> Hunk | None:
         """Return what the person made of a hunk, merged with the lines as they are now.
 
-        Where both changed the same it is as they made it.
+        Where both changed the same it is as they made it; None where that is to delete lines that they wrote
+        since.
         """
         low, high, span = self._span(hunk)
         above, below = self._before[low : hunk.start], self._before[hunk.end : high]
         base, new = (*above, *made.old, *below), (*above, *made.new, *below)
-        if not (base and new and span.old):
+        if not base:  # beside what was inserted at its place
+            return Hunk(span.end, (), new)
+        if not span.old:
             return replace(span, new=new)
+        if not new:
+            return None
         text = merge_text(*("\n".join(lines) for lines in (base, new, span.old)))
         return replace(span, new=new if text is None else tuple(text.split("\n")))
 

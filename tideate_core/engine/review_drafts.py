@@ -128,7 +128,9 @@ def kept_answer(path: Path) -> dict[str, Any]:
     files = _listed(said.get("files"))
     if files and all(map(_is_planned, files)):
         out = _listed(said.get("out"))
-        kept["files"] = [file for at, file in enumerate(files, start=1) if at not in out]
+        left = [file for at, file in enumerate(files, start=1) if at not in out]
+        if left:  # a plan without any is an answer, which is the person's to give
+            kept["files"] = left
     if isinstance(text := said.get("text"), str):
         kept["text"] = text
     return kept

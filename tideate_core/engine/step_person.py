@@ -113,11 +113,14 @@ def _lasting(payload: Any) -> Any:
     """Return what makes a review's question the same after a restart of the editor.
 
     A buffer has another number and changedtick then. Of a modified file its hunks are the question, of
-    another one the digest of its text.
+    another one the digest of its text. What went wrong in a round may be told in other words then.
     """
-    if not isinstance(payload, dict) or not isinstance(payload.get("files"), list):
+    if not isinstance(payload, dict):
         return payload
-    return {**payload, "files": [_lasting_file(file) for file in payload["files"]]}
+    lasting = {key: value for key, value in payload.items() if key != "warnings"}
+    if isinstance(lasting.get("files"), list):
+        lasting["files"] = [_lasting_file(file) for file in lasting["files"]]
+    return lasting
 
 
 def _lasting_file(file: Any) -> Any:

@@ -49,6 +49,10 @@ _OVERRIDES: Final = {
 
 _TIMEOUT: Final = 60.0
 """Seconds that git gets for each of its three steps."""
+UNPREFIXED: Final = re.compile(
+    rb'^(?:diff --git (?!"?[abciow12]/)|--- (?!"?[abciow12]/|/dev/null).*\n\+\+\+ )', re.MULTILINE
+)
+"""A patch whose paths have no `a/` and `b/` before them, or `i/`, `w/` and others that git may write."""
 REJECTED: Final = ".rej"
 """What git appends to the name of a file beside which it writes hunks that do not apply."""
 _MOST_SAID: Final = 600
@@ -169,12 +173,9 @@ def patched_images(
     :raises OutsideRoot: a copy would not be in that directory.
     """
     said = ""
-    for options in (
-        ("-p1",),
-        ("-p0",),
-        ("-p1", "--reject"),
-        ("-p0", "--reject"),
-    ):  # with and without `a/` and `b/`
+    # a part of it could go to files of the same names elsewhere, were it looked for in both ways
+    named = "-p0" if UNPREFIXED.search(patch) else "-p1"
+    for options in (("-p1",), ("-p0",), (named, "--reject")):  # with and without `a/` and `b/`
         with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
             place = Path(folder, "files")
             place.mkdir()

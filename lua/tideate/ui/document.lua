@@ -114,7 +114,8 @@ function Document:take()
   local before = self.text
   self.text = self.proposed:sub(-1) == '\n' and text .. '\n' or text
   self.comments:follow(before, self.text)
-  self.written = not self.comments:keep() and self.text ~= self.proposed
+  self.comments:keep()
+  self.written = self.text ~= self.proposed
   self.editor:taken()
   self:redraw()
   self.dialog:focus()

@@ -129,7 +129,8 @@ class ReviewedFile:
         after = "\n".join(apply_hunks(before.split("\n"), self.shown, {index}))
         # under no name: one with `@@` in it would stand before the hunk
         patch = unified_diff(FileChange("", "modify", before, after))
-        return patch_text(patch[patch.index("@@") :])
+        _, mark, rest = patch.partition("@@")  # without one where its new lines are the old ones
+        return patch_text(f"{mark}{rest}")
 
 
 def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:
