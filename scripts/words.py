@@ -73,6 +73,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
+    """A place that breaks a rule."""
+
     path: str
     line: int
     rule: str

@@ -397,10 +397,16 @@ async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
 async def test_y_for_all_sends_no_earlier_comment_where_a_hunk_clashes(draft: Path) -> None:
     decided = {"accepted": [], "rejected": [], "added": [WIDE]}
     files = [{**FILES[0], "decided": decided}, FILES[1]]
-    said = [{"path": "a", "hunk": 0, "text": "shorter"}]
+    said = [{"text": "shorter"}]
     asked = await ask(draft, "y", *"y" * 3, files=files, comments=said, alternatives=[other_run(WIDE)])
     assert asked.decision.accepted
     assert "comments" not in asked.decision.value
+
+
+async def test_an_open_hunk_that_changes_nothing_is_asked_about_without_a_patch(draft: Path) -> None:
+    same = {"start": 0, "old": ["a"], "new": ["a"]}
+    asked = await ask(draft, "p", "n", "y", files=[{**FILES[0], "hunks": [same]}, FILES[1]])
+    assert asked.decision.value["files"][0] == {"path": "a", "accepted": [], "rejected": [0]}
 
 
 async def test_q_at_a_clash_goes_back_and_what_was_taken_in_an_earlier_round_clashes_too(draft: Path) -> None:

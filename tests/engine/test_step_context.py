@@ -277,7 +277,9 @@ async def test_a_review_is_the_same_in_an_editor_that_was_started_again(
     first.front.answers = [Decision(True)]
     payload = {"files": [{**file, "buffer": 1, "tick": 7}], "demonstration": False}
     await first.step().confirm("review", "Apply?", payload=payload)
-    again = {"files": [{**file, "buffer": 4, "tick": 2}], "demonstration": False}
+    # what went wrong in a round is told in other words
+    told = {"warnings": ["no revision after 31 s"]}
+    again = {"files": [{**file, "buffer": 4, "tick": 2}], "demonstration": False, **told}
     assert (await after_crash().step().confirm("review", "Apply?", payload=again)).accepted
 
 

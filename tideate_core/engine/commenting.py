@@ -106,7 +106,7 @@ class CommentRounds:
 
     def keep(self, said: Sequence[PlaceComment]) -> None:
         """Have the person send comments again: nobody was asked."""
-        self.unanswered = list(said)
+        self.unanswered, self._warnings = list(said), []
 
     async def revise(self, said: Sequence[PlaceComment], make: Callable[[], Awaitable[T]]) -> T | None:
         """Return what a model makes of comments; None where it cannot, and the question is open again."""

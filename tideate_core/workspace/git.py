@@ -49,10 +49,13 @@ _OVERRIDES: Final = {
 
 _TIMEOUT: Final = 60.0
 """Seconds that git gets for each of its three steps."""
-UNPREFIXED: Final = re.compile(
-    rb'^(?:diff --git (?!"?[abciow12]/)|--- (?!"?[abciow12]/|/dev/null).*\n\+\+\+ )', re.MULTILINE
+_UNPREFIXED: Final = re.compile(
+    rb'^(?:diff --git (?:(\S.*) \1$|(?!"?[abciow12]/))'
+    rb'|--- (?:([^\t\n]+).*\n\+\+\+ \2(?:\t.*)?$|(?!"?[abciow12]/|/dev/null).*\n\+\+\+ ))',
+    re.MULTILINE,
 )
-"""A patch whose paths have no `a/` and `b/` before them, or `i/`, `w/` and others that git may write."""
+"""A patch whose paths have no `a/` and `b/` before them, or `i/`, `w/` and others that git may write: of one
+file these differ."""
 REJECTED: Final = ".rej"
 """What git appends to the name of a file beside which it writes hunks that do not apply."""
 _MOST_SAID: Final = 600
@@ -174,7 +177,7 @@ def patched_images(
     """
     said = ""
     # a part of it could go to files of the same names elsewhere, were it looked for in both ways
-    named = "-p0" if UNPREFIXED.search(patch) else "-p1"
+    named = "-p0" if _UNPREFIXED.search(patch) else "-p1"
     for options in (("-p1",), ("-p0",), (named, "--reject")):  # with and without `a/` and `b/`
         with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
             place = Path(folder, "files")

@@ -28,7 +28,7 @@ local UNSENT = require('tideate.ui.place_comments').UNSENT
 ---@field comments tideate.PlaceComments
 ---@field rows table<integer, integer> lines of the text by buffer row, 1-based
 ---@field respond fun(result: table<string, any>)
----@field written? boolean whether the person wrote something that neither an answer nor a file holds yet
+---@field written? boolean whether the person wrote something that no answer holds yet
 local Document = {}
 Document.__index = Document
 

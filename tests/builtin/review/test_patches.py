@@ -112,19 +112,24 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
     assert project.status() == []
 
 
+@pytest.mark.parametrize("folder", ["src", "a"])
+@pytest.mark.parametrize("git", [True, False])
 async def test_what_applies_of_a_patch_without_prefixes_stays_in_its_folder(
-    project: Reviewed, tmp_path: Path
+    project: Reviewed, tmp_path: Path, folder: str, git: bool
 ) -> None:
-    project.bench.write("src/a.py", "a = 1\n")
+    project.bench.write(f"{folder}/a.py", "a = 1\n")
     project.commit_all("more")
-    patch = tmp_path / "x.patch"
-    new = "diff --git src/new.py src/new.py\nnew file mode 100644\n--- /dev/null\n+++ src/new.py\n"
-    old = "diff --git src/a.py src/a.py\n--- src/a.py\n+++ src/a.py\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
-    patch.write_text(f"{new}@@ -0,0 +1 @@\n+new\n{old}")
+    patch, new, old = tmp_path / "x.patch", f"{folder}/new.py", f"{folder}/a.py"
+    added = f"--- /dev/null\n+++ {new}\n@@ -0,0 +1 @@\n+new\n"
+    changed = f"--- {old}\n+++ {old}\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
+    if git:
+        added = f"diff --git {new} {new}\nnew file mode 100644\n{added}"
+        changed = f"diff --git {old} {old}\n{changed}"
+    patch.write_text(f"{added}{changed}")
     result = await project.review(str(patch))
     assert result.ok, result.error
-    assert project.status() == ["?? src/new.py"]
-    assert "src/a.py: the hunk at line 1 of the patch does not apply" in result.response
+    assert project.status() == [f"?? {new}"]
+    assert f"{old}: the hunk at line 1 of the patch does not apply" in result.response
 
 
 async def test_nothing_of_a_patch_with_a_link_where_rejected_hunks_would_be_written_is_applied(
