@@ -68,7 +68,7 @@ def _neovim(home: Path, project: Path, *words: str) -> terminal.Terminal:
 
 
 def walk(home: Path, server: ModelServer, steps: Steps) -> None:
-    """Take all steps.
+    """Take all steps, each until what it waits for is seen.
 
     :raises TimeoutError: one did not show what it should.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,6 +107,26 @@ def test_a_requested_pause_is_shown_during_a_question(running: Editor) -> None:
     assert [name for name in offered if ID.startswith(name)]
     apply(running, "CONFIRMATION_ANSWERED")
     assert status(running)["state"] == "pausing"
+
+
+def test_no_time_runs_on_while_a_run_waits_for_the_person(running: Editor) -> None:
+    shown = """
+      local now, progress, said = vim.uv.now, require('tideate.ui.progress'), {}
+      vim.uv.now = function() return now() + 7500 end
+      local run = require('tideate').get_status(...)
+      for _, chunks in ipairs({ progress.title(run), progress.steps(run) }) do
+        table.insert(said, require('tideate.ui.text').bar(chunks))
+      end
+      vim.uv.now = now
+      return said
+    """
+    apply(running, "STEP_STARTED", step="a", index=1, total=3)
+    assert all(re.search(r"\b\d+s", text) for text in running.lua(shown, ID))
+    apply(running, "CONFIRMATION_REQUIRED")
+    assert not any(re.search(r"\ds", text) for text in running.lua(shown, ID))
+    apply(running, "CONFIRMATION_ANSWERED")
+    apply(running, "WORKFLOW_COMPLETED", files=[])
+    assert re.search(r"\d\.\ds", running.lua(shown, ID)[0])
 
 
 def test_a_withdrawn_pause_is_not_shown_during_a_question(running: Editor) -> None:

@@ -194,6 +194,10 @@ def test_the_spinner_turns_only_while_it_is_seen_and_something_runs(editor: Edit
     editor.wait("_G.turning == 0")
     editor.command("tabclose")
     editor.wait("_G.turning == 1")
+    run.event("CONFIRMATION_REQUIRED")
+    assert editor.lua(turning) == 0
+    run.event("CONFIRMATION_ANSWERED")
+    assert editor.lua(turning) == 1
     run.event("WORKFLOW_FAILED", error="no", step="analyze")
     assert editor.lua(turning) == 0
 

@@ -54,6 +54,13 @@ function M.active(run)
   return run.state ~= 'completed' and run.state ~= 'failed' and run.state ~= 'cancelled'
 end
 
+--- Whether a run goes on without the person: what shows that turns.
+---@param run tideate.Run
+---@return boolean
+function M.turning(run)
+  return M.active(run) and run.state ~= 'confirming' and run.state ~= 'paused'
+end
+
 ---@param milliseconds integer
 ---@return string
 function M.duration(milliseconds)
@@ -73,7 +80,7 @@ function M.seconds(milliseconds)
   return milliseconds < 60000 and ('%ds'):format(milliseconds / 1000) or M.duration(milliseconds)
 end
 
---- Workflow, step, state and time of a run.
+--- Workflow, step, state and time of a run; no time while it waits for the person.
 ---@param run tideate.Run
 ---@return tideate.Chunk[]
 function M.title(run)
@@ -87,7 +94,10 @@ function M.title(run)
   local after = run.state == 'confirming' and run.pausing and ', pausing' or ''
   local mark = run.state == 'running' and spinner() or look.mark .. ' ' .. look.word .. after
   table.insert(chunks, { mark .. ' ', look.group })
-  table.insert(chunks, { M.duration(run.elapsed_ms) .. ' ', 'TideateHint' })
+  local time = M.turning(run) and M.seconds(run.elapsed_ms) or not M.active(run) and M.duration(run.elapsed_ms)
+  if time then
+    table.insert(chunks, { time .. ' ', 'TideateHint' })
+  end
   if run.demonstration then
     table.insert(chunks, { '· demonstration model ', 'TideateWarning' })
   end
@@ -102,12 +112,13 @@ end
 
 ---@param step tideate.RunStep
 ---@param run tideate.Run
----@return integer? milliseconds
+---@return string? # none while the run waits for the person
 local function step_time(step, run)
   if step.duration_ms then
-    return step.duration_ms
+    return M.duration(step.duration_ms)
   end
-  return M.at_work(step) and step.started and M.active(run) and vim.uv.now() - step.started or nil
+  local going_on = M.at_work(step) and step.started and M.turning(run)
+  return going_on and M.seconds(vim.uv.now() - step.started) or nil
 end
 
 --- Every step with its state and time.
@@ -125,7 +136,7 @@ function M.steps(run)
     local idle = step.state == 'waiting' or step.state == 'skipped'
     local check = run.check and step.name == run.current_step and (' (%s)'):format(run.check) or ''
     table.insert(chunks, { step.label .. again .. check, idle and 'TideateHint' or nil })
-    table.insert(chunks, { time and (' %s '):format(M.duration(time)) or ' ', 'TideateHint' })
+    table.insert(chunks, { time and (' %s '):format(time) or ' ', 'TideateHint' })
   end
   return chunks
 end

@@ -45,10 +45,10 @@ local function draw()
   require('tideate.ui.output.window').head(shown.win, shown.kind, run, keys)
 end
 
---- The spinner turns only while somebody sees it and something runs.
+--- The spinner turns only while somebody sees it and something goes on without the person.
 local function animate()
   local run = shown.id and status(shown.id)
-  local wanted = run and require('tideate.ui.progress').active(run) and M.is_visible()
+  local wanted = run and require('tideate.ui.progress').turning(run) and M.is_visible()
   if wanted and not shown.stop then
     shown.stop = require('tideate.ui.progress').tick(function()
       draw()
