@@ -106,6 +106,55 @@ async def test_what_is_said_of_a_file_that_fails_goes_to_the_model_and_comes_bac
     assert "of another" not in str(bench.server.requests)
 
 
+async def test_a_plan_of_failed_files_that_is_not_valid_is_shown_again_as_it_was_typed(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.server.answers("Write the new file lib/c.py", GOOD)
+    said = {"path": "lib/b.py", "text": "write it in full"}
+    typed = [{"action": "move", "path": "lib/c.py", "why": "of my own"}]
+    mended = [{**typed[0], "action": "create"}]
+    bench.front.answer = about_failed(
+        Decision(False, {"files": typed, "comments": [said]}),
+        Decision(False, {"files": mended, "comments": [{**said, "path": "lib/c.py"}]}),
+    )
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    _, again = asked_again(bench)
+    assert again.payload["files"] == typed
+    assert "lib/c.py does not exist, so it cannot be moved" in again.message
+    assert again.payload["comments"] == [{**said, "path": "lib/c.py"}], "it goes along with its file"
+    assert bench.fingerprint()["lib/c.py"] == NEW["lib/b.py"]
+    assert prompt_of(bench, "of my own\nThe person says of it: write it in full")
+
+
+async def test_a_comment_follows_the_file_that_its_answer_renames_also_where_that_fails_again(
+    bench: Bench,
+) -> None:
+    failing(bench, LEFT_OUT)
+    bench.server.answers("Write the new file lib/c.py", LEFT_OUT)
+    said = {"path": "lib/b.py", "text": "write it in full"}
+    bench.front.answer = about_failed(
+        Decision(False, {"files": [{**PLAN["files"][1], "path": "lib/c.py"}], "comments": [said]}),
+        Decision(False),
+    )
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    asked = "new file lib/c.py: holds it\nThe person says of it: write it in full"
+    assert any(asked in text_of(one) for one in bench.server.requests)
+    _, again = asked_again(bench)
+    assert [(file["path"], file["why"]) for file in again.payload["files"]] == [("lib/c.py", "holds it")]
+    assert again.payload["comments"] == [{**said, "path": "lib/c.py"}]
+
+
+async def test_a_comment_on_a_failed_file_that_is_taken_out_is_told_as_not_sent(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    said = [{"path": "lib/b.py", "text": "write it in full"}]
+    bench.front.answer = about_failed(Decision(False, {"files": [], "comments": said}))
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    told = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert "the comment on lib/b.py is not sent: lib/b.py is not tried again" in told
+
+
 @pytest.mark.slow
 async def test_without_a_person_the_others_are_written_and_the_run_fails_with_the_name(bench: Bench) -> None:
     failing(bench, LEFT_OUT)

@@ -107,6 +107,14 @@ def hand_in(bench: Bench, summary: str = "Done as planned.", **rest: Any) -> Non
     bench.server.calls("Carry it out completely", "submit_work", {"summary": summary, **rest}, times=1)
 
 
+async def test_a_model_that_hands_in_no_plan_is_named_as_one_that_ended_without_an_answer(
+    bench: Bench,
+) -> None:
+    bench.server.answers("", "I would change some files.")
+    result = await bench.run("multi_file", "pass the rate")
+    assert "the model 'scripted' ended without an answer; try again, " in str(result.error)
+
+
 @pytest.mark.slow
 async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(bench: Bench) -> None:
     plan_of_shop(bench)

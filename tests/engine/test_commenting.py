@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tideate_core.engine.commenting import CommentRounds, PlaceComment, changed_lines
+from tideate_core.engine.commenting import CommentRounds, PlaceComment, changed_lines, follow_renames
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import Decision
 
@@ -98,3 +98,14 @@ async def test_a_round_that_failed_is_not_counted_and_keeps_what_was_said() -> N
     told = "the model could not revise it, and the question is open again: no plan"
     comments = [{"line": 1, "text": "x"}]
     assert asked.payload == {"revisable": True, "comments": comments, "warnings": [told]}
+
+
+@pytest.mark.parametrize(
+    ("now", "path"),
+    [("a b c", "b"), ("a x c", "x"), ("c a", "b"), ("a x y c", "b"), ("x b y", "b"), ("x y z", "y")],
+)
+def test_a_comment_goes_along_with_a_file_that_gets_another_name(now: str, path: str) -> None:
+    shown = [{"path": one} for one in "abc"]
+    said = [PlaceComment(path="b", text="?"), PlaceComment(text="!")]
+    followed = follow_renames(said, shown, [{"path": one} for one in now.split()])
+    assert followed == [PlaceComment(path=path, text="?"), PlaceComment(text="!")]

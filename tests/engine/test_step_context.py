@@ -199,7 +199,7 @@ async def test_a_new_attempt_asks_the_model_anew(first: Process) -> None:
 
 async def test_an_empty_answer_is_not_kept(first: Process, after_crash: Callable[[], Process]) -> None:
     first.model.answers = [says(" ")]
-    with pytest.raises(InvalidReply):
+    with pytest.raises(InvalidReply, match=r"^the model '.+' ended without an answer; try again, "):
         await first.step().ask(Prompt("?"))
     second = after_crash()
     second.model.answers = [says("better")]

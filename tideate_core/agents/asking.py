@@ -177,10 +177,8 @@ def _within(earlier: Conversation | None, prompt: Prompt) -> Prompt:
 
 
 def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
-    if schema is not None and done.value is None:
-        raise InvalidReply(f"{done.model} submitted nothing; try again or word it differently")
-    if schema is None and not done.text.strip():
-        raise InvalidReply(f"{done.model} answered with nothing; try again or word it differently")
+    if done.value is None and (schema is not None or not done.text.strip()):
+        raise InvalidReply.of_nothing(done.model)
     text = done.value.model_dump_json() if done.value is not None else done.text
     # its turns are counted already
     return Reply(text, done.model, done.value, done.usage or Usage(), done.truncated)

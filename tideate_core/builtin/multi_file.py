@@ -30,6 +30,7 @@ from tideate_core.engine import (
     CommentRounds,
     PartlyRevised,
     Subject,
+    follow_renames,
     review_and_apply,
     with_material,
 )
@@ -115,12 +116,13 @@ async def confirm(step: StepContext) -> dict[str, Any]:
             if decision.by != "user":
                 raise
             problems = [str(error)]
-            rounds.keep(said)
-            if _can_be_shown(answer):
-                proposed = {"files": answer["files"]}  # what the person edited is theirs
+            # what the person edited is theirs
+            shown, proposed = proposed, {"files": _files_of(answer, proposed["files"])}
+            rounds.keep(follow_renames(said, shown["files"], proposed["files"]))
             continue
-        proposed, problems = _as_json(wanted), []
+        shown, proposed, problems = proposed, _as_json(wanted), []
         if said:
+            said = follow_renames(said, shown["files"], proposed["files"])
             comments = [one.words() for one in said]
             if (made := await rounds.revise(said, partial(_plan_anew, step, wanted, comments))) is not None:
                 rounds.changed = [file["path"] for file in made["files"] if file not in proposed["files"]]
@@ -167,8 +169,9 @@ def _can_be_shown(answer: Any) -> bool:
     files = answer.get("files") if isinstance(answer, dict) else None
     if not isinstance(files, list):
         return False
+    texts = (("path", None), ("action", None), ("why", ""), ("move_to", ""))
     return all(
-        isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "action"))
+        isinstance(file, dict) and all(isinstance(file.get(key, unsaid), str) for key, unsaid in texts)
         for file in files
     )
 
@@ -277,15 +280,17 @@ async def _write_and_ask(
     :raises TideateError: there is no change.
     """
     changes: dict[str, FileChange] = {}
-    left, asked, rounds = planned, 0, CommentRounds(step, possible=True)
+    plan, left, asked, rounds = planned, planned, 0, CommentRounds(step, possible=True)
     while failed := await _write_all(step, files, left, changes, len(planned)):
         if asked == MOST_ROUNDS:
             break
         asked += 1
-        wanted = await _ask_about_failed(step, failed, len(changes), rounds)
+        plan = [file for file in plan if file.path in failed]
+        wanted = await _ask_about_failed(step, plan, failed, len(changes), rounds)
         if wanted is None:
             break
-        left = [file for file in wanted if file.path not in changes]
+        plan = [file for file in wanted if file.path not in changes]
+        left = [_with_comments(file, rounds.unanswered) for file in plan]
         await _ask_about_secrets(step, [file for file in left if file.path not in failed])
     if not changes:
         raise next(iter(failed.values()), Declined("no file is left in the plan"))
@@ -319,14 +324,20 @@ async def _write_all(
 
 
 async def _ask_about_failed(
-    step: StepContext, failed: Mapping[str, TideateError], done: int, rounds: CommentRounds
+    step: StepContext,
+    plan: Sequence[PlannedFile],
+    failed: Mapping[str, TideateError],
+    done: int,
+    rounds: CommentRounds,
 ) -> list[PlannedFile] | None:
-    """Return the files to try again, with what the person says of them; those they take out are left out.
+    """Return the files to try again; those that the person takes out are left out.
 
-    None: nobody decided.
+    What the person says of them is kept in the rounds. None: nobody decided.
+
+    :param plan: the files that failed.
     """
     rounds.keep([one for one in rounds.unanswered if one.path is None or one.path in failed])
-    planned = [file for file in step.results["confirm"]["files"] if file["path"] in failed]
+    planned: list[dict[str, Any]] = _as_json(plan)["files"]
     problems = [str(error) for error in failed.values()]
     while True:
         count = len(planned)
@@ -341,17 +352,26 @@ async def _ask_about_failed(
         decision = await step.confirm("plan", message, payload=payload)
         if decision.by != "user":
             return None
+        shown, planned = planned, _files_of(decision.value, planned)
         try:
             said = rounds.read(decision)
             if not decision.accepted and not said:
                 return []
-            rounds.keep(said)  # where it fails again they are not lost
+            # where it fails again they are not lost
+            rounds.keep(follow_renames(said, shown, planned))
             unchanged = not decision.value or (said and "files" not in decision.value)
             wanted = parse_plan({"files": planned} if unchanged else decision.value, step.workspace)
         except InvalidInput as error:
             problems = [str(error)]
             continue
-        return [_with_comments(file, said) for file in wanted]
+        for path in {one.path for one in rounds.unanswered if one.path} - {file.path for file in wanted}:
+            step.notice(f"the comment on {path} is not sent: {path} is not tried again", level="warn")
+        return wanted
+
+
+def _files_of(answer: Any, shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the files of an edited plan, be it valid or not; else those that were shown."""
+    return answer["files"] if _can_be_shown(answer) else shown
 
 
 def _with_comments(file: PlannedFile, said: Sequence[PlaceComment]) -> PlannedFile:

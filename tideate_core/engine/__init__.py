@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CommentRounds as CommentRounds,
         PlaceComment as PlaceComment,
         changed_lines as changed_lines,
+        follow_renames as follow_renames,
     )
     from tideate_core.engine.comparison import (
         Comparison as Comparison,
@@ -128,7 +129,7 @@ else:
         {
             "automatic_rollback": "temporary_pin",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
-            "commenting": "CommentRounds PlaceComment changed_lines",
+            "commenting": "CommentRounds PlaceComment changed_lines follow_renames",
             "comparison": "Comparison ComparisonResult compared_requests",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
             "continuation": "last_conversation request_of said_in_step",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, StrictInt, ValidationError
@@ -11,11 +12,11 @@ from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workspace import diff_lines, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from tideate_core.workflows import Decision, StepContext
 
-__all__ = ["CommentRounds", "PlaceComment", "changed_lines"]
+__all__ = ["CommentRounds", "PlaceComment", "changed_lines", "follow_renames"]
 
 T = TypeVar("T")
 MOST_QUOTED = 300
@@ -134,3 +135,18 @@ def changed_lines(before: str, after: str) -> list[int]:
         found += range(first, first + len(hunk.new))
         moved += len(hunk.new) - len(hunk.old)
     return found
+
+
+def follow_renames(
+    said: Sequence[PlaceComment], shown: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
+) -> list[PlaceComment]:
+    """Return comments on files of a plan by the names that these have after the person edited it.
+
+    A file has another name where the lists differ by it alone, in its place.
+    """
+    before, after = ([file["path"] for file in files] for files in (shown, now))
+    names = dict[str | None, str]()
+    for kind, first, last, start, end in SequenceMatcher(None, before, after, False).get_opcodes():
+        if kind == "replace" and last - first == end - start:
+            names |= zip(before[first:last], after[start:end], strict=True)
+    return [one.model_copy(update={"path": names.get(one.path, one.path)}) for one in said]

@@ -129,7 +129,7 @@ class StepModel:
             reply = replace(reply, text=mended(reply.text))
             self._count(asked, reply, begun, of)
         if not reply.text.strip() and reply.parsed is None:
-            raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
+            raise InvalidReply.of_nothing(reply.model)
         late = self._step in self._execution.settled
         memo = {**_json_of(reply), "late": late, "place": self._memory.place(self._step)}
         self._memory.note(self._step, key, memo, keep=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tideate_core.errors.base import TideateError, did_you_mean
 
@@ -67,6 +67,14 @@ class ContextTooLong(AdapterError):
 
 class InvalidReply(AdapterError):
     """An answer that is not what was asked for: cut off, empty, or not of the schema."""
+
+    @classmethod
+    def of_nothing(cls, model: str) -> Self:
+        """Return that a model ended without an answer."""
+        return cls(
+            f"the model {model!r} ended without an answer; try again, word the request differently, or use "
+            "another adapter"
+        )
 
 
 class UnknownAdapter(AdapterError):
