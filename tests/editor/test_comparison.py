@@ -121,6 +121,8 @@ def test_both_texts_are_shown_side_by_side_and_closed_together(compared: Editor)
         True,
         True,
     ]
+    colours = compared.lua("return { vim.wo[vim.fn.win_getid(1)].winhighlight, vim.wo.winhighlight }")
+    assert colours == ["DiffAdd:TideateDelete", ""], "what only the left has was removed"
     assert "there is none" in compared.lua("return vim.wo.winbar")
     assert compared.lua("return vim.bo.syntax") == "python"
     compared.feed("q")

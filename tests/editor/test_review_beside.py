@@ -32,16 +32,18 @@ def beside(editor: Editor) -> list[str] | None:
 def test_a_file_is_shown_side_by_side_and_inline_again(editor: Editor) -> None:
     review(editor, opened(editor))
     wait_focused(editor)
-    editor.command("set foldcolumn=1 nowrap")
+    editor.command("set foldcolumn=1 nowrap winhighlight=Normal:Comment")
     editor.feed("gp")
     assert beside(editor) == PROPOSED
     assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
     diff = "return vim.tbl_map(function(win) return vim.wo[win].diff end, vim.api.nvim_list_wins())"
     assert editor.lua(diff) == [True, True]
+    assert editor.lua("return vim.wo.winhighlight") == "Normal:Comment,DiffAdd:TideateDelete"
     assert "eleven" not in drawn(editor)
     editor.feed("gp")
     assert beside(editor) is None
     assert editor.lua("return {vim.wo.diff, vim.wo.foldcolumn, vim.wo.wrap}") == [False, "1", False]
+    assert editor.lua("return vim.wo.winhighlight") == "Normal:Comment"
     editor.feed("]c")
     assert "eleven" in drawn(editor)
     assert editor.lines() == LINES

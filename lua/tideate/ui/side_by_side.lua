@@ -50,6 +50,7 @@ function M.open(left, right, path)
   vim.bo[empty].bufhidden = 'wipe'
   vim.api.nvim_win_set_buf(wins[1], bufs[1])
   wins[2] = vim.api.nvim_open_win(bufs[2], true, { split = 'right', win = wins[1] })
+  require('tideate.ui.window').show_as_removed(wins[1])
   local function close()
     vim.tbl_map(require('tideate.ui.window').close, wins)
   end

@@ -169,6 +169,13 @@ function M.options(win, options)
   end
 end
 
+--- In the left window of Neovim's diff, what it alone has is removed: it looks like that, not like what is added.
+---@param win integer
+function M.show_as_removed(win)
+  local set = vim.wo[win].winhighlight
+  M.options(win, { winhighlight = (set == '' and '' or set .. ',') .. 'DiffAdd:TideateDelete' })
+end
+
 --- Set the window options of a list or a drawing, of which a line is a line.
 ---@param win integer
 ---@param more table<string, any> further options

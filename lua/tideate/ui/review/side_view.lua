@@ -230,8 +230,8 @@ function View:follow(unit)
   end
 end
 
--- what `:diffthis` sets
-local OPTIONS = { 'diff', 'scrollbind', 'cursorbind', 'wrap', 'foldmethod', 'foldcolumn', 'foldenable', 'foldlevel' }
+-- what `:diffthis` sets, and the colour of what is only on the left
+local OPTIONS = { 'winhighlight', 'diff', 'scrollbind', 'cursorbind', 'wrap', 'foldmethod', 'foldcolumn', 'foldenable', 'foldlevel' }
 
 ---@param win integer
 local function diff_this(win)
@@ -272,6 +272,7 @@ function View:show(index, left)
   end
   diff_this(left)
   diff_this(self.win)
+  window.show_as_removed(left)
 end
 
 --- Take it away where the person closed a window of it, or shows something else there.
