@@ -145,6 +145,7 @@ function M.open(question, respond)
     keys = keys,
     width = WIDTH,
     leaves = 6,
+    about = question.kind ~= 'tool' and question.execution_id or nil,
     markdown = details ~= '' and #read <= MOST,
     lines = function(width)
       local lines = require('tideate.ui.executed_files').lines(question, width)

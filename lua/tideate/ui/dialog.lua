@@ -4,8 +4,6 @@ local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
 
-local ASIDE = 4 -- rows of text that a dialog has beside the line that the person writes
-
 ---@class tideate.DialogSpec
 ---@field title fun(): tideate.Chunk[]
 ---@field keys tideate.Key[]
@@ -14,6 +12,7 @@ local ASIDE = 4 -- rows of text that a dialog has beside the line that the perso
 ---@field cursor_from? integer first row, 0-based, that the cursor may stand on; shows a cursor line
 ---@field leaves? integer rows at the bottom that it leaves in sight when it lies over the output
 ---@field markdown? boolean highlight the text as markdown
+---@field about? string run whose lines it leaves in sight
 ---@field on_closed fun() the person closed the window
 
 ---@class tideate.Dialog
@@ -28,8 +27,27 @@ local ASIDE = 4 -- rows of text that a dialog has beside the line that the perso
 ---@field at_top boolean?
 ---@field called boolean? the person has been here
 ---@field aside boolean? it is small, beside the line that the person writes
+---@field put_back fun()? shows again what the person saw before
 local Dialog = {}
 Dialog.__index = Dialog
+
+---@type table<tideate.Dialog, true>
+local open_ones = {}
+
+--- Whether a dialog is open beside which code has to be seen.
+---@return boolean
+function M.shows_code()
+  return vim.iter(pairs(open_ones)):any(function(one)
+    return one:code() ~= nil
+  end)
+end
+
+--- Lay the dialogs out again: something else that lies over the code came, went or changed its size.
+function M.arrange()
+  for one in pairs(open_ones) do
+    one:arrange()
+  end
+end
 
 ---@param spec tideate.DialogSpec
 ---@return tideate.Dialog
@@ -48,6 +66,8 @@ function M.open(spec)
     vim.bo[buf].formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+]\)\s\+]]
   end
   self:watch()
+  open_ones[self] = true
+  require('tideate.ui.output').arrange()
   self:show()
   self:wait_for_quiet()
   return self
@@ -129,39 +149,38 @@ local function rows_of(lines, width)
   return rows
 end
 
---- At the bottom of the part that is free, unless the person writes there.
+--- The lines that it is about, if they can be seen.
+---@return tideate.ui.CodeInQuestion?
+function Dialog:code()
+  return require('tideate.ui.code_in_question').of(self.spec.about)
+end
+
+--- Whether the code that it is about is seen beside it.
+---@param code tideate.ui.CodeInQuestion
+---@param height integer
+---@param free { row: integer, rows: integer }
+---@param at_top boolean
+---@return boolean
+local function leaves_code(code, height, free, at_top)
+  local top, bottom = free.row, free.row + free.rows
+  top, bottom = at_top and top + height + 2 or top, at_top and bottom or bottom - height - 2
+  return require('tideate.ui.code_in_question').shows(code, top, bottom)
+end
+
+--- At the bottom of the part that is free, unless the code that it is about is there, or the person writes there.
 ---@param height integer
 ---@param free { row: integer, rows: integer }
 ---@return boolean
-local function belongs_at_top(height, free)
+function Dialog:belongs_at_top(height, free)
+  local code = self:code()
+  if code then
+    local seen_above = leaves_code(code, height, free, false)
+    if not seen_above or not leaves_code(code, height, free, true) then
+      return not seen_above and leaves_code(code, height, free, true)
+    end
+  end
   local line = vim.fn.screenrow() - free.row
   return line > free.rows - height - 2 and line <= free.rows and line > height + 3
-end
-
---- The row of the screen, 0-based, in which the person's cursor is.
----@return integer
-local function cursor_row()
-  return vim.fn.screenpos(0, vim.fn.line('.'), vim.fn.col('.')).row - 1
-end
-
---- Whether a window lies over the line that the person may be writing.
----@param row integer
----@param height integer of the text
----@return boolean
-local function covers(row, height)
-  local cursor = cursor_row()
-  return cursor >= row and cursor < row + height + 2
-end
-
---- Where a small window leaves the person's line in sight, and the one next to it.
----@param height integer that it would like
----@return integer row, integer height
-local function beside_cursor(height)
-  local place, cursor = require('tideate.ui.float_layout').whole(), cursor_row()
-  local bottom = place.row + place.rows
-  local above, below = cursor - 1 - place.row, bottom - cursor - 2
-  height = math.max(1, math.min(height, ASIDE, math.max(above, below) - 2))
-  return below >= above and bottom - height - 2 or place.row, height
 end
 
 --- Make room for what the person writes, as long as they have not come here.
@@ -170,7 +189,7 @@ function Dialog:uncover_cursor()
     return
   end
   local config = vim.api.nvim_win_get_config(self.win)
-  if not self:focused() and covers(config.row, config.height) then
+  if not self:focused() and require('tideate.ui.float_layout').covers_cursor(config.row, config.height) then
     self:show()
   end
 end
@@ -190,13 +209,13 @@ function Dialog:layout()
     lines = self.spec.lines(width)
   end
   local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
-  if not self.win then
-    self.at_top = belongs_at_top(height, free)
+  if not self.win or self.at_top == nil then
+    self.at_top = self:belongs_at_top(height, free)
   end
   local row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2))
-  self.aside = not self.called and not self:focused() and (self.aside or covers(row, height))
+  self.aside = not self.called and not self:focused() and (self.aside or place.covers_cursor(row, height))
   if self.aside then
-    row, height = beside_cursor(height)
+    row, height = place.beside_cursor(height)
   end
   return {
     relative = 'editor',
@@ -240,6 +259,23 @@ function Dialog:show()
     end
   end
   self:footer()
+end
+
+--- Choose its place again.
+function Dialog:arrange()
+  if require('tideate.ui.window').visible(self.win) then
+    self.at_top = nil
+    self:show()
+  end
+end
+
+--- Scroll to the code that it is about, where it lies over that.
+function Dialog:uncover_code()
+  local code, config = self:code(), vim.api.nvim_win_get_config(self.win)
+  local free = require('tideate.ui.float_layout').free()
+  if code and not self.put_back and not leaves_code(code, config.height, free, self.at_top == true) then
+    self.put_back = require('tideate.ui.code_in_question').bring(code)
+  end
 end
 
 --- Keep the cursor on the lines that can be chosen.
@@ -294,6 +330,7 @@ function Dialog:focus(unasked)
   if self.aside or not require('tideate.ui.window').visible(self.win) then
     self:show()
   end
+  self:uncover_code()
   local current = vim.api.nvim_get_current_win()
   if current ~= self.win then
     self.back = current
@@ -324,10 +361,14 @@ function Dialog:close()
     return
   end
   self.closed = true
+  open_ones[self] = nil
   if self.stop_waiting then
     self.stop_waiting()
   end
   vim.api.nvim_del_augroup_by_id(self.group)
+  if self.put_back then
+    self.put_back()
+  end
   local window = require('tideate.ui.window')
   local focused = self:focused()
   window.close(self.win)
@@ -337,6 +378,7 @@ function Dialog:close()
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_delete(self.buf, { force = true })
   end
+  require('tideate.ui.output').arrange()
 end
 
 return M

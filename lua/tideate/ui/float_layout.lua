@@ -1,6 +1,7 @@
 --- Layout of floats, so that they do not lie over each other.
 local M = {}
 
+local ASIDE = 4 -- rows of text that a float has beside the line that the person writes
 local NARROWEST = 44 -- columns a dialog can be read in
 
 ---@class tideate.Place
@@ -46,6 +47,32 @@ function M.above_dialogs(height)
     end
   end
   return bottom - height >= place.row and bottom - height or place.row
+end
+
+--- The row of the screen, 0-based, in which the person's cursor is.
+---@return integer
+local function cursor_row()
+  return vim.fn.screenpos(0, vim.fn.line('.'), vim.fn.col('.')).row - 1
+end
+
+--- Whether a window lies over the line that the person may be writing.
+---@param row integer
+---@param height integer of the text
+---@return boolean
+function M.covers_cursor(row, height)
+  local cursor = cursor_row()
+  return cursor >= row and cursor < row + height + 2
+end
+
+--- Where a small window leaves the person's line in sight, and the one next to it.
+---@param height integer that it would like
+---@return integer row, integer height
+function M.beside_cursor(height)
+  local place, cursor = M.whole(), cursor_row()
+  local bottom = place.row + place.rows
+  local above, below = cursor - 1 - place.row, bottom - cursor - 2
+  height = math.max(1, math.min(height, ASIDE, math.max(above, below) - 2))
+  return below >= above and bottom - height - 2 or place.row, height
 end
 
 return M

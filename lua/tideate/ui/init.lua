@@ -25,7 +25,7 @@ local KINDS = {
   compare = 'tideate.ui.choice',
 }
 
-local show_next
+local show_next, go_on
 
 --- Have the person choose one of some items, by `vim.ui.select`. An interrupted prompt is no choice.
 ---@generic T
@@ -52,7 +52,7 @@ local function answer(waiting, result)
   end
   table.remove(queue, 1)
   waiting.respond(result)
-  show_next()
+  go_on()
 end
 
 ---@param err any
@@ -81,6 +81,14 @@ function show_next()
     return show_next()
   end
   waiting.shown = shown
+end
+
+--- A question is answered or withdrawn: the next one, else what waited for it.
+function go_on()
+  show_next()
+  if not queue[1] then
+    require('tideate.ui.output').on_answered()
+  end
 end
 
 --- A message without its nulls.
@@ -119,7 +127,7 @@ function M.withdraw(id)
       if waiting.shown then
         waiting.shown:close()
       end
-      return show_next()
+      return go_on()
     end
   end
 end

@@ -17,12 +17,13 @@ function M.begin(run, context)
     return
   end
   places[run] = { buf = buf }
-  if lines and require('tideate.config').get('signs') and vim.api.nvim_buf_is_loaded(buf) then
+  if lines and vim.api.nvim_buf_is_loaded(buf) then
     local last = math.min(lines['end'], vim.api.nvim_buf_line_count(buf)) - 1
+    local signs = require('tideate.config').get('signs')
     places[run].mark = vim.api.nvim_buf_set_extmark(buf, namespace, math.min(lines.start - 1, last), 0, {
       end_row = last,
-      sign_text = SIGN,
-      sign_hl_group = 'TideateRunning',
+      sign_text = signs and SIGN or nil,
+      sign_hl_group = signs and 'TideateRunning' or nil,
       priority = PRIORITY,
     })
   end
@@ -46,6 +47,18 @@ function M.on_event(event)
   if place.mark and vim.api.nvim_buf_is_valid(place.buf) then
     vim.api.nvim_buf_del_extmark(place.buf, namespace, place.mark)
   end
+end
+
+--- The lines that a run was started on, where they are now.
+---@param run string
+---@return { buf: integer, first: integer, last: integer }?
+function M.lines(run)
+  local place = places[run]
+  if not place or not place.mark or not vim.api.nvim_buf_is_loaded(place.buf) then
+    return nil
+  end
+  local mark = vim.api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
+  return mark[1] and { buf = place.buf, first = mark[1] + 1, last = mark[3].end_row + 1 } or nil
 end
 
 --- Whether a run was started on a buffer, and goes on.

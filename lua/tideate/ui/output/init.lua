@@ -13,6 +13,7 @@ local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = 
 ---@field group integer?
 ---@field back integer?
 ---@field gave_way? boolean hidden for the code, not by the person
+---@field later? string run that is shown once the review is over
 
 ---@type tideate.ui.Shown
 local shown = {}
@@ -183,6 +184,7 @@ function M.arrange()
   end
   draw()
   animate()
+  require('tideate.ui.dialog').arrange()
 end
 
 --- The window went away, by us or by the person.
@@ -193,7 +195,8 @@ function M.closed()
   if shown.stop then
     shown.stop()
   end
-  shown = { id = shown.id }
+  shown = { id = shown.id, later = shown.later }
+  require('tideate.ui.dialog').arrange()
 end
 
 --- Whether the person can be given the window: in normal mode, and not in the panel, whose keys are for its runs.
@@ -233,8 +236,10 @@ function M.show(id, enter)
   if enter then
     vim.api.nvim_set_current_win(shown.win)
   end
+  shown.later = nil
   draw()
   animate()
+  require('tideate.ui.dialog').arrange()
 end
 
 --- Hide the window; the run continues.
@@ -296,6 +301,30 @@ function M.toggle(id)
   return true
 end
 
+--- Kinds of questions that are answered in the code.
+local IN_CODE = { review = true, document = true }
+
+--- Show a run, but neither over the code that a question is about nor with the keys that answer it.
+---@param id string
+---@param enter boolean? as of `show`
+local function show_beside_questions(id, enter)
+  local question = require('tideate.ui').pending()[1]
+  if question and IN_CODE[question.kind] and not M.is_visible() then
+    shown.later = id
+  elseif question then
+    M.show(id, false)
+  else
+    M.show(id, enter)
+  end
+end
+
+--- No question waits any more: show what had to wait for that.
+function M.on_answered()
+  if shown.later then
+    M.show(shown.later, false)
+  end
+end
+
 --- Show a run that has begun: one of a comparison beside the others, or after them.
 ---@param id string
 ---@param entry tideate.ui.Run
@@ -303,11 +332,11 @@ end
 local function show_begun(id, entry, event)
   local beside = require('tideate.ui.output.beside')
   if not event.data.compared then
-    return M.show(id)
+    return show_beside_questions(id)
   end
   local busy = M.is_visible() and beside.is_busy(shown.id)
   if not beside.began(id, entry, event.data) and not busy then
-    M.show(id)
+    show_beside_questions(id)
   end
 end
 
@@ -331,7 +360,7 @@ function M.on_event(event)
     require('tideate.ui.notify').close_of_run()
     show_begun(id, entry, event)
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
-    M.show(id, false) -- now there is something to see that lasts
+    show_beside_questions(id, false) -- now there is something to see that lasts
   elseif shown.id == id then
     draw()
     animate()

@@ -1,6 +1,8 @@
 --- Placement of the output window.
 local M = {}
 
+local FOR_CODE = 22 -- rows that are left to a question and the code that it is about, where the screen has them
+local LOWEST = 4 -- rows
 local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
 
 ---@return table<string, any> config of a float that leaves the code readable
@@ -17,6 +19,9 @@ function M.float_config()
   else
     width = columns - 2
     height = math.max(5, math.floor(lines * 0.45))
+    if require('tideate.ui.dialog').shows_code() then
+      height = math.max(LOWEST, math.min(height, lines - 2 - FOR_CODE))
+    end
     row, col = lines - height - 2, 0
   end
   return { width = width, height = math.max(1, height), row = row, col = col, zindex = 40 }

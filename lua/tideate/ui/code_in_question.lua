@@ -1,0 +1,67 @@
+--- The lines that a question is about: kept in sight beside the dialog and the output.
+local M = {}
+
+---@class tideate.ui.CodeInQuestion
+---@field win integer that shows them
+---@field first integer line
+---@field last integer line
+
+--- The lines that a run was started on, where a window of this tab page shows their buffer.
+---@param run? string
+---@return tideate.ui.CodeInQuestion?
+function M.of(run)
+  local lines = run and require('tideate.ui.ranges').lines(run)
+  local win = lines
+    and vim.iter(require('tideate.ui.window').normal_windows()):find(function(one)
+      return vim.api.nvim_win_get_buf(one) == lines.buf
+    end)
+  return win and { win = win, first = lines.first, last = lines.last } or nil
+end
+
+--- Whether all of the lines, or as many as have room there, stand between two rows of the screen.
+---@param code tideate.ui.CodeInQuestion
+---@param top integer 0-based
+---@param bottom integer behind the last row
+---@return boolean
+function M.shows(code, top, bottom)
+  local from = math.max(code.first, vim.fn.line('w0', code.win))
+  local to = math.min(code.last, vim.fn.line('w$', code.win))
+  local rows, whole = 0, from == code.first and to == code.last
+  for line = from, to do
+    local first = vim.fn.screenpos(code.win, line, 1).row - 1
+    local last = vim.fn.screenpos(code.win, line, math.max(1, vim.fn.col({ line, '$' }, code.win) - 1)).row - 1
+    last = last < 0 and bottom or last
+    whole = whole and first >= top and last < bottom
+    rows = rows + math.max(0, math.min(last, bottom - 1) - math.max(first, top) + 1)
+  end
+  return whole or rows >= bottom - top
+end
+
+--- Scroll the window so that the lines begin at its top.
+---@param code tideate.ui.CodeInQuestion
+---@return fun() put_back what the person saw, unless they scrolled or moved since
+function M.bring(code)
+  local win, buf = code.win, vim.api.nvim_win_get_buf(code.win)
+  local function view()
+    return vim.api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  local function restore(to)
+    vim.api.nvim_win_call(win, function()
+      vim.fn.winrestview(to)
+    end)
+  end
+  local before = view()
+  local margin = math.min(math.max(0, vim.wo[win].scrolloff), math.floor(vim.api.nvim_win_get_height(win) / 2))
+  local topline = math.max(1, code.first - 1)
+  local last = topline + vim.api.nvim_win_get_height(win) - 1 - margin
+  local lnum = math.max(math.min(before.lnum, last), topline == 1 and 1 or topline + margin)
+  restore({ topline = topline, skipcol = 0, lnum = math.min(lnum, vim.api.nvim_buf_line_count(buf)) })
+  local after = view()
+  return function()
+    if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf and vim.deep_equal(view(), after) then
+      restore(before)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,189 @@
+"""Question and output leave the code in sight that a question is about; neither hides or robs the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import answers, ask, gate, wait_focused
+from tests.support.events import Run
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+FILE = [f"code {number:02d}" for number in range(1, 61)]
+ASKED = "0123456789abcdef" * 2
+"""The run of `ask`."""
+BEGIN = """
+local id, first, last = ...
+vim.api.nvim_win_set_cursor(0, { first, 0 })
+local buffer = { number = vim.api.nvim_get_current_buf() }
+require('tideate.ui.ranges').begin(id, { buffer = buffer, selection = { start = first, ['end'] = last } })
+return vim.api.nvim_get_current_win()
+"""
+SCROLL = "vim.api.nvim_win_call(..., function() vim.fn.winrestview({ topline = 30, lnum = 31 }) end)"
+VIEW = "return vim.api.nvim_win_call(..., vim.fn.winsaveview)"
+
+
+def begun(editor: Editor, first: int, last: int) -> int:
+    """Begin a run on lines of a file, with text in its output; returns the file's window."""
+    editor.edit("a.txt", "\n".join(FILE) + "\n")
+    window: int = editor.lua(BEGIN, ASKED, first, last)
+    run = Run(editor)
+    run.start(1)
+    run.token("\n".join(f"said {number}" for number in range(30)))
+    editor.wait_screen("said 29")
+    return window
+
+
+def floats(editor: Editor) -> list[tuple[int, int]]:
+    """The rows that the floats take, from the top down."""
+    found = editor.lua("""
+      local places = {}
+      for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+        local config = vim.api.nvim_win_get_config(win)
+        if config.relative ~= '' then
+          table.insert(places, { config.row, config.row + config.height + 2 })
+        end
+      end
+      table.sort(places, function(a, b) return a[1] < b[1] end)
+      return places
+    """)
+    return [(int(first), int(last)) for first, last in found]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("first", [1, 8, 14, 53])
+def test_the_lines_that_a_question_is_about_are_in_sight(
+    start_editor: EditorFactory, size: tuple[int, int], first: int
+) -> None:
+    editor = start_editor(ui=size)
+    begun(editor, first, first + 7)
+    ask(editor, "gate", message="Refactor them along this analysis?")
+    wait_focused(editor)
+    screen = "\n".join(editor.wait_screen("y yes"))
+    assert [line for line in FILE[first - 1 : first + 7] if line not in screen] == []
+    assert "said 29" in screen
+
+
+def test_lines_longer_than_the_room_fill_it(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    begun(editor, 10, 50)
+    gate(editor)
+    wait_focused(editor)
+    screen = "\n".join(editor.wait_screen("y yes"))
+    assert "code 10" in screen
+    taken = sum(last - first for first, last in floats(editor))
+    assert screen.count("code ") >= 22 - taken - 1
+
+
+def test_after_the_answer_the_person_sees_what_they_saw_and_the_output_is_as_high_as_before(
+    start_editor: EditorFactory,
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    window = begun(editor, 16, 20)
+    before, output = editor.lua(VIEW, window), floats(editor)
+    gate(editor)
+    wait_focused(editor)
+    assert editor.lua(VIEW, window)["topline"] != before["topline"]
+    editor.feed("y")
+    assert editor.lua(VIEW, window) == before
+    assert floats(editor) == output
+
+
+def test_a_view_that_the_person_changed_stays(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    window = begun(editor, 16, 20)
+    gate(editor)
+    wait_focused(editor)
+    editor.lua(SCROLL, window)
+    editor.feed("y")
+    assert editor.lua(VIEW, window)["topline"] == 30
+
+
+def test_a_question_about_no_lines_leaves_the_output_as_it_is(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    begun(editor, 16, 20)
+    output = floats(editor)
+    ask(editor, "tool", details="git status")
+    assert output[0] in floats(editor)
+
+
+def test_lines_count_without_signs_too(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    editor.lua("require('tideate').setup({ signs = false })")
+    begun(editor, 16, 20)
+    gate(editor)
+    wait_focused(editor)
+    screen = "\n".join(editor.wait_screen("y yes"))
+    assert "code 16" in screen
+    assert "▸" not in screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_a_run_that_begins_beside_a_question_hides_nothing_and_takes_no_key(
+    start_editor: EditorFactory, size: tuple[int, int]
+) -> None:
+    editor = start_editor(ui=size)
+    window = begun(editor, 16, 20)
+    editor.lua("require('tideate.ui.output').hide()")
+    gate(editor)
+    wait_focused(editor)
+    editor.lua("vim.api.nvim_set_current_win(...)", window)
+    Run(editor, "ask", "query")
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    editor.wait("require('tideate.ui.output').is_visible()")
+    places = editor.lua("""
+      return vim.tbl_map(function(win)
+        local config = vim.api.nvim_win_get_config(win)
+        return { config.row, config.row + config.height + 2, config.col, config.col + config.width + 2 }
+      end, vim.tbl_filter(require('tideate.ui.window').is_float, vim.api.nvim_tabpage_list_wins(0)))
+    """)
+    assert len(places) == 2
+    one, other = places
+    assert one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("y")
+    assert [one["accepted"] for one in answers(editor)] == [True]
+
+
+def reviewed(editor: Editor) -> int:
+    window = begun(editor, 16, 20)
+    buffer = editor.lua("return vim.api.nvim_win_get_buf(...)", window)
+    file: dict[str, Any] = {
+        "path": "a.txt",
+        "action": "modify",
+        "buffer": buffer,
+        "before": "\n".join(FILE),
+        "filetype": "",
+        "hunks": [{"start": 15, "old": ["code 16"], "new": ["other"]}],
+    }
+    ask(editor, "review", payload={"files": [file]})
+    wait_focused(editor)
+    return window
+
+
+def test_a_run_that_begins_during_a_review_is_shown_after_it(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    window = reviewed(editor)
+    run = Run(editor, "ask", "query")
+    run.start(1)
+    assert floats(editor) == []
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    editor.feed("gag<CR>")
+    assert len(answers(editor)) == 1
+    assert run.window() is not None
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+
+
+def test_a_run_that_begins_during_a_review_is_shown_at_once_where_the_output_is_open(
+    start_editor: EditorFactory,
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    window = reviewed(editor)
+    editor.lua("require('tideate.ui.output').toggle() vim.api.nvim_set_current_win(...)", window)
+    run = Run(editor, "ask", "query")
+    assert run.window() is not None
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
