@@ -39,7 +39,7 @@ end
 
 --- Scroll the window so that the lines begin at its top.
 ---@param code tideate.ui.CodeInQuestion
----@return fun() put_back what the person saw, unless they scrolled or moved since
+---@return fun() restore_view what the person saw, unless they scrolled or moved since
 function M.bring(code)
   local win, buf = code.win, vim.api.nvim_win_get_buf(code.win)
   local function view()

@@ -27,7 +27,7 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field at_top boolean?
 ---@field called boolean? the person has been here
 ---@field aside boolean? it is small, beside the line that the person writes
----@field put_back fun()? shows again what the person saw before
+---@field restore_view fun()? shows again what the person saw before
 local Dialog = {}
 Dialog.__index = Dialog
 
@@ -273,8 +273,8 @@ end
 function Dialog:uncover_code()
   local code, config = self:code(), vim.api.nvim_win_get_config(self.win)
   local free = require('tideate.ui.float_layout').free()
-  if code and not self.put_back and not leaves_code(code, config.height, free, self.at_top == true) then
-    self.put_back = require('tideate.ui.code_in_question').bring(code)
+  if code and not self.restore_view and not leaves_code(code, config.height, free, self.at_top == true) then
+    self.restore_view = require('tideate.ui.code_in_question').bring(code)
   end
 end
 
@@ -366,8 +366,8 @@ function Dialog:close()
     self.stop_waiting()
   end
   vim.api.nvim_del_augroup_by_id(self.group)
-  if self.put_back then
-    self.put_back()
+  if self.restore_view then
+    self.restore_view()
   end
   local window = require('tideate.ui.window')
   local focused = self:focused()
