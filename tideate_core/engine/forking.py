@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from tideate_core.engine.continuation import ON_A_FILE
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed
 from tideate_core.engine.run import RunRequest
+from tideate_core.engine.selected_text import Subject
 from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
 from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
 from tideate_core.store import Fork
+from tideate_core.workspace import Hunk, rebase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import Definition, Reader, RunRow, StepRow, Store
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
+    from tideate_core.workspace import Workspace
 
 __all__ = [
     "ForkPlan",
@@ -132,8 +136,8 @@ async def begin_fork(
     """Write the new run, which can then be resumed; returns the notices of what it begins with.
 
     :param changed: what counts where the workflow's file is another one than the source began with.
-    :raises InvalidInput: an input is missing, unknown or of another type, or what a reused step wrote was
-        rolled back.
+    :raises InvalidInput: an input is missing, unknown or of another type, what a reused step wrote was
+        rolled back, or the source wrote in the lines that the new run is about.
     :raises UnknownAdapter: nobody could answer its prompts.
     :raises TideateError: it cannot go on as it was; says why.
     """
@@ -142,10 +146,11 @@ async def begin_fork(
         plan.source.id, plan.definition, catalog, changed=changed, front=front, obfuscate=hide
     )
     _check_request(request, registration.definition, dependencies)
-    root = dependencies.workspace(request).root
+    workspace = dependencies.workspace(request)
     await asyncio.to_thread(
-        check_reused_writes, store.reader(), plan.source, plan.reused, root, store.private
+        check_reused_writes, store.reader(), plan.source, plan.reused, workspace.root, store.private
     )
+    await _check_text(plan, registration.definition, workspace)
     happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
     return _notices(plan, happened)
@@ -177,6 +182,25 @@ def _check_request(
     refuse_unknown(definition, request.inputs)
     typed_inputs(definition, request.inputs)
     dependencies.adapters.get(request.adapter or config.adapter_for(definition.name))
+
+
+async def _check_text(
+    plan: ForkPlan, definition: WorkflowDefinition | MachineWorkflow, workspace: Workspace
+) -> None:
+    """Refuse a run about lines that the source replaced: its edit would be, once a model was asked for it."""
+    subject = Subject.of(plan.request.context)
+    if subject is None or not ON_A_FILE.intersection(definition.needs):
+        return
+    if subject.path not in plan.repeated_files:
+        return
+    now = await workspace.read(subject.path)
+    lines = tuple(subject.lines[subject.start : subject.end])
+    if rebase([Hunk(subject.start, lines, ())], subject.buffer.text, now.text) is None:
+        source = plan.source.id[:SHORT]
+        raise InvalidInput(
+            f"{subject.path} has what run {source} wrote in the lines that this is about; "
+            f"roll it back first (`tideate rollback {source}`)"
+        )
 
 
 def _notices(plan: ForkPlan, happened: str) -> list[dict[str, Any]]:

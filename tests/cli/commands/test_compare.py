@@ -81,6 +81,8 @@ def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[s
     assert (taken["adapter"], taken["ok"]) == ("b", True)
     assert all(one["usage"]["output_tokens"] > 0 for one in shape["runs"])
     assert "not taken" in done.stderr
+    usage = taken["usage"]
+    assert f" {usage['input_tokens']}/{usage['output_tokens']} " in done.stderr
 
 
 def test_text_that_is_not_reviewed_is_taken_without_an_answer(

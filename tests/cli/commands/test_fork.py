@@ -51,6 +51,21 @@ def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: M
     assert shell.run("fork", place, "--yes", "--result", "analyze").returncode == 2
 
 
+def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    count = len(answering.requests)
+    refused = shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
+    assert refused.returncode == 2
+    assert "a.py has what run" in refused.stderr
+    assert f"roll it back first (`tideate rollback {run[:8]}`)" in refused.stderr
+    assert len(answering.requests) == count
+    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    # by hand, as an undo in an editor does; what stands elsewhere is not in the way
+    shell.write("a.py", f"import os\n\n\n{LOOP}")
+    assert shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula").returncode == 0
+    assert len(answering.requests) > count
+
+
 def test_a_fork_asks_with_another_prompt(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     assert shell.run("rollback", "--yes", run).returncode == 0

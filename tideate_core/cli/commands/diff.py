@@ -11,7 +11,7 @@ from tideate_core.cli.arguments import Json, Root, RunId
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.diffs import patch_text
 from tideate_core.cli.render.output import print_json, report_errors, results
-from tideate_core.cli.render.tables import lasted, page, table
+from tideate_core.cli.render.tables import lasted, page, table, token_words
 from tideate_core.project import project_state
 from tideate_core.util.escaping import label, visible
 
@@ -73,7 +73,7 @@ def _show_inputs(inputs: Sequence[Mapping[str, Any]]) -> None:
 def _facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     def usage(run: Mapping[str, Any]) -> str:
         tokens: Mapping[str, Any] = run["usage"]
-        return f"{tokens['input_tokens']}/{tokens['output_tokens']}"
+        return token_words(tokens["input_tokens"], tokens["output_tokens"])
 
     def forked(run: Mapping[str, Any]) -> str:
         source = run["forked_from"]

@@ -199,7 +199,7 @@ def _row(run: RunRow, match: str, back: set[str]) -> tuple[str | Text, ...]:
         when(run.started_at),
         lasted(run.duration_ms),
         steps_words(run),
-        token_words(run.tokens),
+        token_words(run.tokens.input, run.tokens.output),
         cached_words(run.tokens.cached, run.tokens.input),
         cost_words(run.tokens),
         _title(run, match),

@@ -210,7 +210,7 @@ def _steps_table(steps: list[StepRow], lanes: Mapping[str, LaneRow]) -> Table:
             str(row.attempts or ""),
             when(row.started_at, seconds=True).partition(" ")[2] if row.started_at else "",
             lasted(row.duration_ms),
-            token_words(row.tokens),
+            token_words(row.tokens.input, row.tokens.output),
             _outcome(row),
         )
     return rows

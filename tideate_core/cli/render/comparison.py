@@ -10,8 +10,7 @@ from rich.text import Text
 from tideate_core.app import short_id
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.render.tables import lasted, table
-from tideate_core.cli.render.words import count_words
+from tideate_core.cli.render.tables import lasted, table, token_words
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -42,16 +41,13 @@ def comparison_table(runs: Sequence[Mapping[str, Any]], taken: str | None = None
     rows = table("", "model", "run", *numbers, "answer", right=numbers)
     for number, run in enumerate(runs, start=1):
         usage = run.get("usage", {})
-        tokens = (
-            f"{count_words(usage['input_tokens'])}/{count_words(usage['output_tokens'])}" if usage else ""
-        )
         mark = "✓" if run["execution_id"] == taken else str(number)
         rows.add_row(
             mark,
             Text(visible(run["adapter"])),
             short_id(run["execution_id"]),
             lasted(run.get("duration_ms")),
-            "/".join(tokens),
+            token_words(usage.get("input_tokens", 0), usage.get("output_tokens", 0)),
             f"${usage['cost']:.4f}" if "cost" in usage else "",
             _words(run, taken),
         )

@@ -118,11 +118,11 @@ def steps_words(run: RunRow) -> str:
     return f"{done}, {run.failed_steps} failed" if run.failed_steps else done
 
 
-def token_words(tokens: Tokens) -> str:
+def token_words(read: int, written: int) -> str:
     """Return tokens read and written; empty if none."""
-    if not (tokens.input or tokens.output):
+    if not (read or written):
         return ""
-    return f"{count_words(tokens.input)}/{count_words(tokens.output)}"
+    return f"{count_words(read)}/{count_words(written)}"
 
 
 def cost_words(tokens: Tokens) -> str:
