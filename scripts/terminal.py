@@ -67,9 +67,15 @@ class Terminal:
         return list(self._screen.display)
 
     def cells(self) -> list[list[Char]]:
-        """Return the cells of each row, with their colours."""
-        columns = range(self._screen.columns)
-        return [[self._screen.buffer[row][column] for column in columns] for row in range(self._screen.lines)]
+        """Return the cells of each row, with their colours; that of the cursor is reversed."""
+        columns, buffer = range(self._screen.columns), self._screen.buffer
+        cells = [[buffer[row][column] for column in columns] for row in range(self._screen.lines)]
+        cursor = self._screen.cursor
+        if not cursor.hidden:
+            column = min(cursor.x, self._screen.columns - 1)
+            at = cells[cursor.y][column]
+            cells[cursor.y][column] = at._replace(reverse=not at.reverse)
+        return cells
 
     def wait_for(self, words: str) -> None:
         """Wait until the words stand on the screen, and nothing more is drawn.

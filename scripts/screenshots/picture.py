@@ -28,7 +28,7 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 </style>
 <defs>
 <clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
+<rect x="0" y="0" width="{terminal_width}" height="100%"/>
 </clipPath>
 </defs>
 {chrome}

@@ -212,6 +212,9 @@ WORDS = [
     (["\tresult = a"], ["\tresult = ä, b"], ["a"], ["ä, b"]),
     (["one two", "three four"], ["one 2", "added here", "three 4"], ["two", "four"], ["2", "4"]),
     (["nothing alike"], ["x(y)"], [], []),
+    (["for price in prices:"], ['print("adding up", len(prices))'], [], []),
+    (["one(a)  # b"], ["one(a)"], ["# b"], []),
+    (["    indented = 1"], ["indented = 1"], ["    "], []),
     (["a \u202e b"], ["a \u202e c"], [], []),
 ]
 
@@ -226,6 +229,23 @@ def test_the_words_that_differ_are_marked(
     review(editor, {**file, "before": "\n".join(old), "filetype": "", "hunks": [hunk]})
     wait_focused(editor)
     assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
+
+
+@pytest.mark.parametrize("filetype", ["", "lua"])
+def test_a_proposal_has_the_colours_of_a_file_that_no_buffer_shows(editor: Editor, filetype: str) -> None:
+    hunk = {"start": 0, "old": ["local a = 1"], "new": ["local a = 2"]}
+    file = {"path": "a.lua", "action": "modify", "before": "local a = 1", "filetype": filetype}
+    review(editor, {**file, "hunks": [hunk]})
+    wait_focused(editor)
+    editor.feed("gp")
+    assert beside(editor) == ["local a = 2"]
+    colours = editor.lua("""
+      return vim.tbl_map(function(win)
+        local buf = vim.api.nvim_win_get_buf(win)
+        return vim.treesitter.highlighter.active[buf] ~= nil or vim.bo[buf].syntax == 'lua'
+      end, vim.api.nvim_tabpage_list_wins(0))
+    """)
+    assert colours == [True, True]
 
 
 def test_hunks_are_text_objects(editor: Editor) -> None:

@@ -45,7 +45,7 @@ def test_text_arrives_under_its_step(editor: Editor) -> None:
             "",
             "---",
             "",
-            "**Done.**  Changed: `a.py`",
+            "**Done.** Changed: `a.py`",
         ]
     )
     assert editor.lua("return vim.bo[...].filetype", run.buffer) == "markdown"
@@ -61,7 +61,7 @@ def test_a_fence_left_open_does_not_swallow_what_follows(editor: Editor) -> None
     run.start(1)
     run.token("```python\ndef f():")
     run.event("WORKFLOW_FAILED", error="the stream was cut off", step="analyze")
-    assert "def f():\n```\n\n---\n\n**Failed.**  the stream was cut off" in run.text()
+    assert "def f():\n```\n\n---\n\n**Failed.** the stream was cut off" in run.text()
 
 
 def test_a_result_that_was_not_streamed_is_shown(editor: Editor) -> None:
@@ -468,7 +468,7 @@ def test_a_failure_that_the_output_shows_is_not_laid_over_it(screen_editor: Edit
     run.event("WORKFLOW_FAILED", error=FAILURE)
     screen = screen_editor.wait_screen("tideate: refactor failed: the server says: ")
     assert screen_editor.lua(TOASTS) == 0
-    assert any("**Failed.**  the server says" in line for line in screen)
+    assert any("**Failed.** the server says" in line for line in screen)
     assert FAILURE in screen_editor.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
 
 
@@ -509,7 +509,7 @@ def test_the_reason_of_a_decline_that_nobody_gave_is_told(screen_editor: Editor)
     run.start(1)
     run.event("WORKFLOW_CANCELLED", reason="declined", message="a.txt was closed, and its file is gone")
     screen_editor.wait_screen("refactor: declined: a.txt was closed, and its file is gone")
-    assert run.text().endswith("**Declined.**  a.txt was closed, and its file is gone")
+    assert run.text().endswith("**Declined.** a.txt was closed, and its file is gone")
 
 
 def test_a_pause_that_is_to_come_is_told_and_withdrawn(screen_editor: Editor) -> None:

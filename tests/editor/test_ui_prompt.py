@@ -415,3 +415,24 @@ def test_the_symbols_of_a_language_server_are_completed(screen: Editor) -> None:
     screen.wait("require('tideate.ui.prompt.completion').candidates('Ha', false)[1]")
     screen.feed("why does Ha<Tab>")
     assert screen.lines() == ["why does Handler.take"]
+
+
+def test_the_lines_that_are_asked_about_stay_in_sight(screen: Editor) -> None:
+    place = "local c = vim.api.nvim_win_get_config(0) return { c.row, c.row + c.height + 2 }"
+    screen.lua("vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.split(('line\\n'):rep(80), '\\n'))")
+    for selection, fits in (("7,9", lambda first, _: first >= 9), ("14,16", lambda _, last: last <= 13)):
+        screen.command(f"normal! {selection.split(',')[0]}G")
+        screen.feed(f":{selection}Workflow refactor<CR>")
+        screen.wait_screen("send")
+        assert fits(*screen.lua(place))
+        screen.feed("<Esc>q")
+        screen.wait_screen_without("send")
+
+
+def test_the_words_in_the_border_stand_on_its_background(screen: Editor) -> None:
+    screen.feed(":Workflow ask<CR>")
+    screen.wait_screen("send")
+    config = screen.lua("return vim.api.nvim_win_get_config(0)")
+    groups = [chunk[1] for chunk in (*config["title"], *config["footer"])]
+    assert groups
+    assert all(group[0] == "TideateBorder" and len(group) == 2 for group in groups)

@@ -98,7 +98,7 @@ function Texts:keep_texts()
   for key, edit in pairs(self.texts) do
     if edit:unfinished() then
       if edit:visible() then
-        vim.api.nvim_win_set_config(edit.win, {
+        require('tideate.ui.window').configure(edit.win, {
           title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
           footer = { { ' it is kept in this buffer ', 'TideateHint' } },
         })

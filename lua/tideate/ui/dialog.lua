@@ -194,18 +194,26 @@ function Dialog:uncover_cursor()
   end
 end
 
+---@param wanted integer columns of the text
+---@param free tideate.Place
+---@return integer
+local function fitting(wanted, free)
+  local most = free.columns - 2
+  return most - wanted <= require('tideate.ui.window').EDGE and most or wanted
+end
+
 ---@return table<string, any> config, tideate.Chunk[][] lines
 function Dialog:layout()
   local place = require('tideate.ui.float_layout')
   local wanted = self.spec.width or 64
   local free = place.free()
-  local width = math.min(wanted, free.columns - 4)
+  local width = fitting(wanted, free)
   local lines = self.spec.lines(width)
   local crowded = rows_of(lines, width) + 2 > free.rows
   if crowded then
     free = place.whole()
     free.rows = math.max(8, free.rows - (self.spec.leaves or 0))
-    width = math.min(wanted, free.columns - 4)
+    width = fitting(wanted, free)
     lines = self.spec.lines(width)
   end
   local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
@@ -238,7 +246,7 @@ function Dialog:show()
     window.close(stale)
   end
   if self.win then
-    vim.api.nvim_win_set_config(self.win, config)
+    require('tideate.ui.window').configure(self.win, config)
   else
     config.title, config.footer = ' ', ' '
     self.win = window.float(self.buf, false, vim.tbl_extend('force', config, { zindex = 100 }))
@@ -316,7 +324,7 @@ function Dialog:footer()
     footer = text.fit_chunks({ { ' waits for you: ', 'TideateWarning' }, { way, 'TideateHint' } }, width)
   end
   local title = text.fit_chunks(self.spec.title(), width)
-  vim.api.nvim_win_set_config(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
+  require('tideate.ui.window').configure(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
 end
 
 --- Give the person the window.

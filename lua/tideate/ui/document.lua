@@ -212,7 +212,7 @@ function Document:close()
     return self.dialog:close()
   end
   if self.editor:visible() then
-    vim.api.nvim_win_set_config(self.editor.win, {
+    require('tideate.ui.window').configure(self.editor.win, {
       title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
       footer = { { ' it is kept in this buffer ', 'TideateHint' } },
     })

@@ -67,7 +67,7 @@ end
 function M.fit(it)
   local config = place(it)
   config.relative = 'editor'
-  vim.api.nvim_win_set_config(it.win, config)
+  require('tideate.ui.window').configure(it.win, config)
 end
 
 --- Write a page; lines that stand there already, which are the very same tables, are left.

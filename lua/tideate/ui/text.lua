@@ -69,7 +69,7 @@ function M.fit(text, width)
   while kept ~= '' and vim.fn.strdisplaywidth(kept) > width - 1 do
     kept = vim.fn.strcharpart(kept, 0, vim.fn.strchars(kept) - 1)
   end
-  return width > 0 and kept .. '…' or ''
+  return width > 0 and (kept:gsub('…$', '')) .. '…' or ''
 end
 
 --- The end of a text, as far as it fits.

@@ -45,7 +45,7 @@ local function ending(entry, run, word, text)
   sections().finish_all(entry, run)
   sections().close_fence(entry)
   paragraph(entry, '---')
-  paragraph(entry, ('**%s**%s'):format(word, text and text ~= '' and '  ' .. text or ''))
+  paragraph(entry, ('**%s**%s'):format(word, text and text ~= '' and ' ' .. text or ''))
   entry.stream:finish()
 end
 

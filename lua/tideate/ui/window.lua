@@ -1,6 +1,8 @@
 --- Windows: placed where they fit, all closed at the end.
 local M = {}
 
+M.EDGE = 2 -- columns: what would be left of the text beside a wide float says nothing
+
 ---@return integer columns, integer lines what floats may use, without tabline, statusline, command line
 function M.room()
   local lines = vim.o.lines - vim.o.cmdheight
@@ -51,7 +53,8 @@ end
 ---@return table<string, any>
 function M.centered(width, height, extra)
   local columns, lines = M.room()
-  width = math.max(1, math.min(width, columns - 4))
+  width = math.max(1, math.min(width, columns - 2))
+  width = columns - 2 - width <= M.EDGE and columns - 2 or width
   height = math.max(1, math.min(height, lines - 2))
   return vim.tbl_extend('force', {
     width = width,
@@ -111,6 +114,33 @@ function M.set_statusline(win)
   end
 end
 
+--- Words in the border, on its background: Neovim draws them on that of the text behind the float.
+---@param words? string|tideate.Chunk[]
+---@param group string of a plain string
+---@return tideate.Chunk[]?
+local function on_border(words, group)
+  local chunks = type(words) == 'string' and { { words, group } } or words --[[@as tideate.Chunk[]?]]
+  return chunks and vim.tbl_map(function(chunk)
+    return { chunk[1], { 'TideateBorder', chunk[2] or group } }
+  end, chunks)
+end
+
+---@param config table<string, any> `nvim_open_win` keys
+---@return table<string, any>
+local function with_words(config)
+  return vim.tbl_extend('force', config, {
+    title = on_border(config.title, 'TideateTitle'),
+    footer = on_border(config.footer, 'TideateHint'),
+  })
+end
+
+--- Change the place of a float, or the words in its border.
+---@param win integer
+---@param config table<string, any> `nvim_win_set_config` keys
+function M.configure(win, config)
+  vim.api.nvim_win_set_config(win, with_words(config))
+end
+
 --- Open a floating window.
 ---@param buf integer
 ---@param enter boolean
@@ -118,7 +148,7 @@ end
 ---@return integer win
 function M.float(buf, enter, config)
   require('tideate.ui.highlights').define()
-  local full = vim.tbl_extend('keep', config, {
+  local full = vim.tbl_extend('keep', with_words(config), {
     relative = 'editor',
     style = 'minimal',
     border = border(),

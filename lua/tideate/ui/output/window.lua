@@ -60,7 +60,7 @@ function M.head(win, kind, run, keys)
   local title = progress.title(run)
   if kind == 'float' then
     local footer = text.keys(require('tideate.ui.keys').words(keys), width)
-    vim.api.nvim_win_set_config(win, { title = text.fit_chunks(title, width), footer = footer })
+    require('tideate.ui.window').configure(win, { title = text.fit_chunks(title, width), footer = footer })
     window.options(win, { winbar = text.bar(progress.fitting_steps(run, width)) })
   else
     local steps = progress.fitting_steps(run, math.max(0, width - text.width(title)))

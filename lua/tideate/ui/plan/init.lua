@@ -287,7 +287,7 @@ function Plan:keys()
     key({ 'n', 'q', '<Esc>' }, 'no', 'decline the plan', function()
       self:decline()
     end),
-    key({ 'x', '<Space>', 'dd' }, 'out/in', 'leave a file out, or include it again', function()
+    key({ 'x', '<Space>', 'dd' }, 'leave out', 'leave a file out, or include it again', function()
       self:toggle()
     end),
     key({ 'e' }, 'edit', 'edit the plan as text', function()

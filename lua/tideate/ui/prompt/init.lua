@@ -59,6 +59,32 @@ function Prompt:set_text(text)
   end
 end
 
+--- The row of a float that leaves in sight the lines that are asked about.
+---@param row integer of its own
+---@param rows integer with the border
+---@return integer
+function Prompt:row_beside_lines(row, rows)
+  if not require('tideate.ui.window').visible(self.back) then
+    return row
+  end
+  local cursor = vim.api.nvim_win_get_cursor(self.back)[1]
+  local lines = self.spec.context.selection or { start = cursor, ['end'] = cursor }
+  local count = vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(self.back))
+  local function row_of(line)
+    return vim.fn.screenpos(self.back, math.min(math.max(line, 1), count), 1).row - 1 -- -1: out of sight
+  end
+  local first, last = row_of(lines.start), row_of(lines['end'])
+  if last < 0 then
+    last = first < 0 and first or vim.o.lines
+  end
+  if last < row or first >= row + rows then
+    return row
+  end
+  local place = require('tideate.ui.float_layout').whole()
+  local bottom = place.row + place.rows
+  return bottom - last > first - place.row and bottom - rows or place.row
+end
+
 ---@return table<string, any> of `nvim_open_win`
 function Prompt:shape()
   local window, text, keys = require('tideate.ui.window'), require('tideate.ui.text'), require('tideate.ui.keys')
@@ -69,13 +95,15 @@ function Prompt:shape()
     wanted = vim.api.nvim_win_text_height(self.win, {}).all
   end
   local height = math.min(math.max(wanted, LOWEST), math.max(LOWEST, math.floor(rows / 2))) + 1
-  return window.centered(width, height, {
+  local place = window.centered(width, height, {
     relative = 'editor',
     title = { { (' %s '):format(text.name(self.spec.name)), 'TideateTitle' } },
     title_pos = 'left',
     footer = text.keys(keys.words(require('tideate.ui.prompt.keys').keys()), width),
     footer_pos = 'left',
   })
+  place.row = self:row_beside_lines(place.row, place.height + 2)
+  return place
 end
 
 --- Draw the line above the text, and let the window be as high as the text needs.
@@ -84,7 +112,7 @@ function Prompt:draw()
     return
   end
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
-  vim.api.nvim_win_set_config(self.win, self:shape())
+  require('tideate.ui.window').configure(self.win, self:shape())
   local chunks = text.fit_chunks(self.preview:line(self:wanted()), vim.api.nvim_win_get_width(self.win))
   window.options(self.win, { winbar = text.bar(chunks) })
 end

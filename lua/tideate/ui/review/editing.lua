@@ -125,7 +125,8 @@ function Editing:dress(buf, unit)
   for _, name in ipairs({ 'expandtab', 'shiftwidth', 'softtabstop', 'tabstop' }) do
     vim.bo[buf][name] = from[name]
   end
-  require('tideate.ui.review.scratch_buffer').colour(buf, unit.entry.file.filetype)
+  local scratch = require('tideate.ui.review.scratch_buffer')
+  scratch.colour(buf, scratch.filetype(unit.entry.file))
 end
 
 return Editing

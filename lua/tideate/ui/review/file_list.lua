@@ -163,7 +163,8 @@ function List:open()
   self.buf = self.buf or self:make()
   self.shown = nil
   self.win = vim.api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
-  local title = { { (' %d files '):format(#self.review.model.entries), 'TideateTitle' }, { ' <CR> open  ? help', 'TideateHint' } }
+  local title = { { (' %d files '):format(#self.review.model.entries), 'TideateTitle' } }
+  vim.list_extend(title, text.keys({ { '<CR>', 'open' }, { '?', 'help' } }))
   window.set_statusline(self.win)
   window.list_options(self.win, {
     cursorline = true,

@@ -267,7 +267,8 @@ function M.bar(review, index, win)
     table.insert(chunks, { '· press <Esc>, or :Workflow', 'TideateHint' })
     return text.bar(text.fit_chunks(chunks, total)), true
   elseif win ~= vim.api.nvim_get_current_win() then
-    local chunks = text.fit_chunks(place(review, index, win, total), total)
+    local chunks = { win == review.side.win and { 'proposal · ' } or nil } ---@type tideate.Chunk[]
+    chunks = text.fit_chunks(vim.list_extend(chunks, place(review, index, win, total)), total)
     return text.bar(vim.tbl_map(function(chunk)
       return { chunk[1], 'TideateOut' }
     end, chunks)),

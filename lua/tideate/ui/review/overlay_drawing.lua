@@ -51,7 +51,7 @@ function Drawing:added(hunk, base, width)
       base = base,
       words = words,
       lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
-        filetype = self.entry.file.filetype,
+        filetype = require('tideate.ui.review.scratch_buffer').filetype(self.entry.file),
         width = width,
         tabstop = vim.bo[self.buf].tabstop,
         base = base,

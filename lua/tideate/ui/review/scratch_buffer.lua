@@ -19,7 +19,7 @@ function M.open(file, new, id)
   end
   M.fill(buf, file.action == 'create' and new or vim.split(text, '\n', { plain = true }))
   vim.bo[buf].bufhidden = 'hide'
-  M.colour(buf, file.filetype)
+  M.colour(buf, M.filetype(file))
   return buf
 end
 
@@ -30,6 +30,16 @@ function M.fill(buf, lines)
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.tbl_map(require('tideate.ui.text').plain, lines))
   vim.bo[buf].modifiable = false
+end
+
+--- A file's type; one that no buffer shows has it of its name.
+---@param file tideate.ReviewFile
+---@return string
+function M.filetype(file)
+  if (file.filetype or '') == '' then
+    file.filetype = vim.filetype.match({ filename = file.move_to or file.path }) or ''
+  end
+  return file.filetype
 end
 
 --- Colours for the syntax of a filetype, without its plugins: nobody edits here.

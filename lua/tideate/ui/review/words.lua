@@ -3,7 +3,7 @@ local M = {}
 
 local LINES = 60 -- of one side; beyond that a person reads the lines, not their words
 local BYTES = 20000 -- of both sides
-local SAME = 0.3 -- of a line; with less in common the lines are different ones
+local SAME = 0.5 -- of a line, without blanks; with less in common the lines are different ones
 
 ---@alias tideate.WordSpans table<integer, { [1]: integer, [2]: integer }[]> by line, 1-based: columns, 0-based and half open
 
@@ -26,14 +26,36 @@ local function words_of(line)
   return table.concat(words, '\n') .. '\n', ends
 end
 
+---@param text string
+---@return integer bytes that are no blanks
+local function size(text)
+  return #text:gsub('%s', '')
+end
+
+---@param line string
 ---@param spans { [1]: integer, [2]: integer }[]
----@return integer
-local function size(spans)
-  local sum = 0
+---@return boolean enough of the line is the same
+local function is_alike(line, spans)
+  local differs = 0
   for _, span in ipairs(spans) do
-    sum = sum + span[2] - span[1]
+    differs = differs + size(line:sub(span[1] + 1, span[2]))
   end
-  return sum
+  return size(line) - differs >= SAME * size(line)
+end
+
+--- The spans without the blanks at their ends; blanks alone are marked where nothing else differs.
+---@param line string
+---@param spans { [1]: integer, [2]: integer }[]
+---@return { [1]: integer, [2]: integer }[]
+local function trimmed(line, spans)
+  local found = {} ---@type { [1]: integer, [2]: integer }[]
+  for _, span in ipairs(spans) do
+    local from, to = line:sub(span[1] + 1, span[2]):match('^%s*()%S.-()%s*$')
+    if from then
+      table.insert(found, { span[1] + from - 1, span[1] + to - 1 })
+    end
+  end
+  return #found > 0 and found or spans
 end
 
 ---@param old string
@@ -52,8 +74,8 @@ local function compare(old, new)
       end
     end
   end
-  if #old - size(spans[1]) >= SAME * #old and #new - size(spans[2]) >= SAME * #new then
-    return spans[1], spans[2]
+  if is_alike(old, spans[1]) and is_alike(new, spans[2]) then
+    return trimmed(old, spans[1]), trimmed(new, spans[2])
   end
 end
 
