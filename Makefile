@@ -24,7 +24,7 @@ quick: install ## under a minute: ruff, mypy, import-linter, Lua, the tests that
 	@$(python) -m scripts.checks quick
 
 test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the slow tests
-	@$(python) -m scripts.checks
+	@$(python) -m scripts.checks test $(ARGS)
 
 test-all: test test-slow test-hostile test-editors test-mcp ## every check and every test that takes longer
 

@@ -1,6 +1,6 @@
 """The checks of `make test` and of `make quick`, one after the other, each under its own heading.
 
-`python -m scripts.checks [test|quick|words]`.
+`python -m scripts.checks [test|quick|words] [ARGUMENT…]`; arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -72,11 +72,15 @@ def _run(check: Check, console: Console) -> bool:
 
 def main(words: list[str]) -> int:
     """Run all of a set, also after a failure; return 0 if all passed."""
-    name = words[0] if words else "test"
-    if name not in CHECKS or len(words) > 1:
-        sys.exit(f"usage: python -m scripts.checks [{'|'.join(CHECKS)}]")
+    name, *arguments = words or ["test"]
+    if name not in CHECKS:
+        sys.exit(f"usage: python -m scripts.checks [{'|'.join(CHECKS)}] [ARGUMENT…]")
     console = Console()
-    failed = [check.name for check in CHECKS[name] if not _run(check, console)]
+    checks = [
+        replace(check, command=(*check.command, *arguments)) if check.name == "pytest" else check
+        for check in CHECKS[name]
+    ]
+    failed = [check.name for check in checks if not _run(check, console)]
     console.rule(style="dim")
     if failed:
         console.print(f"[bold red]failed:[/] {', '.join(failed)}")
