@@ -134,8 +134,12 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
         editor.feed("R")
         wait_focused(editor)
         editor.wait_screen("Roll back 1 file")
+        editor.wait_screen(" - a.py")
         editor.feed("d")
-        editor.wait_screen("a.py")
+        editor.wait_screen("+    return  1")
+        assert editor.lua("return vim.bo.syntax") == "diff"
+        editor.feed("q")
+        editor.wait("require('tideate.ui').pending()[1].ready")
         editor.feed(answer)
         if answer == "n":
             editor.wait(FOCUSED)

@@ -16,7 +16,16 @@ from tests.workspace.project import TextFile, tree
 from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict
-from tideate_core.workspace import FileChange, Journal, Rollback, RollbackResult, Root, Workspace
+from tideate_core.workspace import (
+    FileChange,
+    Journal,
+    Rollback,
+    RollbackResult,
+    Root,
+    Workspace,
+    change_note,
+    unified_diff,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -294,3 +303,35 @@ async def _rollback_of(
     assert now == (by_hand if done.left else now if mine else before)
     assert await workspace.rollback_best_effort("run") == done
     assert path.read_bytes() == now
+
+
+async def test_a_plan_says_what_becomes_of_each_file(
+    root: Path, private: Path, workspace: Workspace, long: TextFile
+) -> None:
+    await workspace.apply([edit(NAME, LONG, WANTED), *EVERYTHING], execution_id="run")
+    change_by_hand(long)
+    plan = await Rollback(Root(root), None, Journal(private)).plan(["run"])
+    found = {(change.action, change.path, change.move_to) for change in plan.changes()}
+    assert found == {
+        ("modify", NAME, None),
+        ("modify", "src/one.py", None),
+        ("delete", "deep/er/new.py", None),
+        ("create", "logo.png", None),
+        ("move", "bin/run", "run.sh"),
+    }
+    by_path = {change.path: change for change in plan.changes()}
+    assert (by_path[NAME].before, by_path[NAME].after) == (long.text[:-1], BY_HAND[:-1])
+    assert "-echo bye\n+echo hello" in unified_diff(by_path["bin/run"])
+    assert change_note(by_path["logo.png"]) == "binary, 6 bytes"
+    assert tree(root)["src/one.py"][2] == b"a = 1\nb = 20\nc = 3\n"
+
+
+async def test_what_is_left_is_no_change_of_the_plan(
+    root: Path, private: Path, workspace: Workspace, long: TextFile
+) -> None:
+    await workspace.apply([edit(NAME, LONG, WANTED), EVERYTHING[3]], execution_id="run")
+    long.write(WANTED.replace("five", "5"))
+    (root / "run.sh").write_text("mine")
+    plan = await Rollback(Root(root), None, Journal(private)).plan(["run"])
+    assert plan.changes() == []
+    assert set(plan.reasons) == {NAME, "run.sh"}

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, edit
 from tideate_core.errors import RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, RollbackResult, Workspace
+from tideate_core.workspace import FileChange, Journal, Rollback, RollbackResult, Root, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +57,18 @@ async def test_a_saved_buffer_goes_back_with_its_file_byte_for_byte(
         assert (editor.text(number), editor.buffers[number].modified) == (LONG, False)
     assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert tree(root) == before
+
+
+async def test_the_plan_tells_a_change_of_an_open_file_once_as_the_buffers(
+    root: Path, private: Path, edited: Workspace, editor: Editor, number: int
+) -> None:
+    await run(edited, number)
+    await edited.save([NAME])
+    types(editor, number, *TYPED)
+    plan = await Rollback(Root(root), editor, Journal(private)).plan(["run"])
+    (change,) = plan.changes()
+    assert (change.path, change.buffer) == (NAME, number)
+    assert (change.before, change.after) == (editor.text(number), LONG.replace(*TYPED))
 
 
 async def test_a_buffer_that_was_not_saved_leaves_its_file_alone(

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         list_changes as list_changes,
         preview_rollback as preview_rollback,
         roll_back as roll_back,
+        rollback_diffs as rollback_diffs,
     )
     from tideate_core.app.run_details import (
         CHECK_ENDED as CHECK_ENDED,
@@ -158,7 +159,10 @@ else:
             "retention": "prune_runs retention_of",
             "roles": "agent_names eject_role own_tool_names role_json role_names role_origin tool_mistakes",
             "reviews": "review_names",
-            "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
+            "rollback": (
+                "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back "
+                "rollback_diffs"
+            ),
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "
                 "details_json read_details step_json step_named"

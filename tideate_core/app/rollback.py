@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow, Store
     from tideate_core.workspace import Buffers, RollbackPlan
 
-__all__ = ["RunChanges", "choose_run", "find_changed_runs", "list_changes", "preview_rollback", "roll_back"]
+__all__ = [
+    "RunChanges",
+    "choose_run",
+    "find_changed_runs",
+    "list_changes",
+    "preview_rollback",
+    "roll_back",
+    "rollback_diffs",
+]
 
 SERVER = "filesystem server"
 FORGOTTEN = "(forgotten)"
@@ -98,6 +106,26 @@ def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
     from tideate_core.engine import RunRollback
 
     return RunRollback(project.workspace.root, project.private).preview(members)
+
+
+def rollback_diffs(plan: RollbackPlan) -> list[dict[str, Any]]:
+    """Return what a rollback would make of each file, in the order of their names.
+
+    Each with its `action` (`create`, `delete`, `modify` or `move`, that to `move_to`), `note`, what its lines
+    do not show, and `diff`, a patch from what is there now; of binaries, links and long texts without lines.
+    """
+    from tideate_core.workspace import change_note, unified_diff
+
+    return [
+        {
+            "path": change.path,
+            "move_to": change.move_to,
+            "action": change.action,
+            "note": change_note(change),
+            "diff": unified_diff(change),
+        }
+        for change in plan.changes()
+    ]
 
 
 async def roll_back(

@@ -13,6 +13,7 @@ from tideate_core.app import (
     cancel_stored_run,
     paused_in,
     read_runs,
+    rollback_diffs,
     run_json,
     run_to_resume,
     short_id,
@@ -37,6 +38,10 @@ log = logging.getLogger(__name__)
 
 REVIEWED: Final = frozenset({"review", "plan", "document"})
 """Kinds of questions that show what a model made."""
+
+
+LONGEST_DIFFS: Final = 1_000_000
+"""Characters of all differences of one rollback."""
 
 
 class StoredRuns:
@@ -266,9 +271,16 @@ class StoredRuns:
         :raises InvalidInput: it changed no file.
         """
         plan = await self._projects.rollback_preview(str(params["execution_id"]), params.get("folder"))
+        diffs = await asyncio.to_thread(rollback_diffs, plan)
+        room = LONGEST_DIFFS
+        for one in diffs:
+            room -= len(one["diff"])
+            if room < 0:
+                one["diff"], one["note"] = "", one["note"] or "too long to be shown"
         return {
             "ok": True,
             "files": plan.names,
+            "diffs": diffs,
             "merged": plan.merged,
             "changed_since": plan.conflicts,
             "reasons": plan.reasons,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
-from tideate_core.workspace.changes import diff_lines, lines_of
-from tideate_core.workspace.files import FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.changes import FileChange, diff_lines, lines_of
+from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.image_changes import Difference, changes_between
 from tideate_core.workspace.rollback_notes import RollbackNote, states_of, text_state
 
 if TYPE_CHECKING:
@@ -68,11 +69,28 @@ class RollbackPlan:
     """Why something that was changed since cannot be restored."""
     left: list[str] = field(default_factory=list)
     """Of the same, and what goes only along with it."""
+    difference: Difference = field(default_factory=Difference)
+    """Of the files to restore, as they are and as they will be."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Names of files that are moved, by those that they will have."""
+    texts: dict[str, FileChange] = field(default_factory=dict)
+    """Changes of open buffers, by name."""
 
     @property
     def conflicts(self) -> list[str]:
         """Names of what cannot be restored."""
         return list(self.reasons)
+
+    def changes(self) -> list[FileChange]:
+        """Return what will be restored, as changes of what is there now.
+
+        Of a file that is open and only gets other lines it is the buffer's.
+        """
+        files = changes_between(self.difference, self.moved)
+        named = {change.path for change in files if change.action != "modify"}
+        open_ones = [change for name, change in self.texts.items() if name not in named]
+        found = [change for change in files if change.path in named or change.path not in self.texts]
+        return sorted([*found, *open_ones], key=lambda change: change.move_to or change.path)
 
 
 class RollbackState:
@@ -186,6 +204,9 @@ class RollbackState:
                 temp = path.with_name(self.temps[path]) if path in self.temps else temporary_beside(path)
                 plan.files.append(FileRollback(path, wanted, expected, temp))
             self._add_name(plan, path, kept)
+            if path not in kept:
+                plan.difference.files[self._name(path)] = self._images(path)
+        plan.moved = self._moves(kept)
         left = [*plan.reasons, *plan.left]
         plan.left = list(dict.fromkeys(left))
         for key, merged in self._before.items():
@@ -217,7 +238,27 @@ class RollbackState:
                 if number not in kept:
                     hunks = diff_lines(lines_of(buffer.text), lines_of(text))
                     plan.edits.append(BufferEdit(buffer.number, buffer.tick, tuple(hunks)))
+                    name = self._name(number)
+                    plan.texts[name] = FileChange(name, "modify", buffer.text, text, buffer=number)
                 self._add_name(plan, number, kept)
+
+    def _moves(self, kept: set[Key]) -> dict[str, str]:
+        """Return the names of files that go to where they came from, by those that they will have."""
+        moves = {}
+        for now, then in self._ties:
+            if not isinstance(now, Path) or not isinstance(then, Path) or now in kept:
+                continue
+            goes = _comes(*reversed(self._images(now)))
+            if goes and _comes(*self._images(then)):
+                moves[self._name(then)] = self._name(now)
+        return moves
+
+    def _images(self, path: Path) -> tuple[FileImage, FileImage]:
+        """Return what a path holds, and what it will."""
+        then = self.image_at(path)
+        now = self._found[path]
+        # what is absent may have the mode that it had
+        return now, FileImage(ABSENT) if then.state.kind == "absent" else then
 
     def _add_saves(self, plan: RollbackPlan, kept: set[Key]) -> set[Path]:
         saved: set[Path] = set()
@@ -258,3 +299,7 @@ class RollbackState:
         with contextlib.suppress(OutsideRoot):
             return self.root.relative(self.root.resolve(buffer.path))
         return buffer.path
+
+
+def _comes(before: FileImage, after: FileImage) -> bool:
+    return before.state == ABSENT != after.state

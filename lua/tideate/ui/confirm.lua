@@ -8,6 +8,7 @@ local M = {}
 ---@field kind 'gate'|'override'|'plan'|'review'|'document'|'tool'
 ---@field message string
 ---@field details? string markdown
+---@field diff? string patch that `d` shows in place of the details
 ---@field payload? any
 ---@field draft? string file of what the person did so far about a review, a plan or a document
 ---@field executed? tideate.Executed[]
@@ -121,7 +122,11 @@ function M.open(question, respond)
       answer(true, nil, 'project')
     end))
   end
-  if details ~= '' then
+  if question.diff then
+    table.insert(keys, key({ 'd' }, 'diff', 'show the differences', function()
+      require('tideate.ui.preview').open('diff', question.diff, 'diff')
+    end))
+  elseif details ~= '' then
     local function word()
       return expanded and #read <= MOST and 'hide details' or 'details'
     end

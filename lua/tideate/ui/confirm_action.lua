@@ -8,6 +8,7 @@ local asked = 0
 ---@field doing string what is to be done, for the title
 ---@field message string
 ---@field details? string markdown
+---@field diff? string what `d` shows
 ---@field cautious? boolean <CR> is a no
 
 --- Ask; the person just pressed a key or gave a command, so that the next key answers.
@@ -23,6 +24,7 @@ function M.yes(question, on_yes)
     kind = question.cautious and 'override' or 'gate',
     message = question.message,
     details = question.details,
+    diff = question.diff,
   }, function(answer)
     if answer.accepted then
       on_yes()

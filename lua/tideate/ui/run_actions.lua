@@ -36,17 +36,42 @@ local function rolled_back(run, result)
   return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.workflow)
 end
 
----@param result {files: string[], merged: string[]}
----@return string markdown
-local function rollback_details(result)
-  local merged = {} ---@type table<string, boolean>
-  for _, name in ipairs(result.merged or {}) do
-    merged[name] = true
+---@class tideate.RollbackDiff
+---@field path string
+---@field move_to? string
+---@field action 'create'|'delete'|'modify'|'move'
+---@field note string what its lines do not show
+---@field diff string from what is there now
+
+local DONE = { create = 'made again', delete = 'deleted', move = 'moved' }
+
+--- What a rollback does with a file.
+---@param one tideate.RollbackDiff
+---@param merged string[]
+---@return string
+local function file_words(one, merged)
+  local text = require('tideate.ui.text')
+  local name = text.name(one.path) .. (one.move_to and ' → ' .. text.name(one.move_to) or '')
+  local words = { DONE[one.action] }
+  if one.note ~= '' then
+    table.insert(words, text.plain(one.note))
   end
-  local lines = vim.tbl_map(function(name)
-    return ('- %s%s'):format(require('tideate.ui.text').name(name), merged[name] and ', keeping edits made since' or '')
-  end, result.files)
-  return table.concat(lines, '\n')
+  if vim.list_contains(merged, one.move_to or one.path) then
+    table.insert(words, 'keeping edits made since')
+  end
+  return #words > 0 and ('%s: %s'):format(name, table.concat(words, ', ')) or name
+end
+
+--- The differences of a rollback, as one patch, each behind what is done with its file.
+---@param result {diffs: tideate.RollbackDiff[], merged: string[]}
+---@return string
+local function patch_of(result)
+  return table.concat(
+    vim.tbl_map(function(one)
+      return file_words(one, result.merged) .. '\n' .. one.diff
+    end, result.diffs),
+    '\n'
+  )
 end
 
 --- Show what a rollback would do, and do it after a yes.
@@ -59,11 +84,15 @@ local function preview_rollback(run, folder, roll_back)
     if count == 0 then
       return roll_back() -- nothing is lost, and the host says what stands in the way
     end
+    local files = vim.tbl_map(function(one)
+      return '- ' .. file_words(one, result.merged)
+    end, result.diffs)
     require('tideate.ui.confirm_action').yes({
       about = run.workflow,
       doing = 'roll back',
       message = ('Roll back %d file%s to what was there before this run?'):format(count, count == 1 and '' or 's'),
-      details = rollback_details(result),
+      details = table.concat(files, '\n'),
+      diff = patch_of(result),
     }, roll_back)
   end)
 end

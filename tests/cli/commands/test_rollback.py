@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,35 @@ def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, an
     done = shell.run("rollback", "--yes", run[:6])
     assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
     assert object_of(shell.run("rollback", "--json"))["runs"] == []
+
+
+def test_a_dry_run_shows_the_differences_and_changes_nothing(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    written = (shell.project / "a.py").read_text()
+    ahead = shell.run("rollback", "--dry-run", run[:6])
+    assert (ahead.returncode, (shell.project / "a.py").read_text()) == (0, written), ahead.stderr
+    assert "would be restored: a.py" in ahead.stderr
+    patched = subprocess.run(
+        ["git", "apply", "-"],
+        input=ahead.stdout,
+        cwd=shell.project,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert (patched.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), patched.stderr
+    (shell.project / "a.py").write_text("mine\n")
+    refused = shell.run("rollback", "--dry-run", run)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "in its way: a.py (changed" in refused.stderr
+    shape = object_of(shell.run("rollback", "--dry-run", "--json", run))
+    assert (shape["ok"], shape["files"], list(shape["reasons"])) == (False, [], ["a.py"])
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], ["--dry-run", "--yes", "abc"]])
+def test_a_dry_run_is_of_a_run_and_no_answer(shell: Shell, options: list[str]) -> None:
+    refused = shell.run("rollback", *options)
+    assert (refused.returncode, "--dry-run requires a run" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_what_was_changed_since_is_said_in_the_list(shell: Shell, answering: ModelServer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -16,17 +16,22 @@ from tideate_core.app import (
     open_project,
     preview_rollback,
     roll_back,
+    rollback_diffs,
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.process import DONE, FAILED
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, results, tell
 from tideate_core.cli.render.tables import page, state_text, table, when
+from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.engine import RollbackOutcome
+    from tideate_core.workspace import RollbackPlan
 
 __all__ = ["rollback"]
 
@@ -42,6 +47,10 @@ def rollback(
     ] = None,
     /,
     *,
+    dry_run: Annotated[
+        bool,
+        Parameter(name="--dry-run", help="Only show what would be restored, as a patch; nothing is changed."),
+    ] = False,
     yes: Yes = None,
     json: Json = False,
     root: Root = None,
@@ -50,9 +59,13 @@ def rollback(
     from tideate_core.app import prepare_state
 
     project = open_project(root)
+    if dry_run and (run is None or yes is not None):
+        raise InvalidInput("--dry-run requires a run, and cannot be used with --yes or --no")
     if run is None:
         _print_list(list_changes(project, note), as_json=json)
         return DONE
+    if dry_run:
+        return _show_ahead(project, *choose_run(project, run, note), as_json=json)
     prepare_state(project.root, note)
     chosen, members = choose_run(project, run, note)
     if not asyncio.run(_confirmed(project, chosen, members, yes)):
@@ -80,10 +93,51 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
         return True  # nothing would be written; what is in the way is said by who tries
     if pending:
         note(recovery_words(pending))
-    for path in ahead.names:
-        kept = ", your edits kept" if path in ahead.merged else ""
-        messages().print(f"would be restored{kept}: {label(path)}", markup=False, soft_wrap=True)
+    _name_files(ahead, rollback_diffs(ahead))
     return await confirmed_at_terminal("rollback", f"Roll back what run {short_id(run_id)} wrote?", run_id)
+
+
+def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: bool) -> int:
+    """Print what a rollback would do as a patch, and what is in its way; return the exit status."""
+    from tideate_core.cli.render.diffs import patch_text
+
+    ahead = preview_rollback(project, members)
+    diffs = [] if ahead.conflicts else rollback_diffs(ahead)
+    if as_json:
+        shape = {"files": diffs, "merged": ahead.merged, "reasons": ahead.reasons}
+        print_json({"ok": not ahead.conflicts, "dry_run": True, "execution_id": run_id, **shape})
+        return FAILED if ahead.conflicts else DONE
+    for name, why in ahead.reasons.items():
+        messages().print(f"in its way: {label(name)} ({visible(why)})", markup=False, soft_wrap=True)
+    if ahead.conflicts:
+        tell(messages(), Text("nothing would be restored", style="yellow"))
+        return FAILED
+    _name_files(ahead, diffs)
+    for one in diffs:
+        results().print(patch_text(one["diff"].rstrip("\n")), soft_wrap=True)
+    if not diffs:
+        messages().print("nothing to restore: all files are as they were before the run")
+    return DONE
+
+
+_WOULD_BE: Final = {"create": "made again", "delete": "deleted", "move": "moved"}
+
+
+def _name_files(ahead: RollbackPlan, diffs: list[dict[str, Any]]) -> None:
+    for one in diffs:
+        name = one["move_to"] or one["path"]
+        kept = ", your edits kept" if name in ahead.merged else ""
+        messages().print(f"would be {_done(one)}{kept}: {_named(one)}", markup=False, soft_wrap=True)
+
+
+def _done(one: Mapping[str, Any]) -> str:
+    return _WOULD_BE.get(one["action"], "restored")
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    target = f" → {label(one['move_to'])}" if one["move_to"] else ""
+    note_words = f" ({visible(one['note'])})" if one["note"] else ""
+    return f"{label(one['path'])}{target}{note_words}"
 
 
 def _print_restored(done: RollbackOutcome) -> None:

@@ -205,7 +205,7 @@ local TABLE = {
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
   { { 'f' }, 'fork from here: edit prompt, model, inputs, results', of_ended(fork) },
-  { { 'R' }, 'roll back what the run changed, after you saw what', of_run(function(run, controls)
+  { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
   { { '=' }, 'compare with the marked run or step, or a chosen one', of_node(compare) },

@@ -120,7 +120,7 @@ end
 local TABLE = {
   { { '<CR>' }, 'open or close a fold; show a checkpoint', enter },
   { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', of_runs(pause_or_resume) },
-  { { 'R' }, 'roll back what the run changed, after you saw which files; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
+  { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
   { { 'c' }, 'cancel the run', of_runs(doing('cancel', 'cancel')) },
   { { 'e' }, 'its events', events },
   { { 'C' }, 'its checkpoints', of_runs(checkpoints) },
