@@ -398,6 +398,21 @@ async def test_files_of_steps_that_run_anew_are_named(bench: Bench) -> None:
     assert (bench.root / "a.txt").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("nested", [False, True])
+async def test_what_was_rolled_back_is_not_said_to_be_left(bench: Bench, nested: bool) -> None:
+    failed = await wrote(bench, nested=nested)
+    reader = (await bench.runner.store()).reader()
+    inner = [run.id for run in reader.runs(parents_only=False) if run.parent == failed.execution_id]
+    await rolled_back(bench, failed.execution_id, *inner)
+    before = len(bench.front.data(EventName.NOTICE))
+    result = await forked(bench, failed.execution_id, "a")
+    (notice,) = bench.front.data(EventName.NOTICE)[before:]
+    assert "anew from the step 'a' on" in notice["message"]
+    # the fork's own, of which it reuses nothing
+    await forked(bench, result.execution_id, "a")
+    assert "is left as it is: a.txt" in bench.front.data(EventName.NOTICE)[-1]["message"]
+
+
 async def test_a_machine_goes_on_from_a_state_that_it_visited(bench: Bench) -> None:
     bench.machine(MACHINE)
     bench.server.answers("Do the first", "one")

@@ -14,16 +14,18 @@ from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
-from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed
+from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed, writers_of
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.selected_text import Subject
 from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
+from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
 from tideate_core.store import Fork
 from tideate_core.workspace import Hunk, rebase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from pydantic import JsonValue
 
@@ -151,9 +153,12 @@ async def begin_fork(
         check_reused_writes, store.reader(), plan.source, plan.reused, workspace.root, store.private
     )
     await _check_text(plan, registration.definition, workspace)
+    stands = bool(plan.repeated_files) and not await asyncio.to_thread(
+        _is_rolled_back, store.reader(), plan.source, workspace.root, store.private
+    )
     happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
-    return _notices(plan, happened)
+    return _notices(plan, happened, stands=stands)
 
 
 def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str, None]:
@@ -203,17 +208,25 @@ async def _check_text(
         )
 
 
-def _notices(plan: ForkPlan, happened: str) -> list[dict[str, Any]]:
+def _is_rolled_back(reader: Reader, source: RunRow, root: Path | None, private: Path) -> bool:
+    """Tell whether nothing is left of what a run wrote; what it reused is another one's."""
+    writers = writers_of(reader, source, reader.steps(source.id))
+    own = [run for run, steps in writers.items() if steps is None]
+    return bool(rolled_back_runs(root, private, {source.id: own}))
+
+
+def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, Any]]:
     """Return the notices of what a fork begins with.
 
     :param happened: to the workflow's file, whose definition is not used; empty: nothing.
+    :param stands: what the steps wrote that are run anew was not rolled back.
     """
     source, count = plan.source.id[:SHORT], len(plan.reused)
     reused = (
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
     )
     words = [(f"{reused}; anew from the step {plan.step!r} on", "info")]
-    if plan.repeated_files:
+    if stands:
         files = listed(plan.repeated_files)
         words.append(
             (f"what run {source} wrote in the steps that are run anew is left as it is: {files}", "warn")
