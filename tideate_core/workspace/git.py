@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
@@ -15,7 +15,7 @@ from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, read_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
     "EXCLUDE_PRIVATE",
@@ -174,20 +174,30 @@ def patched_images(
     :param read: gives the image of a path as the patch names it.
     :raises InvalidInput: it is no patch, or nothing of it applies.
     :raises OutsideRoot: a copy would not be in that directory.
+    :raises WorkspaceError: git cannot be run, or the copies cannot be made.
     """
+    try:
+        return _patched_images(patch, read)
+    except OSError as error:
+        raise WorkspaceError(f"the patch cannot be tried on copies: {error.strerror}") from error
+
+
+def _patched_images(
+    patch: bytes, read: Callable[[str], FileImage]
+) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
     said = ""
     # a part of it could go to files of the same names elsewhere, were it looked for in both ways
-    named = "-p0" if _UNPREFIXED.search(patch) else "-p1"
-    for options in (("-p1",), ("-p0",), (named, "--reject")):  # with and without `a/` and `b/`
+    level = "-p0" if _UNPREFIXED.search(patch) else "-p1"
+    for options in (("-p1",), ("-p0",), (level, "--reject")):  # with and without `a/` and `b/`
         with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
             place = Path(folder, "files")
             place.mkdir()
             apply = ("apply", *options, "--whitespace=nowarn", "--unidiff-zero")
-            names, why = _names_in(place, patch, apply[:2])
+            named, why = _names_in(place, patch, apply[:2])
             if why:
                 said = "; ".join(dict.fromkeys(filter(None, (said, why))))
                 continue
-            before = {name: read(name) for name in names}
+            before = {name: read(name) for name in dict.fromkeys([*named, *_sources(patch)])}
             partly = "--reject" in options
             if partly and not _may_be_partly_applied(patch, before):
                 break
@@ -195,12 +205,13 @@ def patched_images(
                 _lay(place, name, image)
             laid = {name: _as_git_has(read_image(place / name)) for name in before} if partly else {}
             applied = _run(place, _nowhere(place), *apply, given=patch)
-            if applied.returncode and not partly:
+            if applied.returncode > partly:  # 1: some of it does not apply
                 said = said or _said(applied)
                 continue
             after = {name: _as_git_has(read_image(place / name)) for name in before}
             if after != laid:
-                return before, after, _left_out(place, before, applied) if partly else {}
+                same = {name for name in named if after[name] == laid.get(name)}
+                return before, after, _left_out(before, same, applied.stderr) if partly else {}
     raise InvalidInput(f"the patch does not apply: {said}")
 
 
@@ -210,33 +221,41 @@ def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str
     if listed.returncode:
         return [], _said(listed) or "git cannot read it"
     names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
-    names = [*dict.fromkeys([*names, *_sources(patch)])]
-    odd = next(filter(_is_odd, names), None)
+    odd = next(filter(_is_odd, [*names, *_sources(patch)]), None)
     return names, f"{label(odd)}: no plain path below the project" if odd else ""
 
 
 def _may_be_partly_applied(patch: bytes, before: Mapping[str, FileImage]) -> bool:
-    """Tell whether git may write what does not apply beside files: no link of the patch may stand there."""
+    """Tell whether git may write what does not apply beside files: nothing of the patch may stand there, nor
+    a link lead elsewhere."""
     names = {name.casefold() for name in before}
-    if any(f"{name}{REJECTED}" in names for name in names):
+    taken = names.union(str(folder) for name in names for folder in PurePosixPath(name).parents)
+    if any(f"{name}{REJECTED}" in taken for name in names):
         return False
     return b"120000" not in patch and all(image.state.kind != "link" for image in before.values())
 
 
-def _left_out(
-    place: Path, names: Iterable[str], applied: subprocess.CompletedProcess[bytes]
-) -> dict[str, str]:
-    """Return what git did not apply, by path: hunks that it wrote beside the file, or all of it."""
-    said = [line.removeprefix("error: ") for line in applied.stderr.decode(errors="replace").splitlines()]
+def _left_out(names: Iterable[str], same: Collection[str], said: bytes) -> dict[str, str]:
+    """Return what git did not apply, by path.
+
+    :param same: files that are as they were.
+    :param said: by git.
+    """
     left: dict[str, str] = {}
     for name in names:
-        image = read_image(place / f"{name}{REJECTED}")
-        lines = [int(found) for found in re.findall(rb"^@@ -(\d+)", image.data, re.MULTILINE)]
+        # git, too, shows control characters so
+        told = re.escape(re.sub(rb"[\0-\x08\x0b-\x1f\x7f]", b"?", os.fsencode(name)))
+        lines = [
+            int(found) for found in re.findall(rb"^error: patch failed: %s:(\d+)$" % told, said, re.MULTILINE)
+        ]
+        why = re.search(rb"^error: %s: (.+)$" % told, said, re.MULTILINE)
         if lines:
             hunks, do = ("the hunk at line", "does") if len(lines) == 1 else ("the hunks at lines", "do")
             left[name] = f"{hunks} {', '.join(map(str, lines))} of the patch {do} not apply"
-        elif why := next((one for one in said if one.startswith(f"{name}: ")), None):
-            left[name] = why.removeprefix(f"{name}: ")[:_MOST_SAID]
+        elif why:
+            left[name] = why[1].decode(errors="replace")[:_MOST_SAID]
+        elif name in same:
+            left[name] = "the patch changes nothing in it"
     return left
 
 

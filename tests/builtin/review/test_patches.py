@@ -9,6 +9,7 @@ import pytest
 from tests.builtin.review.conftest import FIRST, git
 from tideate_core.engine import EventName
 from tideate_core.errors import OutsideRoot
+from tideate_core.util.escaping import label
 from tideate_core.workspace import FileImage
 from tideate_core.workspace.git import _lay
 
@@ -130,6 +131,56 @@ async def test_what_applies_of_a_patch_without_prefixes_stays_in_its_folder(
     assert result.ok, result.error
     assert project.status() == [f"?? {new}"]
     assert f"{old}: the hunk at line 1 of the patch does not apply" in result.response
+
+
+LONG = "é" * 126
+"""A name that is as long as one can be with the three bytes of `x` and its number."""
+
+
+@pytest.mark.parametrize(
+    "name", ["tab\tand\x07bell", "two\nlines", "a: b", f"{LONG}123", f"{LONG}x", "(a)[b]*\\"]
+)
+@pytest.mark.parametrize("whole", [True, False])
+async def test_what_does_not_apply_is_named_whatever_its_name_is(
+    project: Reviewed, tmp_path: Path, name: str, whole: bool
+) -> None:
+    long = "".join(f"{number}\n" for number in range(1, 31))
+    project.bench.write(name, long)
+    project.commit_all("more")
+    project.bench.write(name, long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
+    project.bench.write("a.py", TWO)
+    patch = patch_of(project, tmp_path / "x.patch")
+    if whole:
+        (project.root / name).unlink()
+    else:
+        project.bench.write(name, long.replace("29\n", "neunundzwanzig\n"))
+    project.commit_all("meanwhile")
+    result = await project.review(patch)
+    assert result.ok, result.error
+    assert project.shown.keys() == {"a.py", *([] if whole else [name])}
+    _, said = result.response.split("not applied, as it does not fit:\n")
+    why = "No such file or directory" if whole else "the hunk at line 26 of the patch does not apply"
+    assert said == f"{label(name)}: {why}"
+
+
+async def test_a_name_that_is_too_long_for_any_file_is_told(project: Reviewed, tmp_path: Path) -> None:
+    patch = tmp_path / "x.patch"
+    patch.write_text(f"--- /dev/null\n+++ b/{'x' * 256}\n@@ -0,0 +1 @@\n+x\n")
+    result = await project.review(str(patch))
+    assert (result.error.endswith("x' is too long for a path"), project.status()) == (True, [])
+
+
+async def test_nothing_is_applied_of_a_patch_that_needs_the_place_of_rejected_hunks_for_a_folder(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    project.bench.write("a.py", TWO)
+    project.bench.write("A.py.rej/z", "z\n")
+    patch = patch_of(project, tmp_path / "x.patch")
+    project.bench.write("a.py", FIRST.replace("eight", "acht"))
+    project.commit_all("meanwhile")
+    result = await project.review(patch)
+    assert (result.error_code, project.status()) == ("InvalidInput", [])
+    assert "patch failed: a.py:" in result.error
 
 
 async def test_nothing_of_a_patch_with_a_link_where_rejected_hunks_would_be_written_is_applied(

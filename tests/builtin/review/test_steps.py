@@ -480,7 +480,10 @@ async def test_a_file_that_a_filter_of_the_persons_converts_is_not_shown_as_some
     project.bench.write("w.big", "text\n")
     project.commit_all("big")
     project.bench.write("w.big", "other\n")
-    await project.review(reject=["*"])
+    result = await project.review(reject=["*"])
     (notice,) = project.bench.front.data(EventName.NOTICE)
-    assert notice["message"] == "not reviewed: w.big: a filter of git converts it; `git diff` shows it"
+    why = "w.big: a filter of git converts it; `git diff` shows it"
+    assert notice["message"] == f"not reviewed: {why}"
+    assert result.response.startswith("nothing is changed since HEAD (")
+    assert result.response.endswith(f"\nnot reviewed:\n{why}")
     assert (project.root / "w.big").read_text() == "other\n"

@@ -35,18 +35,16 @@ async def review(step: StepContext) -> dict[str, Any]:
     target, workspace = Target.model_validate(step.results["find"]), step.workspace
     difference = await _difference(step, target)
     changes = await asyncio.to_thread(_changes, difference)
-    left = _left(difference)
-    verb = "applied" if target.kind == "patch" else "reviewed"
+    left, is_patch = _left(difference), target.kind == "patch"
     for one in left:
-        step.notice(f"not {verb}: {one}", level="warn")
+        step.notice(f"not {'applied' if is_patch else 'reviewed'}: {one}", level="warn")
+    beside = ["not applied, as it does not fit:" if is_patch else "not reviewed:", *left] if left else []
     if not changes:
-        return {"response": f"nothing is changed {target.since}", "files": []}
-    if target.kind == "patch":
+        words = "the patch changes nothing" if is_patch else f"nothing is changed {target.since}"
+        return {"response": "\n".join([words, *beside]), "files": []}
+    if is_patch:
         written = await review_and_apply(step, await workspace.attach(changes))
-        summary = summary_of(written)
-        if left:
-            summary = "\n".join([summary, "not applied, as it does not fit:", *left])
-        return {"response": summary, "files": _paths(written)}
+        return {"response": "\n".join([summary_of(written), *beside]), "files": _paths(written)}
     await _look_again(workspace, changes)
     await _tell_unsaved(step, changes)
     reverted = await review_written(step, changes, target.since)
@@ -54,7 +52,7 @@ async def review(step: StepContext) -> dict[str, Any]:
     words = [f"reverted:\n{summary_of(back)}" if back else "all changes are kept"]
     if reverted.left:
         words.append("not reverted, and as they were:\n" + "\n".join(reverted.left.values()))
-    return {"response": "\n".join(words), "files": _paths(back)}
+    return {"response": "\n".join([*words, *beside]), "files": _paths(back)}
 
 
 def _paths(changes: list[FileChange]) -> list[str]:
