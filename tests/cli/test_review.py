@@ -218,9 +218,10 @@ async def test_accepting_all_that_is_open_sends_what_was_said(draft: Path) -> No
 
 async def test_comments_that_the_model_was_not_told_of_are_replaced_by_decisions(draft: Path) -> None:
     comments = [{"path": "a", "hunk": 1, "text": "old"}, {"path": "a", "hunk": 0, "text": "kept"}]
-    asked = await ask(draft, "y", comments=[*comments, {"text": "all"}])
-    assert "y all, without your comments · " in asked.typing.help
-    assert asked.decision.value is None
+    asked = await ask(draft, "y", "y", comments=[*comments, {"text": "all"}])
+    assert "y all; asks about your comments · " in asked.typing.help
+    assert asked.typing.questions[-1][0].startswith("Your comments were not sent to the model.")
+    assert (asked.decision.accepted, asked.decision.value) == (True, None)
     write_draft(draft, [NEOVIM, {"decided": [[1, 2, "a", None], [0, 0, "", None]]}])
     asked = await ask(draft, "y", comments=[*comments, {"text": "all"}])
     assert asked.decision.value["comments"] == comments[1:]
@@ -398,7 +399,7 @@ async def test_y_for_all_sends_no_earlier_comment_where_a_hunk_clashes(draft: Pa
     decided = {"accepted": [], "rejected": [], "added": [WIDE]}
     files = [{**FILES[0], "decided": decided}, FILES[1]]
     said = [{"text": "shorter"}]
-    asked = await ask(draft, "y", *"y" * 3, files=files, comments=said, alternatives=[other_run(WIDE)])
+    asked = await ask(draft, "y", *"y" * 4, files=files, comments=said, alternatives=[other_run(WIDE)])
     assert asked.decision.accepted
     assert "comments" not in asked.decision.value
 
@@ -424,3 +425,68 @@ async def test_a_hunk_that_clashes_with_one_of_another_run_is_not_edited(draft: 
     assert asked.typing.begun == []
     assert "it changes lines that a hunk of b changes, too: reject it, or go back" in asked.typing.shown
     assert asked.files == [([2], [0, 1]), ([0], [])]
+
+
+async def test_y_with_comments_that_were_not_sent_goes_back_or_sends_them(draft: Path) -> None:
+    said = [{"path": "a", "hunk": 1, "text": "wrong name"}]
+    asked = await ask(draft, "y", "n", "y", "r", comments=said)
+    assert [question for question, _ in asked.typing.questions].count("Sure?") == 2
+    assert (asked.decision.accepted, asked.decision.value["comments"]) == (False, said)
+    assert asked.files == [([0, 1, 2], []), ([0], [])]
+    assert (await ask(draft, "y", comments=said)).decision is ENDED
+
+
+async def test_what_was_typed_stays_where_the_person_goes_back(draft: Path) -> None:
+    edit = {"old": ["a"], "new": ["mine"]}
+    asked = await ask(draft, "p", "e", "b", "too long", "q", edits=["mine\n"])
+    assert "q back, without what was picked; what you typed stays" in asked.typing.help
+    back = asked.typing.shown.rpartition("+E")[0]
+    assert "+mine" in back
+    assert "you said: too long" in asked.typing.shown
+    kept = kept_review(draft)
+    assert (kept.accepted, kept.rejected, kept.open) == ({}, {}, {0: {0, 1}})
+    assert (kept.edited, kept.comments) == ({0: {0: edit}}, [(0, 1, "too long")])
+    again = await ask(draft, "p", "q", "p", "y", "n", "y", "y")
+    assert again.typing.shown.count("you said: too long") == 2, "beside its hunk, and with the review"
+    first = again.decision.value["files"][0]
+    assert (first["accepted"], first["rejected"]) == ([0, 2], [1])
+    assert first["edited"] == [{"hunk": 0, **edit}]
+    assert again.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "too long"}]
+
+
+async def test_only_an_edit_that_was_kept_is_not_left_out_by_y_and_o_forgets_it(draft: Path) -> None:
+    await ask(draft, "p", "e", "q", edits=["mine\n"])
+    asked = await ask(draft, "y")
+    assert asked.decision.value["files"][0]["edited"] == [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
+    assert (await ask(draft, "o", "y")).decision.value is None
+
+
+async def test_what_was_typed_stays_also_where_no_draft_is_kept() -> None:
+    asked = await ask("", "p", "e", "b", "too long", "q", "y", edits=["mine\n"])
+    assert asked.decision.value["files"][0]["edited"] == [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
+    assert asked.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "too long"}]
+
+
+async def test_what_a_failed_editor_left_stays_where_the_person_goes_back(draft: Path) -> None:
+    failed = EditorFailed("vi ended with status 1", "half\n")
+    asked = await ask(draft, "p", "e", "q", "p", "e", edits=[failed, "whole\n"])
+    assert [text for _, text in asked.typing.begun] == ["A\n", "half\n"]
+
+
+async def test_accepting_a_hunk_leaves_out_the_reason_to_reject_it(draft: Path) -> None:
+    await ask(draft, "p", "b", "too long", "q")
+    asked = await ask(draft, "p", "y", "n", "y", "n")
+    assert (asked.decision.accepted, asked.files) == (True, [([0, 2], [1]), ([], [0])])
+    assert kept_review(draft).comments == []
+
+
+async def test_leaving_out_what_was_taken_of_another_run_keeps_the_reason_of_a_rejection(
+    draft: Path,
+) -> None:
+    said = {"text": "too long", "because": True}
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "r", said]]}, {"decided": [[0, 0, "", None]]}])
+    write_draft(draft, [{"decided": [[1, 0, "a", None, WIDE]]}])
+    asked = await ask(draft, "y", "y", alternatives=[other_run(WIDE)])
+    assert asked.decision.value["comments"] == [{"path": "a", "hunk": 0, "text": "too long"}]
+    assert kept_review(draft).comments == [(0, 0, "too long")]
+    assert kept_review(draft).added == {}

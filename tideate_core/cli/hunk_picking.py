@@ -28,7 +28,7 @@ NO: Final = frozenset({"", "n", "no", "q"})
 BACK: Final = "q"
 HELP: Final = (
     "y accept · n or Enter reject · a accept this and the rest of the file · s leave them out"
-    " · q back, without what was picked"
+    " · q back, without what was picked; what you typed stays"
 )
 EDIT_HELP: Final = " · e edit its new lines in $VISUAL or $EDITOR, and accept them"
 INSTEAD_HELP: Final = "y take it, and leave the other out · n or Enter keep the other · q back"
@@ -83,6 +83,8 @@ class HunkPicking:
 
     :param others: hunks of other runs at it.
     :param taken: those of them that were taken before.
+    :param said: what was said of its hunks before, and not sent.
+    :param typed: the texts of editors that failed, by hunk: the next edit begins with them.
     :param revisable: a rejected hunk may be commented on.
     """
 
@@ -93,6 +95,8 @@ class HunkPicking:
         others: Sequence[Alternative] = (),
         taken: Sequence[Alternative] = (),
         *,
+        said: Mapping[int, str],
+        typed: dict[int, str],
         revisable: bool,
     ) -> None:
         self._asker = asker
@@ -105,11 +109,26 @@ class HunkPicking:
         self.edited: dict[int, dict[str, Any]] = {one["hunk"]: {**one} for one in file.edited}
         """What the person made of hunks, as in the answer; of rejected ones, too."""
         self._made: dict[int, dict[str, Any] | bool] = {}
-        self._typed: dict[int, str] = {}
-        """The texts of editors that failed: the next edit begins with them."""
+        self._typed = typed
+        self._said = said
+        self._anew = set[int]()
         self.comments: list[dict[str, Any]] = []
-        self.anew: set[tuple[str, int]] = set()
-        """What was decided, by path and hunk."""
+
+    @property
+    def answered(self) -> set[int]:
+        """The hunks of which no earlier comment is sent: they were accepted, or have another comment."""
+        said = {one["hunk"] for one in self.comments}
+        return {hunk for hunk in self._anew if hunk in self.accepted | said or self._taken_for(hunk)}
+
+    @property
+    def written(self) -> list[list[Any]]:
+        """What the person typed, as a draft has it behind the file's number, at hunks that are open again."""
+        made = {hunk: edit for hunk, edit in self._made.items() if edit}
+        hunks = sorted({*made, *(one["hunk"] for one in self.comments)})
+        return [
+            [hunk + 1, "o", self._comment_on(hunk), *([None, made[hunk]] if hunk in made else [])]
+            for hunk in hunks
+        ]
 
     async def pick(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Ask about each open hunk, then about what only others change.
@@ -127,7 +146,7 @@ class HunkPicking:
             if answer == "s":
                 break
             rest = {at for at in file.open if at >= index} if answer == "a" else {index}
-            self.anew.update((file.change.path, at) for at in rest)
+            self._anew.update(rest)
             if answer == "a":
                 for at in rest:
                     await self._accept(at)
@@ -146,7 +165,7 @@ class HunkPicking:
             answer = await self._ask_instead(index, others)
             if answer is None or answer == BACK:
                 return answer
-            self.anew.add((self._file.change.path, index))
+            self._anew.add(index)
             (self.accepted if answer in YES else self.rejected).add(index)
             dropped = others if answer in YES else []
             self.added = [one for one in self.added if one not in dropped]
@@ -164,13 +183,17 @@ class HunkPicking:
         """Return decisions that leave out what was taken of other runs, also in place of own hunks."""
         hunks, again = self._file.hunks, list[list[Any]]()
         for one in dropped:
-            again += [[at + 1, "r", None] for at in self.rejected if hunks[at].clashes(one.hunk)]
+            again += [
+                [at + 1, "r", self._comment_on(at)] for at in self.rejected if hunks[at].clashes(one.hunk)
+            ]
             again.append([0, "r", None, one.hunk.as_json()])
         return again
 
     async def _ask_about(self, index: int) -> str | None:
         file, others = self._file, self._instead_of(index)
         shown: list[RenderableType] = [file.hunk_patch(index) if file.pickable else file.patch()]
+        if index in self._said:
+            shown.append(Text(f"you said: {visible(self._said[index])}", style="dim"))
         keys, help_text, known = ["y", "N"], HELP, {"a", "s"}
         if file.editable:
             keys.append("e")
@@ -263,18 +286,23 @@ class HunkPicking:
         return False
 
     def _decisions(self, hunks: Collection[int]) -> list[list[Any]]:
-        said = {one["hunk"]: {"text": one["text"], "because": True} for one in self.comments}
         decisions = []
         for hunk in sorted(hunks):
             taken = self._taken_for(hunk)
             state = "a" if taken or hunk in self.accepted else "r"
-            decision = [hunk + 1, state, said.get(hunk)]
+            comment = None if hunk in self.accepted or taken else self._comment_on(hunk)
+            decision: list[Any] = [hunk + 1, state, comment]
             if taken:
                 decision.append(taken[0].hunk.as_json())
             elif hunk in self._made:
                 decision += [None, self._made[hunk]]
             decisions.append(decision)
         return decisions
+
+    def _comment_on(self, hunk: int) -> dict[str, Any] | None:
+        """Return what is said of a hunk, as a draft has it."""
+        said = {**self._said, **{one["hunk"]: one["text"] for one in self.comments}}
+        return {"text": said[hunk], "because": True} if hunk in said else None
 
     async def _pick_more(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Ask about hunks of other runs at places that this one leaves as they are; as `pick`."""

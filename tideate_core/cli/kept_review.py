@@ -117,10 +117,28 @@ class ReviewDraft:
         self._made += 1
         await self._append(steps)
 
-    async def revert(self) -> None:
-        """Revert what was decided here."""
+    async def revert(self, written: Sequence[list[Any]] = ()) -> None:
+        """Revert what was decided here.
+
+        :param written: decisions that stay all the same: what the person typed, at hunks that are open again.
+        """
         made, self._made = self._made, 0
-        await self._append([{"again": "past"}] * made)
+        steps: list[dict[str, Any]] = [{"again": "past"}] * made
+        await self._append([*steps, *([{"decided": [*written]}] if written else [])])
+        if written:
+            self._add(written)
+            await self.read()
+
+    def _add(self, written: Sequence[list[Any]]) -> None:
+        """Know of it also where it cannot be kept."""
+        for file, hunk, _, comment, *edit in written:
+            place = at, own = file - 1, hunk - 1
+            self.kept.open.setdefault(at, set()).add(own)
+            self.kept.about.add(place)
+            if comment is not None:
+                self.kept.comments.append((*place, comment["text"]))
+            if edit:
+                self.kept.edited.setdefault(at, {})[own] = edit[-1]
 
     async def forget(self) -> None:
         """Revert what was decided before."""

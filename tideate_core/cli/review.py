@@ -30,6 +30,8 @@ KEEP_HELP = (
     "y or Enter keep · n revert · a keep this and the rest of the file · q back, without what was picked"
 )
 FORGET = "o open again what was decided before"
+UNSENT = "Your comments were not sent to the model. Accept all without them?"
+UNSENT_HELP = "y accept, and leave them out · n or Enter go back · r accept, and send them"
 SENT = "comments were sent to the model"
 
 
@@ -94,10 +96,14 @@ class _Question:
 class ReviewQuestion(_Question):
     """One review."""
 
+    _typed: Sequence[dict[int, str]] = ()
+    """By file: see `HunkPicking`."""
+
     def _read(self) -> None:
         super()._read()
         payload = self._payload
         self._revisable = bool(payload.get("revisable"))
+        self._typed: list[dict[int, str]] = self._typed or [{} for _ in self._files]
         self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
         self._others = [alternatives_to(file, payload.get("alternatives", ())) for file in self._files]
 
@@ -114,7 +120,7 @@ class ReviewQuestion(_Question):
                 decided = await (self._through(HunkPicking.pick) if answer == "p" else self._all())
                 if decided is not None:
                     return decided
-                await self._draft.revert()
+                self._read()
                 await self._show()
             elif answer == "r":
                 return self._answer(self._decided(), self._unanswered)
@@ -143,21 +149,26 @@ class ReviewQuestion(_Question):
             words = [f"y all that is open{sent}", *words[1:], FORGET]
             known.add("o")
         elif self._unanswered:
-            words[0] = "y all, without your comments"
+            words[0] = "y all; asks about your comments"
         return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
 
     async def _all(self) -> Decision | None:
-        """Return what was accepted before, with all that is open, and what was said."""
+        """Return what was accepted before, with all that is open, and what was said; None to go back."""
+        send = bool(self._draft.kept)
+        if self._unanswered and not send:
+            answer = await self._asker.choose(UNSENT, "y/N/r", UNSENT_HELP, YES | NO | {"r"})
+            if answer is None or answer in NO:
+                return ENDED if answer is None else None
+            send = answer == "r"
         clash = any(
             one.hunk.clashes(file.hunks[index])
             for at, file in enumerate(self._files)
             for one in self._taken(at)
             for index in file.open
         )
-        if not (clash or self._draft.kept):
+        if not (clash or send):
             return Decision(True)
-        # without a draft `y` is for all of it as it is: what was said before is not sent again
-        return await self._through(HunkPicking.accept_open, send=bool(self._draft.kept))
+        return await self._through(HunkPicking.accept_open, send=send)
 
     def _decided(self) -> list[dict[str, Any]]:
         return [
@@ -187,28 +198,42 @@ class ReviewQuestion(_Question):
 
         :param send: comments that nobody answered go to the model once more.
         """
-        verdicts, comments, anew = [], list[dict[str, Any]](), set[tuple[str, int]]()
+        verdicts, comments, answered = [], list[dict[str, Any]](), set[tuple[str, int]]()
+        written = list[list[Any]]()
         for at, file in enumerate(self._files):
-            picking = HunkPicking(
-                self._asker, file, self._others[at], self._taken(at), revisable=self._revisable
-            )
-            if (end := await ask(picking, partial(self._keep, at))) is None:
+            picking = self._picking(at, file)
+            end = await ask(picking, partial(self._keep, at))
+            written += [[at + 1, *one] for one in picking.written]
+            if end is None:
                 return ENDED
             if end == BACK:
+                await self._draft.revert(written)
                 return None
-            anew |= picking.anew
+            answered |= {(file.change.path, hunk) for hunk in picking.answered}
             comments += picking.comments
             edited = [*picking.edited.values()]
             verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added, edited))
-        return self._answer(verdicts, [*(self._left(anew) if send else ()), *comments])
+        return self._answer(verdicts, [*(self._left(answered) if send else ()), *comments])
+
+    def _picking(self, at: int, file: ReviewedFile) -> HunkPicking:
+        said = {one["hunk"]: one["text"] for one in self._unanswered if _is_on(one, file)}
+        return HunkPicking(
+            self._asker,
+            file,
+            self._others[at],
+            self._taken(at),
+            said=said,
+            typed=self._typed[at],
+            revisable=self._revisable,
+        )
 
     async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
         """Keep what was decided of a file."""
         await self._draft.write([[at + 1, *one] for one in decisions])
 
-    def _left(self, anew: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
-        """Return the unanswered comments but those on hunks that were decided anew."""
-        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in anew]
+    def _left(self, answered: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
+        """Return the unanswered comments but those on hunks of which the person decided otherwise."""
+        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in answered]
 
 
 class WrittenReviewQuestion(_Question):
@@ -284,6 +309,10 @@ class WrittenReviewQuestion(_Question):
             if answer == "a":
                 break
         return _verdict(file, kept, back)
+
+
+def _is_on(comment: Mapping[str, Any], file: ReviewedFile) -> bool:
+    return "hunk" in comment and comment.get("path") == file.change.path
 
 
 def _verdict(

@@ -78,7 +78,7 @@ class KeptReview:
     """The one that wrote last was Neovim."""
 
     def __bool__(self) -> bool:
-        return bool(self.accepted or self.rejected or self.added or self.comments)
+        return bool(self.accepted or self.rejected or self.added or self.comments or self.edited)
 
 
 def prepare_draft(private: Path, run: str, step: str, key: str, files: Sequence[Mapping[str, Any]]) -> Path:

@@ -40,8 +40,8 @@ async def review(step: StepContext) -> dict[str, Any]:
         step.notice(f"not {'applied' if is_patch else 'reviewed'}: {one}", level="warn")
     beside = ["not applied, as it does not fit:" if is_patch else "not reviewed:", *left] if left else []
     if not changes:
-        words = "the patch changes nothing" if is_patch else f"nothing is changed {target.since}"
-        return {"response": "\n".join([words, *beside]), "files": []}
+        nothing = "the patch changes nothing" if is_patch else f"nothing is changed {target.since}"
+        return {"response": "\n".join([nothing, *beside]), "files": []}
     if is_patch:
         written = await review_and_apply(step, await workspace.attach(changes))
         return {"response": "\n".join([summary_of(written), *beside]), "files": _paths(written)}
