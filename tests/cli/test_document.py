@@ -218,7 +218,13 @@ def test_a_text_and_comments_that_were_left_in_neovim_are_there(
 def test_a_plan_that_was_left_in_neovim_is_there(ask: Callable[..., Terminal], shell: Shell) -> None:
     files = [{"action": "modify", "path": f"{name}.py"} for name in "abc"]
     draft = kept(shell, files=[*files, {"action": "delete", "path": "d.py"}], out=[2])
-    terminal = ask(keys="Continue with 3 files? [y/N/e/c/numbers]", revisable=True, files=files, draft=draft)
-    assert "b.py" not in terminal.text
+    editor = "sed -i 's/^# modify/modify/'"
+    terminal = ask(
+        editor, keys="Continue with 3 files? [y/N/e/c/numbers]", revisable=True, files=files, draft=draft
+    )
+    assert "taken out: b.py; e includes them again" in terminal.text
+    terminal.type("e\n")
+    terminal.wait_for("Continue with 4 files? [y/N/e/c/numbers]")
     terminal.type("y\n")
-    assert answer(terminal)["value"]["files"] == [files[0], files[2], {"action": "delete", "path": "d.py"}]
+    deleted = {"action": "delete", "path": "d.py"}
+    assert answer(terminal)["value"]["files"] == [files[0], files[2], deleted, files[1]]

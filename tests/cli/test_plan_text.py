@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from hypothesis import given, strategies as st
 
-from tideate_core.cli.plan_text import plan_from_text, plan_to_text
+from tideate_core.cli.keyboard import EditorFailed
+from tideate_core.cli.plan_text import PlanDraft, plan_from_text, plan_to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1)
 REASONS = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), min_size=1)
@@ -45,3 +51,61 @@ def test_a_reason_may_hold_anything() -> None:
 def test_a_line_that_cannot_be_read_is_named(line: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"line 2: .*{words}"):
         plan_from_text(f"modify ok.py\n{line}\n")
+
+
+class Editors:
+    """What the person's editor makes of a text, time after time; None: it fails, and leaves that."""
+
+    def __init__(self, *made: Callable[[str], str] | None) -> None:
+        self._made = [*made]
+        self.begun: list[str] = []
+
+    async def edit(self, text: str, _name: str) -> str:
+        self.begun.append(text)
+        made = self._made.pop(0)
+        if made is None:
+            raise EditorFailed("vi ended with status 1", f"{text}half")
+        return made(text)
+
+
+def plan(*paths: str) -> list[dict[str, Any]]:
+    return [{"action": "modify", "path": path, "why": "of it"} for path in paths]
+
+
+async def edited(draft: PlanDraft, *made: Callable[[str], str] | None) -> tuple[list[str], str | None]:
+    """Return the texts that the editors began with, and the last problem."""
+    editors: Any = Editors(*made)
+    problem = None
+    for _ in made:
+        problem = await draft.edit(editors)
+    return editors.begun, problem
+
+
+async def test_a_file_that_was_taken_out_is_included_again_as_text() -> None:
+    draft = PlanDraft(plan("a b.py", "c.py"), plan("o.py", "two\nlines"))
+    draft.take_out({1})
+    assert (draft.files, draft.out) == (plan("c.py"), plan("o.py", "two\nlines", "a b.py"))
+    (text,), problem = await edited(draft, lambda text: text.replace("# modify 'a", "modify 'a"))
+    assert "\nmodify c.py # of it\n# modify o.py # of it\n# modify 'a b.py' # of it\n" in text
+    assert (problem, draft.files, draft.out) == (None, plan("c.py", "a b.py"), plan("o.py"))
+
+
+async def test_a_line_in_a_comment_takes_its_file_out_and_a_renamed_one_is_not_taken_out() -> None:
+    draft = PlanDraft(plan("a.py", "b.py", "c.py"), [])
+    (_,), problem = await edited(
+        draft, lambda text: text.replace("modify a", "#modify a").replace("modify b.py", "modify new.py")
+    )
+    assert (problem, draft.files, draft.out) == (None, plan("new.py", "c.py"), plan("a.py"))
+
+
+async def test_a_text_that_is_no_plan_is_kept_for_the_next_edit() -> None:
+    draft = PlanDraft(plan("a.py"), [])
+    begun, problem = await edited(draft, None, lambda text: text + "\ninvent b.py\n")
+    assert begun[1] == f"{begun[0]}half"
+    assert str(problem).endswith("; what you typed is kept: e continues with it, y leaves it out")
+    assert draft.files == plan("a.py")
+    begun, problem = await edited(draft, lambda text: text.replace("half", "").replace("invent", "create"))
+    assert "invent b.py" in begun[0]
+    assert (problem, [file["path"] for file in draft.files]) == (None, ["a.py", "b.py"])
+    begun, _ = await edited(draft, lambda text: text)
+    assert "half" not in begun[0]

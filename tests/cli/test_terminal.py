@@ -283,7 +283,7 @@ def test_a_plan_is_edited_as_text(planning: Shell) -> None:
     [
         ("no-such-editor", "no-such-editor cannot be started"),
         ("false", "ended with status 1"),
-        ("sed -i s/create/invent/", "line 4: 'invent' is not an action"),
+        ("sed -i s/create/invent/", "line 5: 'invent' is not an action"),
     ],
 )
 def test_a_failed_edit_keeps_the_plan(planning: Shell, editor: str, words: str) -> None:

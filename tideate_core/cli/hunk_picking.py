@@ -122,7 +122,7 @@ class HunkPicking:
 
     @property
     def written(self) -> list[list[Any]]:
-        """What the person typed, as a draft has it behind the file's number, at hunks that are open again."""
+        """Decisions that keep what the person typed, at hunks that are open again; as `pick` keeps them."""
         made = {hunk: edit for hunk, edit in self._made.items() if edit}
         hunks = sorted({*made, *(one["hunk"] for one in self.comments)})
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from dataclasses import dataclass
@@ -14,11 +15,19 @@ from tideate_core.cli.render.output import markdown_source
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from rich.console import RenderableType
 
-__all__ = ["Draft", "document_matter", "plan_from_text", "plan_to_text", "read_comment", "said_before"]
+__all__ = [
+    "Draft",
+    "PlanDraft",
+    "document_matter",
+    "plan_from_text",
+    "plan_to_text",
+    "read_comment",
+    "said_before",
+]
 
 NUMBERED = re.compile(r"(?P<number>[0-9]{1,6}):\s+(?P<text>\S.*)", re.DOTALL)
 _SUFFIXES = {"markdown": ".md"}
@@ -106,7 +115,7 @@ class Draft:
             self.text = await keyboard.edit(begins, f"plan{suffix}")
         except EditorFailed as error:
             self.typed = error.text if error.text != self.text else None
-            kept = "; what you typed is kept: e continues with it, y leaves it out" if self.typed else ""
+            kept = f"; {KEPT}" if self.typed else ""
             return f"{error}{kept}"
         self.typed = None
         return None
@@ -119,33 +128,80 @@ class Draft:
         return {"text": self.text} if changed else None
 
 
+KEPT = "what you typed is kept: e continues with it, y leaves it out"
 PLAN_HELP = """\
 # One file a line: ACTION PATH [-> TARGET] [# WHY]
 # The actions are create, modify, delete and move; only a move has a target.
 # A line that is taken out takes its file out of the plan; a name with blanks or # stands in quotes.
+# A file that was taken out is in the plan again without the # before it.
 """
 WORD = re.compile(r"""\s+|#.*|(?:"[^"]*"|'[^']*'|[^\s"'#])+""")
 """Blanks, a comment, or a word as a shell quotes it."""
 ACTIONS = ("create", "modify", "delete", "move")
 
 
-def plan_to_text(files: list[dict[str, Any]]) -> str:
+@dataclass(slots=True)
+class PlanDraft:
+    """A plan as the person has it so far."""
+
+    files: list[dict[str, Any]]
+    out: list[dict[str, Any]]
+    """The files that were taken out of it."""
+    typed: str | None = None
+    """A text that is no plan, or of an editor that failed: the next edit begins with it."""
+
+    def take_out(self, numbers: Collection[int]) -> None:
+        """Take files out of the plan, by their places in it, 1-based."""
+        placed = [*enumerate(self.files, start=1)]
+        self.out += [file for at, file in placed if at in numbers]
+        self.files = [file for at, file in placed if at not in numbers]
+
+    async def edit(self, keyboard: Keyboard) -> str | None:
+        """Let the person change it; returns why nothing was taken, None if it was."""
+        proposed = text = ""
+        try:
+            proposed = plan_to_text(self.files, self.out)
+            text = await keyboard.edit(self.typed or proposed, "files.plan")
+            files = plan_from_text(text)
+        except (EditorFailed, ValueError) as error:
+            text = error.text if isinstance(error, EditorFailed) else text
+            self.typed = text if text != proposed else None
+            return f"{error}; {KEPT}" if self.typed else str(error)
+        out = _commented(text) - {file["path"] for file in files}
+        self.out = [file for file in (*self.files, *self.out) if file["path"] in out]
+        self.files, self.typed = files, None
+        return None
+
+
+def plan_to_text(files: Sequence[dict[str, Any]], out: Sequence[dict[str, Any]] = ()) -> str:
     """Write a plan, with an explanation above it.
 
+    :param out: files that were taken out of it.
     :raises ValueError: a name would take more than its line.
     """
-    lines = []
     for file in files:
-        for name in (file["path"], file.get("move_to") or ""):
-            if len(f"{name}.".splitlines()) > 1:
-                raise ValueError(f"{name!r} cannot be written on one line; remove the file by its number")
-        words = [file["action"], shlex.quote(file["path"])]
-        if file.get("move_to"):
-            words += ["->", shlex.quote(file["move_to"])]
-        if file.get("why"):
-            words += ["#", " ".join(file["why"].split())]
-        lines.append(" ".join(words))
+        if odd := next((name for name in _names(file) if not _is_one_line(name)), None):
+            raise ValueError(f"{odd!r} cannot be written on one line; remove the file by its number")
+    lines = [_line(file) for file in files]
+    lines += [f"# {_line(file)}" for file in out if all(map(_is_one_line, _names(file)))]
     return PLAN_HELP + "\n".join(lines) + "\n"
+
+
+def _names(file: Mapping[str, Any]) -> list[str]:
+    return [file["path"], file.get("move_to") or ""]
+
+
+def _is_one_line(name: str) -> bool:
+    return len(f"{name}.".splitlines()) == 1
+
+
+def _line(file: Mapping[str, Any]) -> str:
+    words = [file["action"], shlex.quote(file["path"])]
+    if file.get("move_to"):
+        words += ["->", shlex.quote(file["move_to"])]
+    if file.get("why"):
+        words += ["#", " ".join(file["why"].split())]
+    return " ".join(words)
 
 
 def plan_from_text(text: str) -> list[dict[str, Any]]:
@@ -161,6 +217,16 @@ def plan_from_text(text: str) -> list[dict[str, Any]]:
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from error
     return files
+
+
+def _commented(text: str) -> set[str]:
+    """Return the paths of files that stand in comments of a plan."""
+    found = set[str]()
+    for line in text.splitlines():
+        # most comments are no files
+        with contextlib.suppress(ValueError):
+            found |= {_plan_file(line.lstrip()[1:])["path"]} if line.lstrip().startswith("#") else set()
+    return found
 
 
 def _plan_file(line: str) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from rich.text import Text
 
 from tideate_core.cli.hunk_picking import NO, YES
 from tideate_core.cli.kept_review import ReviewDraft, with_answer_begun
-from tideate_core.cli.keyboard import EditorFailed, Keyboard
+from tideate_core.cli.keyboard import Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import (
     Draft,
+    PlanDraft,
     document_matter,
-    plan_from_text,
-    plan_to_text,
     read_comment,
     said_before,
 )
@@ -53,6 +52,7 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     shown: list[RenderableType] = []
     if request.kind == "plan":
         shown.append(_plan_table(request.payload["files"], request.payload.get("changed", ())))
+        shown += _taken_out(request.payload.get("out", ()))
         shown += said_before(request.payload)
     if request.kind == "review":
         shown += review_matter(request.payload)
@@ -166,10 +166,10 @@ class Questions:
         return Decision(True) if answer in YES else DECLINED_DECISION
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
-        files: list[dict[str, Any]] = list(request.payload["files"])
+        draft = PlanDraft([*request.payload["files"]], [*request.payload.get("out", ())])
         comments = _Comments(request.payload)
         help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3"
-        while files:
+        while files := draft.files:
             question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
             answer = await self._line(question, f"y/N/e{comments.keys}/numbers")
             if answer is None:
@@ -179,26 +179,21 @@ class Questions:
             if answer in NO:
                 return DECLINED_DECISION
             if answer in ("e", "edit"):
-                files = await self._edited(files)
+                if (problem := await draft.edit(self._keyboard)) is not None:
+                    self._console.print(Text(visible(problem), style="red"))
+                    continue
             elif answer in comments.known:
                 paths = [file["path"] for file in files]
                 if said := await comments.ask(self, answer, "file", "path", paths):
                     return Decision(False, {"files": files, "comments": said}, reason=SENT)
                 continue
             elif (numbers := _numbers(answer, len(files))) is not None:
-                files = [file for at, file in enumerate(files, start=1) if at not in numbers]
+                draft.take_out(numbers)
             else:
                 self._console.print(help_text, style="dim")
                 continue
-            self._console.print(_plan_table(files))
+            self._console.print(_plan_table(draft.files), *_taken_out(draft.out), sep="\n")
         return Decision(False, reason="no file is left in the plan")
-
-    async def _edited(self, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        try:
-            return plan_from_text(await self._keyboard.edit(plan_to_text(files), "files.plan"))
-        except (EditorFailed, ValueError) as error:
-            self._console.print(Text(visible(str(error)), style="red"))
-            return files
 
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)
@@ -318,6 +313,11 @@ def _plan_table(files: list[dict[str, Any]], changed: Collection[str] = ()) -> T
         mark = f"~{number}" if file["path"] in changed else str(number)
         table.add_row(mark, action, path, why)
     return table
+
+
+def _taken_out(files: Sequence[Mapping[str, Any]]) -> list[Text]:
+    names = ", ".join(label(file["path"]) for file in files)
+    return [Text(f"taken out: {names}; e includes them again", style="dim")] if files else []
 
 
 def _numbers(answer: str, count: int) -> set[int] | None:

@@ -116,7 +116,8 @@ def prepare_empty_draft(private: Path, run: str, step: str, key: str) -> Path:
 def kept_answer(path: Path) -> dict[str, Any]:
     """Return what a draft says of a plan or a document, as its payload has it: `comments`, `files`, `text`.
 
-    Blocking. Empty where nothing was said, or what was cannot be read.
+    `out` are the files that were taken out of a plan. Empty where nothing was said, or what was cannot be
+    read. Blocking.
 
     :raises OSError: it cannot be read.
     """
@@ -131,6 +132,7 @@ def kept_answer(path: Path) -> dict[str, Any]:
         left = [file for at, file in enumerate(files, start=1) if at not in out]
         if left:  # a plan without any is an answer, which is the person's to give
             kept["files"] = left
+            kept["out"] = [file for at, file in enumerate(files, start=1) if at in out]
     if isinstance(text := said.get("text"), str):
         kept["text"] = text
     return kept

@@ -247,7 +247,7 @@ def test_the_last_said_counts_and_what_is_damaged_in_it_is_left_out(tmp_path: Pa
     write_draft(path, [{"said": {"comments": [*bad, *good], "files": planned, "out": [1, 9, "b"]}}])
     with path.open("a") as file:
         file.write('{"said": {"comments": [')
-    assert kept_answer(path) == {"comments": good, "files": [planned[1]]}
+    assert kept_answer(path) == {"comments": good, "files": [planned[1]], "out": [planned[0]]}
     write_draft(path, [{"said": {"comments": good, "files": planned, "out": [1, 2]}}])
     assert kept_answer(path) == {"comments": good}, "a plan without files would be declined unasked"
     write_draft(path, [{"said": {"files": [*planned, {"path": "c.py", "action": 3}], "text": 4}}])
