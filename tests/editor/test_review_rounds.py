@@ -147,7 +147,7 @@ def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor
     file = {**opened(editor), "decided": {"accepted": [0, 3], "rejected": [1, 2]}}
     review(editor, file, revision=2)
     assert answers(editor) == []
-    assert "all is decided: g<CR> finishes" in editor.messages()
+    assert "revision 2 brings nothing to decide: g<CR> finishes" in editor.messages()
     editor.feed("g<CR>")
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
 
@@ -156,7 +156,7 @@ def test_in_a_buffer_of_the_review_the_key_that_finishes_is_its_own(editor: Edit
     hunk = {"start": 0, "old": [], "new": ["new"]}
     file = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [hunk]}
     review(editor, {**file, "decided": {"accepted": [0], "rejected": []}}, revision=2)
-    assert "all is decided: <CR> finishes" in editor.messages()
+    assert "revision 2 brings nothing to decide: <CR> finishes" in editor.messages()
     editor.feed("<CR>")
     assert value(editor)["files"] == [{"path": "new.txt", "accepted": [0], "rejected": []}]
 

@@ -201,13 +201,15 @@ function Moves:go_to(unit)
   self:go_to_unit(unit)
 end
 
---- Say what is left to do where everything is decided.
+--- Say what is left to do where everything is decided, by the person or because a revision brought nothing else.
 function Moves:say_decided()
   local said = self.model:said()
   local words = said == 0 and 'finishes' or ('sends %s'):format(said == 1 and '1 comment' or said .. ' comments')
   local made = self.buffers[self.current]
   local finish, undo = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
-  words = ('all is decided: %s %s'):format(finish, words)
+  local revision = #self.past == 0 and self.model.revision > 1 and self.model.revision
+  local why = revision and ('revision %d brings nothing to decide'):format(revision) or 'all is decided'
+  words = ('%s: %s %s'):format(why, finish, words)
   require('tideate.ui').notify(#self.past > 0 and ('%s, %s undoes'):format(words, undo) or words)
 end
 
