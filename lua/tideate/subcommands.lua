@@ -173,7 +173,7 @@ return {
   {
     name = 'history',
     args = '[name|text] [state]',
-    help = "Show the project's runs in the panel, those of earlier Neovims and of the shell too: all, or those of a name or with words, which are shown below each. `workflow:refactor`, `file:a.py` and `since:2d` (or a date) filter further",
+    help = "Show the project's runs in the panel, those of earlier Neovims and of the shell too: all, or those of a name or with words, which are shown below each. `workflow:refactor`, `file:a.py` and `since:2d` (or a date) filter further; a state is that of a run, or `rolled-back`",
     menu = true,
     complete = function(lead)
       return require('tideate.ui.panel.list').words(lead)

@@ -11,6 +11,8 @@ from tideate_core.app.history import Wanted, actions, history_page, wanted
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tideate_core.store import RunRow
 
 
@@ -27,6 +29,10 @@ class Pages:
             run for run in self.runs_of if before is None or (run.started_at, run.id) < (before, before_id)
         ]
         return older[:limit]
+
+    def runs_named(self, ids: Collection[str]) -> list[RunRow]:
+        self.queries.append({"ids": set(ids)})
+        return [run for run in self.runs_of if run.id in ids]
 
 
 def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
@@ -92,6 +98,29 @@ def test_a_page_is_found_behind_many_runs_that_do_not_fit() -> None:
     pages = Pages([*others, *rare])
     assert page(pages, Wanted("rare"), 2) == (rare[:2], True)
     assert page(pages, Wanted("rare"), 3) == (rare, False)
+
+
+def test_runs_that_were_rolled_back_are_read_at_once_and_turned_page_by_page() -> None:
+    runs = [run_row(id=f"{n}", started_at=n // 2, status="completed") for n in range(9, 0, -1)]
+    runs.append(run_row(id="0", status="completed", parent="9"))
+    back = {"0", "2", "4", "5", "7", "gone"}
+    pages, which = Pages(runs), Wanted(state="rolled-back")
+    found: list[str] = []
+    behind, more = None, True
+    while more:
+        one, more = history_page(pages, which, 2, behind, back)  # type: ignore[arg-type]
+        found += [run.id for run, _ in one]
+        behind = (one[-1][0].started_at, found[-1])
+    assert found == ["7", "5", "4", "2"]
+    assert pages.queries == [{"ids": back}] * 2
+    after_gone, _ = history_page(pages, which, 9, (3, "other"), back)  # type: ignore[arg-type]
+    assert [run.id for run, _ in after_gone] == ["5", "4", "2"]
+
+
+def test_a_run_that_goes_on_after_a_rollback_is_none_that_was_rolled_back() -> None:
+    assert wanted("rolled-back fact", "refactor".__contains__) == Wanted("fact", "rolled-back")
+    assert not Wanted(state="rolled-back").fits(run_row(status="executing_steps"))
+    assert Wanted(state="rolled-back").fits(run_row(status="failed"))
 
 
 def test_the_store_selects_by_status_where_it_can() -> None:

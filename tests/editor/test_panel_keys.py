@@ -147,6 +147,10 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
             editor.wait_screen("rolled back: a.py")
             wait_line(editor, r"↺ refactor  rolled back .* tidy")
         assert editor.lines(1)[1] == text
+    editor.command("Workflow history interrupted")
+    editor.wait_screen("no run")
+    editor.command("Workflow history rolled-back")
+    wait_line(editor, r"↺ refactor  rolled back .* tidy")
 
 
 def test_r_runs_what_failed_anew_and_f_with_another_prompt(

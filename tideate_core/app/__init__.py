@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         actions as actions,
         history_page as history_page,
         rollback_states as rollback_states,
+        rolled_back_ids as rolled_back_ids,
         wanted as wanted,
     )
     from tideate_core.app.legacy_state import earlier_state as earlier_state
@@ -147,7 +148,7 @@ else:
                 "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
                 "paused_in run_to_resume say_to_run"
             ),
-            "history": "actions history_page rollback_states wanted",
+            "history": "actions history_page rollback_states rolled_back_ids wanted",
             "legacy_state": "earlier_state",
             "opening": (
                 "interrupted_restore note_project open_store prepare_state recover_before recovery_names "

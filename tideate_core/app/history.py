@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader, RunRow
 
-__all__ = ["STATES", "Wanted", "actions", "history_page", "rollback_states", "wanted"]
+__all__ = ["STATES", "Wanted", "actions", "history_page", "rollback_states", "rolled_back_ids", "wanted"]
 
 _ENDED: Final = ("completed", "failed", "cancelled")
-STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
-"""What a run may be, for a person; `declined` is cancelled by a no."""
+_ROLLED_BACK: Final = "rolled-back"
+STATES: Final = (*_ENDED, "declined", "interrupted", "paused", _ROLLED_BACK, "running")
+"""What a run may be, for a person; `declined` is cancelled by a no. One that was rolled back also is what it
+ended as."""
 
 KEYS: Final = {"workflow": "refactor", "file": "a.py", "since": "7d"}
 """Words of a filter that a value follows, with an example of one."""
@@ -48,12 +50,19 @@ class Wanted:
     since: int | None = None
     """When the oldest one started, in milliseconds since the epoch."""
 
+    @property
+    def rolled_back(self) -> bool:
+        """Only runs of which nothing is left are wanted."""
+        return self.state == _ROLLED_BACK
+
     def fits(self, run: RunRow) -> bool:
         """Tell of a run that the store gave whether it is wanted."""
         if self.name.casefold() not in run.name.casefold():
             return False
         if self.workflow not in ("", run.name) or (self.file and not has_changed(run, self.file)):
             return False
+        if self.rolled_back:
+            return run.ended  # which runs they are is not known to the store
         return self.state in ("", "declined" if run.reason == "declined" else state_of(run))
 
 
@@ -85,18 +94,27 @@ def wanted(words: str, is_name: Callable[[str], bool]) -> Wanted:
 
 
 def history_page(
-    reader: Reader, which: Wanted, limit: int, behind: tuple[int, str] | None
+    reader: Reader,
+    which: Wanted,
+    limit: int,
+    behind: tuple[int, str] | None,
+    back: Collection[str] = (),
 ) -> tuple[list[tuple[RunRow, str]], bool]:
     """Return the newest runs that are wanted, and whether there are more.
 
     Each is with an excerpt of where the words stand, empty where none are wanted.
 
     :param behind: when the last run of the page before started, in milliseconds since the epoch, and its id.
+    :param back: the runs that were rolled back, where those are wanted.
     :raises StoreError: the store cannot be read.
     """
     candidates: Iterator[tuple[RunRow, str]]
     if which.words:
         candidates = found_runs(reader, which.words, behind=behind and behind[1])
+        if which.rolled_back:
+            candidates = (found for found in candidates if found[0].id in back)
+    elif which.rolled_back:
+        candidates = ((run, "") for run in _rolled_back(reader, back, behind))
     else:
         candidates = ((run, "") for run in _candidates(reader, which, behind))
     since = which.since
@@ -114,6 +132,26 @@ def _candidates(reader: Reader, which: Wanted, behind: tuple[int, str] | None) -
     ):
         yield from runs
         before, before_id = runs[-1].started_at, runs[-1].id
+
+
+def _rolled_back(reader: Reader, back: Collection[str], behind: tuple[int, str] | None) -> list[RunRow]:
+    """Return the runs that were rolled back and are no steps of others, the newest first."""
+    runs = [run for run in reader.runs_named(back) if run.parent is None]
+    if behind is None:
+        return runs
+    places = [place for place, run in enumerate(runs) if run.id == behind[1]]
+    # it is gone, where its run wrote again since
+    return runs[places[0] + 1 :] if places else [run for run in runs if run.started_at < behind[0]]
+
+
+def rolled_back_ids(root: Path | None, reader: Reader) -> set[str]:
+    """Return the runs of which a rollback left nothing, by what the journal says of them; blocking.
+
+    :param root: of the project, None outside of any.
+    :raises StoreError: the store cannot be read.
+    """
+    private = project_state(root)
+    return rolled_back_runs(root, private, family_members(private, reader))
 
 
 def rollback_states(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -> tuple[set[str], set[str]]:

@@ -11,7 +11,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from tideate_core.adapters import Conversation
     from tideate_core.store import Reader, RunRow, State
@@ -92,21 +92,29 @@ def runs_with(
     status: State | None = None,
     file: str | None = None,
     since: int | None = None,
+    among: Collection[str] | None = None,
 ) -> list[tuple[RunRow, str]]:
     """Return the newest runs that match, each with an excerpt of where the words stand; blocking.
 
     :param words: as `Reader.search` has them; empty: any run, without an excerpt.
     :param file: that a run changed: its path in the project, or the end of that.
     :param since: milliseconds since the epoch, when the oldest one started.
+    :param among: the ids of the runs that are looked at; None: all that are no steps of others.
     :raises InvalidInput: there is no word in the words.
     :raises StoreError: the store cannot be read.
     """
 
     def fits(run: RunRow) -> bool:
-        changed = file is None or has_changed(run, file)
+        changed = (among is None or run.id in among) and (file is None or has_changed(run, file))
         return changed and status in (None, state_of(run)) and name in (None, run.name)
 
-    candidates = found_runs(reader, words) if words.strip() else _every_run(reader, name)
+    candidates: Iterator[tuple[RunRow, str]]
+    if words.strip():
+        candidates = found_runs(reader, words)
+    elif among is not None:
+        candidates = ((run, "") for run in reader.runs_named(among) if run.parent is None)
+    else:
+        candidates = _every_run(reader, name)
     newer = takewhile(lambda found: since is None or found[0].started_at >= since, candidates)
     return list(islice((found for found in newer if fits(found[0])), limit))
 

@@ -20,6 +20,7 @@ from tideate_core.app import (
     read_runs,
     read_step_thread,
     rollback_states,
+    rolled_back_ids,
     run_json,
     runs_with,
     step_json,
@@ -98,7 +99,8 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
 
     def read(reader: Reader) -> dict[str, Any]:
         which = wanted(words, reader.has_workflow)
-        found, more = history_page(reader, which, limit, behind)
+        back = rolled_back_ids(root, reader) if which.rolled_back else ()
+        found, more = history_page(reader, which, limit, behind, back)
         listed = _listed(root, reader, [run for run, _ in found], here)
         matched = zip(listed, found, strict=True)
         return {"runs": [{**run, "match": match or None} for run, (_, match) in matched], "more": more}

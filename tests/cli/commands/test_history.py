@@ -71,7 +71,14 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
     run = refactored(shell, answering)
     assert f"tideate rollback {run[:8]}" in shell.run("show", run).stdout
     assert "rolled back" not in shell.run("history").stdout
+    back = ("history", "--status", "rolled-back", "--json")
+    assert object_of(shell.run(*back))["runs"] == []
     assert shell.run("rollback", "--yes", run).returncode == 0
+    answering.answers("hello", "hi")
+    shell.run("run", "ask", "hello")
+    for more in ([], ["--file", "a.py"], ["--workflow", "refactor"]):
+        assert [one["execution_id"] for one in object_of(shell.run(*back, *more))["runs"]] == [run]
+    assert object_of(shell.run(*back, "hello"))["runs"] == []
     assert "rolled back" in shell.run("history").stdout
     shown = shell.run("show", run).stdout
     assert "rolled back" in shown

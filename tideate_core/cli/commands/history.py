@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter, validators
 from rich.text import Text
@@ -17,6 +17,7 @@ from tideate_core.app import (
     read_costs,
     reader_of,
     rollback_states,
+    rolled_back_ids,
     run_json,
     runs_with,
     short_id,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tideate_core.store import GateCount, RunRow
+    from tideate_core.store import GateCount, RunRow, State
 
 __all__ = ["gates", "history"]
 
@@ -80,8 +81,8 @@ def history(
         ),
     ] = None,
     status: Annotated[
-        Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"] | None,
-        Parameter(name="--status", help="Only runs with this status."),
+        Literal["cancelled", "completed", "failed", "interrupted", "paused", "rolled-back", "running"] | None,
+        Parameter(name="--status", help="Only runs with this status; rolled-back: of which nothing is left."),
     ] = None,
     search: Annotated[
         str | None,
@@ -139,13 +140,18 @@ def history(
     elif metrics:
         _show_metrics(found, name, days, as_json=json)
     else:
-        reader = Reader(project_state(found))
-        if not (text or file or since):
-            runs = [(run, "") for run in find_runs(reader, limit=limit, name=name, status=status)]
-        else:
-            after = None if since is None else time_of(since)
-            runs = runs_with(reader, text, limit=limit, name=name, status=status, file=file, since=after)
         filtered = bool(status or name or text or file or since)
+        after = None if since is None else time_of(since)
+        back = status == "rolled-back"
+        one = None if back else cast("State | None", status)
+        reader = Reader(project_state(found))
+        if not (text or file or since or back):
+            runs = [(run, "") for run in find_runs(reader, limit=limit, name=name, status=one)]
+        else:
+            among = rolled_back_ids(found, reader) if back else None
+            runs = runs_with(
+                reader, text, limit=limit, name=name, status=one, file=file, since=after, among=among
+            )
         _list_runs(found, runs, as_json=json, filtered=filtered)
     return DONE
 

@@ -16,7 +16,7 @@ local function every()
   return true
 end
 
-local STATES = { 'cancelled', 'completed', 'declined', 'failed', 'interrupted', 'paused', 'running' }
+local STATES = { 'cancelled', 'completed', 'declined', 'failed', 'interrupted', 'paused', 'rolled-back', 'running' }
 
 ---@param filter? string
 ---@return tideate.ui.RunsList
