@@ -36,7 +36,7 @@ async def bench(root: Path, server: ModelServer) -> AsyncIterator[Bench]:
 
 async def exported(bench: Bench, form: Any, *runs: str) -> str:
     reader = (await bench.runner.store()).reader()
-    return await asyncio.to_thread(export_runs, reader, runs, form)
+    return await asyncio.to_thread(export_runs, reader, runs, form, bench.root)
 
 
 async def hostile_run(bench: Bench) -> str:

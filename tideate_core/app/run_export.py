@@ -7,12 +7,14 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from tideate_core.app.history import rollback_states
 from tideate_core.app.run_details import details_json, read_details
 from tideate_core.app.threads import read_step_thread
 from tideate_core.util.escaping import label, visible, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tideate_core.store import Reader
 
@@ -41,24 +43,25 @@ _SECRET_FIELD: Final = re.compile(
 _BACKTICKS: Final = re.compile("`+")
 
 
-def export_runs(reader: Reader, wanted: Sequence[str], form: ExportFormat) -> str:
+def export_runs(reader: Reader, wanted: Sequence[str], form: ExportFormat, root: Path | None) -> str:
     """Return runs with all that was said in them; blocking.
 
     In Markdown every text of a person, a model or a tool is a code block, so that nothing of it is obeyed
     by what shows the document. JSON is one object with `runs`, as `tideate show --json --events` has them,
-    each also with its `inputs`, and in its steps what was `said`.
+    each also with its `inputs`, whether it was `rolled_back`, and in its steps what was `said`.
 
     :param wanted: their ids, or the beginnings of them.
+    :param root: of the project, None outside of any.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     """
-    runs = [_without_secrets(_run(reader, one)) for one in wanted]
+    runs = [_without_secrets(_run(reader, one, root)) for one in wanted]
     if form == "json":
         return f"{visible_json({'runs': runs})}\n"
     return "\n---\n\n".join("\n".join(_markdown(run)) for run in runs)
 
 
-def _run(reader: Reader, wanted: str) -> dict[str, Any]:
+def _run(reader: Reader, wanted: str, root: Path | None) -> dict[str, Any]:
     details = read_details(reader, wanted)
     shape = details_json(details, events=True)
     request = reader.request(details.run.id)
@@ -67,6 +70,7 @@ def _run(reader: Reader, wanted: str) -> dict[str, Any]:
     shape["prompt"] = request.get("prompt") or shape["prompt"]
     shape["inputs"] = request.get("inputs") or {}
     shape["adapter"] = request.get("adapter")
+    shape["rolled_back"] = details.run.ended and bool(rollback_states(root, reader, [details.run])[1])
     for step in shape["steps"]:
         step["said"] = read_step_thread(reader, details.run.id, step["step"])
     return shape
@@ -135,7 +139,7 @@ def _facts(run: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     started = datetime.fromtimestamp(run["started_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     forked = run["forked_from"]
     return (
-        ("state", run["state"]),
+        ("state", f"{run['state']}, rolled back" if run["rolled_back"] else run["state"]),
         ("started", started),
         ("took", _seconds(run["duration_ms"])),
         ("tokens", _usage(run["usage"])),

@@ -284,7 +284,7 @@ async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, A
         raise InvalidInput(f"there is no format {form!r}; there are markdown and json")
 
     def read(reader: Reader) -> dict[str, Any]:
-        text = export_runs(reader, wanted, cast("ExportFormat", form))
+        text = export_runs(reader, wanted, cast("ExportFormat", form), root)
         if len(text) > LONGEST_TEXTS:
             raise InvalidInput("that is too long for a buffer; `tideate export` in a shell writes a file")
         return {"text": text}

@@ -35,3 +35,7 @@ def test_a_run_is_exported_with_its_conversation(shell: Shell, answering: ModelS
     assert [one["role"] for one in shape["steps"][0]["said"]][-1] == "model"
     assert (shell.project / "run.json").stat().st_size > 1000
     assert shell.run("export").returncode == 2
+    assert "\n- state: completed\n" in done.stdout
+    assert shape["rolled_back"] is False
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    assert "\n- state: completed, rolled back\n" in shell.run("export", run).stdout

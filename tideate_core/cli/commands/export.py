@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tideate_core.app import ExportFormat, export_runs, reader_of
+from tideate_core.app import ExportFormat, export_runs, locate_project, reader_of
 from tideate_core.cli.arguments import Out, Root, run_ids
 from tideate_core.cli.files import write_output
 from tideate_core.cli.process import DONE
@@ -28,5 +28,5 @@ def export(
     """Print runs with all that was said in them, or write them to a file; return the exit status."""
     if not runs:
         raise InvalidInput("name a run; `tideate history` lists them")
-    write_output(out, export_runs(reader_of(root), runs, form), None)
+    write_output(out, export_runs(reader_of(root), runs, form, locate_project(root)), None)
     return DONE
