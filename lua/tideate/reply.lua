@@ -46,4 +46,15 @@ function M.to(run)
   return require('tideate').run(name, { continues = run.execution_id })
 end
 
+--- Ask the person for a reply to a turn of a run's conversation, and go on from there.
+---@param run tideate.ui.PanelRun that has ended
+---@param turn integer
+---@param folder string
+---@return string execution_id
+function M.to_turn(run, turn, folder)
+  local asked = run.live and run.live.asked or run.name
+  local opts = { continues = run.id, turn = turn, context = { cwd = folder } }
+  return require('tideate').run(THEMSELVES[asked] and asked or 'ask', opts)
+end
+
 return M

@@ -11,6 +11,7 @@ from tests.support.dialogs import wait_focused
 from tests.support.panel import (
     FOCUSED,
     PANEL,
+    ask_with_a_call,
     go_to,
     open_panel,
     wait_line,
@@ -257,3 +258,49 @@ def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
     editor.feed("p")
     editor.wait("(require('tideate').get_status(...) or {}).state == 'completed'", 60, identity)
     wait_line(editor, "✓ pair")
+
+
+def test_f_on_a_turn_goes_on_with_the_conversation_from_there_and_makes_none_of_its_calls(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    first = ask_with_a_call(editor, server)
+    server.answers("and instead", "OTHER")
+    open_panel(editor)
+    go_to(editor, f"✓ ask .*{first[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ query")
+    editor.feed("zo")
+    go_to(editor, "turn 1 ")
+    editor.feed("f")
+    editor.wait("vim.fn.mode() == 'i'")
+    editor.feed("and instead<C-s>")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    messages = server.requests[-1]["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "user"]
+    assert "VALUE_OF_B" not in str(messages)
+
+
+def test_f_on_a_turn_that_no_run_goes_on_from_says_that_the_step_is_run_again(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    first = start(editor, "pair", "go")
+    assert result(editor)["ok"]
+    editor.feed("q")
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ one")
+    editor.feed("zo")
+    go_to(editor, "turn 1 ")
+    editor.feed("f")
+    editor.wait("vim.bo.filetype == 'tideate-fork'")
+    words = "▍▍ anew from the step one on, all of it: no run goes on from its turn 1"
+    assert editor.lines()[0] == words

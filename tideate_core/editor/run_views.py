@@ -27,7 +27,7 @@ from tideate_core.app import (
     waits_for,
     wanted,
 )
-from tideate_core.engine import RunEdits, plan_fork
+from tideate_core.engine import RunEdits, is_continued_from, plan_fork
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
@@ -175,13 +175,17 @@ async def events(root: Path | None, prefix: str) -> dict[str, Any]:
 async def said(root: Path | None, prefix: str, step: str) -> dict[str, Any]:
     """Return what was said in a step of a run, as `read_step_thread` does, with long texts cut.
 
+    As `continued` whether a run that goes on with this one has that conversation.
+
     :raises RunNotFound: there is no such run.
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> dict[str, Any]:
         found = read_step_thread(reader, prefix, step)
-        return {"said": [{**one, "text": _text(one["text"])} for one in found]}
+        run = reader.run(prefix)
+        continued = run.ended and is_continued_from(reader, run.id, step)
+        return {"said": [{**one, "text": _text(one["text"])} for one in found], "continued": continued}
 
     return {"ok": True, **await read_runs(root, read)}
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         declined_unasked as declined_unasked,
     )
     from tideate_core.engine.continuation import (
+        is_continued_from as is_continued_from,
         last_conversation as last_conversation,
         request_of as request_of,
         said_in_step as said_in_step,
@@ -132,7 +133,7 @@ else:
             "commenting": "CommentRounds PlaceComment changed_lines follow_renames",
             "comparison": "Comparison ComparisonResult compared_requests",
             "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
-            "continuation": "last_conversation request_of said_in_step",
+            "continuation": "is_continued_from last_conversation request_of said_in_step",
             "driver": "Driver Question Settled Work",
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",

@@ -24,6 +24,7 @@ __all__ = [
     "LAST",
     "continued_request",
     "earlier_run",
+    "is_continued_from",
     "kept_conversation",
     "last_conversation",
     "request_of",
@@ -111,12 +112,26 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
 
     :raises StoreError: the store cannot be read.
     """
+    found = _last_conversation(reader, run_id)
+    return None if found is None else found[1]
+
+
+def is_continued_from(reader: Reader, run_id: str, step: str) -> bool:
+    """Tell whether a run that goes on with this one has the conversation of this step; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    found = _last_conversation(reader, run_id)
+    return found is not None and found[0] == step
+
+
+def _last_conversation(reader: Reader, run_id: str) -> tuple[str, dict[str, Any]] | None:
     kept = reader.memos_of(run_id, RUN, CONVERSATION)
     if not kept:
         return None
     begun = {row.step: (row.started_at or 0, place) for place, row in enumerate(reader.steps(run_id))}
-    found: dict[str, Any] = kept[max(kept, key=lambda step: begun.get(step, (0, 0)))]
-    return found
+    last = max(kept, key=lambda step: begun.get(step, (0, 0)))
+    return last, kept[last]
 
 
 def said_in_step(

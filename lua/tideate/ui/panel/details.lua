@@ -12,6 +12,7 @@ local LONGEST = 300 -- bytes of a word that may be one
 ---@field usage? tideate.Usage
 ---@field calls? {tool: string, arguments?: any}[]
 ---@field tool? string
+---@field turn? integer its number in the conversation, where that is kept
 
 local HEADS = { system = 'Instructions', user = 'Prompt', tool = 'Result of %s', model = 'Answer of %s' }
 
@@ -46,18 +47,18 @@ end
 
 ---@param node tideate.ui.Node
 ---@param folder string
----@param take fun(said: tideate.ui.Said[])
+---@param take fun(said: tideate.ui.Said[], continued: boolean) continued: by runs that go on with this one
 local function read_said(node, folder, take)
   local params = { execution_id = node.run.id, step = node.step, folder = folder }
   require('tideate.stored_runs').ask('run_said', params, function(result)
-    take(result.said or {})
+    take(result.said or {}, result.continued == true)
   end)
 end
 
 --- Where a turn stands in what was said: by its model and tokens, and among equal ones by its place.
 ---@param said tideate.ui.Said[]
 ---@param turn tideate.TurnActivity
----@return integer?
+---@return integer?, boolean? sure whether it can be no other one
 local function place_of(said, turn)
   local usage, found, models = turn.usage, {}, {} ---@type tideate.Usage?, integer[], integer[]
   if not usage then
@@ -73,9 +74,21 @@ local function place_of(said, turn)
     end
   end
   if #found <= 1 then
-    return found[1]
+    return found[1], true
   end
-  return vim.list_contains(found, models[turn.number]) and models[turn.number] or found[1]
+  local sure = vim.list_contains(found, models[turn.number])
+  return sure and models[turn.number] or found[1], sure
+end
+
+--- The number of a turn in the conversation that a run can go on with; nil where its step has to be run again.
+---@param node tideate.ui.Node of a turn
+---@param folder string
+---@param take fun(number: integer?)
+function M.continued_turn(node, folder, take)
+  read_said(node, folder, function(said, continued)
+    local at, sure = place_of(said, node.about)
+    take(continued and at and sure and said[at].turn or nil)
+  end)
 end
 
 --- A turn with what was sent for it: all that was said since the turn before.

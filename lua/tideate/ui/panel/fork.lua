@@ -19,6 +19,7 @@ local MODEL = 'model (empty: the same)'
 ---@field adapter? string
 ---@field inputs {name: string, text: string, json: boolean}[]
 ---@field results {name: string, text: string, json: boolean}[]
+---@field whole? string turn that cannot be gone on from: all of its step is run again
 ---@field more integer results that are too long to be shown
 
 ---@param plan tideate.ui.ForkPlan
@@ -43,7 +44,9 @@ end
 ---@return string[]
 local function lines_of(plan, parts)
   local more = plan.more > 0 and ('; %d more results: `tideate fork --result`'):format(plan.more) or ''
-  local lines = { SIGN .. SIGN .. ' anew from the step ' .. require('tideate.ui.text').plain(plan.step) .. ' on' .. more }
+  local step = require('tideate.ui.text').plain(plan.step)
+  local whole = plan.whole and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
+  local lines = { ('%s%s anew from the step %s on%s%s'):format(SIGN, SIGN, step, whole, more) }
   for _, part in ipairs(parts) do
     table.insert(lines, SIGN .. ' ' .. part.head)
     for _, line in ipairs(vim.split(part.text, '\n', { plain = true })) do
@@ -149,10 +152,12 @@ local function open(plan, folder, lines)
 end
 
 --- Open the form of a fork from a line on.
----@param params {execution_id: string, step?: string, folder: string}
-function M.open(params)
-  require('tideate.stored_runs').ask('fork_plan', vim.deepcopy(params), function(result)
-    open(result --[[@as tideate.ui.ForkPlan]], params.folder)
+---@param place {execution_id: string, step?: string, folder: string, whole?: string} whole: as of the plan
+function M.open(place)
+  local params = { execution_id = place.execution_id, step = place.step, folder = place.folder }
+  require('tideate.stored_runs').ask('fork_plan', params, function(result)
+    result.whole = place.whole
+    open(result --[[@as tideate.ui.ForkPlan]], place.folder)
   end)
 end
 

@@ -129,8 +129,19 @@ local function of_ended(deed)
   end)
 end
 
+--- Go on from a turn where the conversation can be; anywhere else the step is run again.
 local function fork(node, controls)
-  require('tideate.ui.panel.fork').open(place_of(node, controls))
+  local place = place_of(node, controls)
+  if node.kind ~= 'turn' then
+    return require('tideate.ui.panel.fork').open(place)
+  end
+  require('tideate.ui.panel.details').continued_turn(node, place.folder, function(turn)
+    if turn then
+      require('tideate.reply').to_turn(node.run, turn, place.folder)
+    else
+      require('tideate.ui.panel.fork').open(vim.tbl_extend('error', place, { whole = node.label }))
+    end
+  end)
 end
 
 --- Mark a run or a step, or take its mark away.
@@ -204,7 +215,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork from here: edit prompt, model, inputs, results', of_ended(fork) },
+  { { 'f' }, 'fork from here: edit prompt, model, inputs, results; on the last step, go on from a turn', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
