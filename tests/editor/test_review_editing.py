@@ -77,6 +77,17 @@ def test_an_edit_is_undone_made_again_and_opened_again(editor: Editor) -> None:
     assert verdict(editor)["edited"][0]["new"] == ["tenth", "eleven", "more"]
 
 
+def test_the_edit_of_a_hunk_that_was_opened_again_is_sent_with_a_comment(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.feed("]cgeggcctenth<Esc>:w<CR>")
+    editor.feed("gugUgo")  # the cursor is at the hunk again
+    assert "10 edited by you" in labels(editor)
+    editor.feed("gsshorter<CR>g<CR>")
+    edited = {"hunk": 1, "old": ["line 10", "line 11"], "new": ["tenth", "eleven", "more"]}
+    assert verdict(editor) == {"path": "a.txt", "accepted": [], "rejected": [], "edited": [edited]}
+    assert [one["text"] for one in value(editor)["comments"]] == ["shorter"]
+
+
 def test_leaving_the_edit_decides_nothing_and_what_was_begun_is_kept(editor: Editor) -> None:
     review(editor, opened(editor))
     editor.feed("]cge:q<CR>")

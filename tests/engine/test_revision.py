@@ -92,11 +92,54 @@ def test_a_line_that_the_person_changed_costs_only_the_decision_on_it() -> None:
     first = BEFORE.replace("b", "B").replace("f", "F").replace("k", "K")
     mine = BEFORE.replace("f", "mine")
     revision = following(first, decided({0, 1}, {2}), change(mine.replace("k", "K"), mine))
-    assert revision.changes[0].after == mine.replace("b", "B").replace("k", "K")
-    assert revision.decided == [decided({0}, {1})]
-    assert revision.fallen == (
-        "a.txt:6: the text changed here, and your decision on the hunk no longer applies",
-    )
+    assert revision.changes[0].after == mine.replace("b", "B").replace("k", "K").replace("mine", "F")
+    assert revision.decided == [decided({0}, {2})]
+    assert revision.fallen == (f"a.txt:6: {OPEN_AGAIN}",)
+
+
+OPEN_AGAIN = "the text changed here, and what you accepted is open again, for the text as it is now"
+
+
+@pytest.mark.parametrize(
+    ("first", "now"),
+    [
+        ({"b": "B"}, {"b": "B"}),
+        ({"b": "b\nnew"}, {"b": "b\nnew"}),
+        ({"b\n": ""}, {"b\nc\n": ""}),
+    ],
+    ids=["the same line", "the same insertion", "deleted with others"],
+)
+def test_what_was_accepted_and_the_person_wrote_since_is_not_asked_again(
+    first: dict[str, str], now: dict[str, str]
+) -> None:
+    accepted, mine = (BEFORE.replace(*next(iter(one.items()))) for one in (first, now))
+    revision = following(accepted, decided({0}), change(mine.replace("k", "KK"), mine))
+    assert revision.changes[0].after == mine.replace("k", "KK")
+    assert (revision.decided, revision.fallen) == ([decided(set())], ())
+
+
+def test_accepted_lines_that_the_person_changed_otherwise_are_open_unless_the_model_has_others() -> None:
+    first, mine = BEFORE.replace("f", "F"), BEFORE.replace("f", "mine")
+    revision = following(first, decided({0}), change(mine.replace("mine", "MINE"), mine))
+    assert (revision.changes[0].after, revision.decided) == (mine.replace("mine", "MINE"), [decided(set())])
+    assert revision.fallen == (f"a.txt:6: {MOVED_ON}",)
+    revision = following(first, decided({0}), change(mine.replace("mine", "F"), mine))
+    assert (revision.changes[0].after, revision.decided) == (first, [decided(set())])
+    assert revision.fallen == (f"a.txt:6: {OPEN_AGAIN}",)
+    once = Revision.first([change(first)])
+    revision = once.followed_by([decided({0})], [change(mine.replace("k", "K"), mine)], corrected={"a.txt"})
+    assert revision.changes[0].after == mine.replace("k", "K")
+    assert revision.fallen == (f"a.txt:6: {MOVED_ON}",)
+
+
+def test_accepted_deletions_delete_nothing_that_the_person_typed_there() -> None:
+    mine = BEFORE.replace("b", "typed")
+    revision = following(BEFORE.replace("b\n", ""), decided({0}), change(mine.replace("k", "K"), mine))
+    assert revision.changes[0].after == mine.replace("k", "K")
+    assert revision.fallen == (f"a.txt:2: {MOVED_ON}",)
+
+
+MOVED_ON = "the text changed here, and your decision on the hunk no longer applies"
 
 
 def test_a_correction_may_leave_out_what_was_accepted() -> None:
@@ -249,19 +292,21 @@ def test_an_edit_that_changes_nothing_writes_nothing() -> None:
     ("verdict", "words"),
     [
         (
-            {"accepted": [], "edited": [{"hunk": 0, "old": ["b"], "new": []}]},
-            "only accepted hunks are edited",
+            {"accepted": [], "rejected": [0], "edited": [{"hunk": 0, "old": ["b"], "new": []}]},
+            "only hunks that are not rejected are edited",
         ),
         ({"accepted": [0], "edited": [{"hunk": 0, "old": [], "new": []}] * 2}, "each once"),
-        ({"accepted": [0], "edited": [{"hunk": 9, "old": [], "new": []}]}, "only accepted hunks are edited"),
-        ({"accepted": [0], "edited": [{"hunk": -1, "old": [], "new": []}]}, "only accepted hunks are edited"),
+        ({"accepted": [0], "edited": [{"hunk": 9, "old": [], "new": []}]}, "number 9 was edited"),
+        ({"accepted": [0], "edited": [{"hunk": -1, "old": [], "new": []}]}, "number -1 was edited"),
         ({"accepted": [0], "edited": [{"hunk": 0, "old": [], "new": ["a\nb"]}]}, "has a line end in it"),
         ({"accepted": [0], "edited": [{"hunk": 0, "old": ["a\nb"], "new": []}]}, "has a line end in it"),
         ({"accepted": [0], "edited": [{"hunk": 0, "new": []}]}, "files.0.edited.0.old"),
         ({"accepted": [0], "edited": [{"hunk": "0", "old": [], "new": []}]}, "files.0.edited.0.hunk"),
     ],
 )
-def test_an_edit_that_is_none_of_an_accepted_hunk_is_refused(verdict: dict[str, object], words: str) -> None:
+def test_an_edit_that_is_none_of_a_hunk_that_may_be_taken_is_refused(
+    verdict: dict[str, object], words: str
+) -> None:
     with pytest.raises(InvalidInput, match=words):
         Revision.first([change(PROPOSED)]).read({"files": [verdict]})
 
@@ -357,6 +402,41 @@ def test_lines_of_the_person_are_kept_where_the_file_is_to_go() -> None:
     revision = first.followed_by(answer.decided, [FileChange("a.txt", "delete", BEFORE, None)])
     assert [one.after for one in revision.accepted(revision.decided)] == [MINE]
     assert len(revision.fallen) == 1
+
+
+def opened(second: FileChange | None, first: FileChange) -> Revision:
+    """The revision after the person wrote something for a hunk and left it open."""
+    once = Revision.first([first])
+    old, new = ([], ["one", "2"]) if first.whole else (["b", "c"], ["B", "mine", "c"])
+    value = {
+        "files": [{"accepted": [], "edited": [{"hunk": 0, "old": old, "new": new}]}],
+        "comments": [{"text": "go on"}],
+    }
+    answer = once.read(value)
+    assert [one.part for one in answer.feedback.comments if one.edited], "the model is told"
+    assert once.accepted(answer.decided) == [], "nobody accepted it"
+    return once.followed_by(answer.decided, [second] if second else [])
+
+
+@pytest.mark.parametrize(
+    "second",
+    [PROPOSED, BEFORE, MINE, BEFORE.replace("b\nc", "other"), None],
+    ids=["as it was", "left out", "made so", "made otherwise", "no file"],
+)
+def test_what_the_person_wrote_for_an_open_hunk_is_still_there_and_open(second: str | None) -> None:
+    revision = opened(None if second is None else change(second), change(PROPOSED))
+    assert revision.changes[0].hunks[0].new == ("B", "mine", "c")
+    assert (revision.decided, revision.fallen) == ([decided(set())], ())
+    shown = opened(change(BEFORE, BEFORE), change(PROPOSED))
+    assert shown.changes[0].after == MINE
+
+
+@pytest.mark.parametrize("text", ["one\ntwo", "one\n2", "other", None])
+def test_a_new_file_that_was_edited_and_left_open_is_still_there(text: str | None) -> None:
+    new = FileChange("new.txt", "create", None, "one\ntwo")
+    revision = opened(None if text is None else replace(new, after=text), new)
+    assert (revision.changes, revision.decided) == ([replace(new, after="one\n2")], [decided(set())])
+    assert len(revision.fallen) == (text == "other")
 
 
 NOW_OPEN = "the text changed here, and what you wrote is open again, for the text as it is now"

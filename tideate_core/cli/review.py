@@ -329,6 +329,6 @@ def _verdict(
     }
     if taken:
         verdict["added"] = [one.hunk.as_json() for one in taken]
-    if kept := [one for one in edited if one["hunk"] in accepted]:
+    if kept := [one for one in edited if one["hunk"] not in rejected]:
         verdict["edited"] = kept
     return verdict

@@ -26,6 +26,7 @@ LEFT_OUT: Final = "the correction leaves out what you had accepted"
 STAYS: Final = "what you wrote stays, and the revision's other text for it is left out"
 MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
 REOPENED: Final = "the text changed here, and what you wrote is open again, for the text as it is now"
+AGAIN: Final = "the text changed here, and what you accepted is open again, for the text as it is now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Decided:
     added: tuple[Hunk, ...] = ()
     """Hunks of other compared runs, accepted beside its own."""
     edited: Mapping[int, Hunk] = field(default_factory=dict)
-    """What the person made of accepted hunks: `old` are the lines they have there now."""
+    """What the person made of hunks that they did not reject: `old` are the lines they have there now."""
 
     @property
     def any_accepted(self) -> bool:
@@ -81,7 +82,8 @@ def reduced(change: FileChange, decided: Decided) -> FileChange | None:
     lines, own = lines_of(change.before), change.hunks
     after = "\n".join(apply_hunks(lines, decided.taken(own)))
     # its base has the person's lines: where these are others by now, it conflicts
-    meanwhile = [replace(own[at], new=made.old) for at, made in decided.edited.items()]
+    edits = {at: made for at, made in decided.edited.items() if at in decided.accepted}
+    meanwhile = [replace(own[at], new=made.old) for at, made in edits.items()]
     kept = replace(change, before="\n".join(apply_hunks(lines, meanwhile)), after=after, parts=())
     return kept if kept.changes_something else None
 
@@ -90,6 +92,8 @@ def carried(
     earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
 ) -> tuple[FileChange, Decided, list[str]]:
     """Return a change as the next revision has it, what is decided of it, and which decisions fell.
+
+    What the person wrote for a hunk that is open stays open, in place of what the revision has there.
 
     :param keep_accepted: what was accepted stays where it was left out, or, where the person wrote it, for
         another text, too.
@@ -108,13 +112,16 @@ def carried(
     left_out = [hunk for hunk in missing if hunk not in clashing]
     # lines of the person's that the model wrote more around are in an open hunk
     opened = [*clashing, *(hunk for hunk in mine if hunk not in [*there, *missing])]
-    fallen = _messages(change, known.moved_on, MOVED_ON) + _messages(change, stays, STAYS)
-    fallen += _messages(change, known.reopened, REOPENED)
-    fallen += _messages(change, opened, REPLACED)
+    kept = [*there, *(left_out if keep_accepted else [])]
+    kept = [*(hunk for hunk in kept if not _any_clash(hunk, [*known.reopened])), *known.reopened]
+    again = [hunk for hunk in known.again if hunk in kept or (keep_accepted and not _any_clash(hunk, kept))]
+    kept += [hunk for hunk in again if hunk not in kept]
+    gone = [*known.moved_on, *(hunk for hunk in known.again if hunk not in again)]
+    fallen = _messages(change, gone, MOVED_ON) + _messages(change, stays, STAYS)
+    fallen += _messages(change, [hunk for hunk, moved in known.reopened.items() if moved], REOPENED)
+    fallen += _messages(change, again, AGAIN) + _messages(change, opened, REPLACED)
     if not keep_accepted:
         fallen += _messages(change, left_out, LEFT_OUT)
-    kept = [*there, *(left_out if keep_accepted else [])]
-    kept = [*(hunk for hunk in kept if not _any_clash(hunk, known.reopened)), *known.reopened]
     hunks = sorted(kept, key=_place)
     after = "\n".join(apply_hunks(lines_of(change.before), hunks))
     change = replace(change, after=after, parts=tuple(hunks))
@@ -129,6 +136,10 @@ def _carried_whole(
     earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
 ) -> tuple[FileChange, Decided, list[str]]:
     """Do it where one of the two is decided about as a whole."""
+    if earlier.whole and decided.edited and not decided.accepted:
+        mine = replace(earlier, after="\n".join(decided.edited[0].new))
+        as_told = _same(change, earlier) or _same(change, mine)
+        return mine, Decided(), [] if as_told else [f"{file_name(change)}: {STAYS}"]
     kept = reduced(earlier, decided)
     if kept is not None and _same(change, kept):
         return change, Decided(frozenset(range(hunk_count(change)))), []
@@ -137,7 +148,8 @@ def _carried_whole(
     if kept is not None and decided.edited and keep_accepted:
         words = [f"{file_name(change)}: {STAYS}"]
         return kept, Decided(frozenset(range(hunk_count(kept)))), words
-    return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if decided.accepted else []
+    fallen = decided.accepted or decided.edited
+    return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if fallen else []
 
 
 def _same(change: FileChange, other: FileChange) -> bool:
@@ -251,8 +263,10 @@ class _Known:
     """Whether they were accepted; of an edited one the parts that the person made of it."""
     moved_on: list[Hunk]
     """The decided ones that have no place any more."""
-    reopened: list[Hunk]
-    """What the person wrote for lines that are others now, for these."""
+    reopened: dict[Hunk, bool]
+    """What the person wrote for hunks that are open, and whether the lines there are others now."""
+    again: list[Hunk]
+    """The accepted ones whose lines are others now, for these."""
     edits: dict[Hunk, tuple[Hunk, ...]]
 
     def decide(self, place: Hunk, verdict: bool | None, made: Hunk | None) -> None:
@@ -263,11 +277,20 @@ class _Known:
         if made is not None:
             self.edits[place] = parts
 
-    def reopen(self, merged: Hunk | None, hunk: Hunk) -> None:
-        if merged is None or _any_clash(merged, self.reopened):
+    def reopen(self, merged: Hunk | None, hunk: Hunk, *, written: bool, moved: bool = True) -> None:
+        """Open a hunk for the lines as they are now.
+
+        :param merged: it, for these lines.
+        :param written: by the person.
+        """
+        if merged is None or _any_clash(merged, [*self.reopened, *self.again]):
             self.moved_on.append(hunk)
-        elif merged.old != merged.new:
-            self.reopened.append(merged)
+        elif merged.old == merged.new:
+            return  # the person made the change themselves
+        elif written:
+            self.reopened[merged] = moved
+        else:
+            self.again.append(merged)
 
 
 class _TextNow:
@@ -292,7 +315,7 @@ class _TextNow:
         return [replace(hunk, start=start) for start in (span.start, span.end)]
 
     def merged(self, hunk: Hunk, made: Hunk) -> Hunk | None:
-        """Return what the person made of a hunk, merged with the lines as they are now.
+        """Return what the person made of a hunk, or accepted, merged with the lines as they are now.
 
         Where both changed the same it is as they made it; None where that is to delete lines that they wrote
         since.
@@ -300,10 +323,12 @@ class _TextNow:
         low, high, span = self._span(hunk)
         above, below = self._before[low : hunk.start], self._before[hunk.end : high]
         base, new = (*above, *made.old, *below), (*above, *made.new, *below)
+        if span.old == new:
+            return replace(span, new=new)
         if not base:  # beside what was inserted at its place
             return Hunk(span.end, (), new)
         if not span.old:
-            return replace(span, new=new)
+            return replace(span, new=made.new)
         if not new:
             return None
         text = merge_text(*("\n".join(lines) for lines in (base, new, span.old)))
@@ -335,13 +360,16 @@ def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
     now = _TextNow(lines_of(earlier.before), lines_of(before))
-    found = _Known([], {}, [], [], {})
+    found = _Known([], {}, [], {}, [], {})
     for (hunk, verdict, made, is_own), rebased in zip(known, places, strict=True):
-        place = rebased or (None if verdict is None else now.place(hunk, made))
-        if place is None and verdict is False and not hunk.old:
+        place = rebased or (None if verdict is None and made is None else now.place(hunk, made))
+        if made is not None and verdict is None:
+            mine = now.merged(hunk, made) if place is None else replace(place, new=made.new)
+            found.reopen(mine, hunk, written=True, moved=place is None)
+        elif place is None and verdict is False and not hunk.old:
             found.states.update(dict.fromkeys(now.beside(hunk), False))
-        elif place is None and made is not None:
-            found.reopen(now.merged(hunk, made), hunk)
+        elif place is None and verdict:
+            found.reopen(now.merged(hunk, made or hunk), hunk, written=made is not None)
         elif place is None:
             found.moved_on.extend([] if verdict is None else [hunk])
         else:

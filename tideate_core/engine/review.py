@@ -246,7 +246,7 @@ class _Review:
     def _payload(self) -> dict[str, Any]:
         revision = self._revision
         files = [shown_change(change) for change in revision.changes]
-        if revision.number > 1 or any(one.accepted or one.rejected for one in revision.decided):
+        if revision.number > 1 or any(one.accepted or one.rejected or one.edited for one in revision.decided):
             files = [
                 {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
             ]

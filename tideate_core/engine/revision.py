@@ -245,6 +245,12 @@ class Revision:
             following.append((made, verdict))
             fallen += gone
         for change, one in earlier.values():
+            if one.edited.keys() - one.accepted:  # what the person wrote is still to be decided
+                unmade = change if change.whole else replace(change, after=change.before, parts=())
+                made, verdict, gone = carried(change, one, unmade, keep_accepted=change.path not in corrected)
+                following.append((made, verdict))
+                fallen += gone
+                continue
             kept = reduced(change, one)
             if kept is not None and change.path in corrected:
                 fallen.append(f"{file_name(change)}: {LEFT_OUT}")
@@ -295,14 +301,15 @@ def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[H
 
 
 def _check_edited(change: FileChange, verdict: _Verdict) -> None:
-    """Refuse edits of hunks that are not accepted, or cannot be edited, and lines that are none."""
+    """Refuse edits of hunks that are rejected, or cannot be edited, and lines that are none."""
     if not verdict.edited:
         return
     name, given = file_name(change), [one.hunk for one in verdict.edited]
     if change.images is not None or change.action not in ("create", "modify"):
         raise InvalidInput(f"{UNUSABLE}: {name} is decided about as a whole, and a hunk of it was edited")
-    if len(set(given)) < len(given) or not set(given) <= set(verdict.accepted):
-        raise InvalidInput(f"{UNUSABLE}: of {name} only accepted hunks are edited, each once")
+    _check_hunks(change, given, "edited")
+    if len(set(given)) < len(given) or not set(given).isdisjoint(verdict.rejected):
+        raise InvalidInput(f"{UNUSABLE}: of {name} only hunks that are not rejected are edited, each once")
     if any("\n" in line for one in verdict.edited for line in (*one.old, *one.new)):
         raise InvalidInput(f"{UNUSABLE}: a line of an edited hunk of {name} has a line end in it")
 

@@ -103,10 +103,15 @@ class StepPerson:
 
 
 def _edited(value: Any) -> dict[str, int]:
-    """Return how many hunks of each file the person wrote themselves in a review."""
+    """Return how many accepted hunks of each file the person wrote themselves in a review."""
     files = value.get("files") if isinstance(value, dict) else None
-    known = [file for file in files or () if isinstance(file, dict) and isinstance(file.get("edited"), list)]
-    return {str(file.get("path") or "the buffer"): len(file["edited"]) for file in known if file["edited"]}
+    counts: dict[str, int] = {}
+    for file in (file for file in files or () if isinstance(file, dict)):
+        edited, accepted = file.get("edited"), file.get("accepted")
+        if isinstance(edited, list) and isinstance(accepted, list):
+            count = sum(isinstance(one, dict) and one.get("hunk") in accepted for one in edited)
+            counts |= {str(file.get("path") or "the buffer"): count} if count else {}
+    return counts
 
 
 def _lasting(payload: Any) -> Any:

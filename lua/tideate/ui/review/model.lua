@@ -333,7 +333,7 @@ end
 ---@field accepted integer[]
 ---@field rejected integer[]
 ---@field added? tideate.Hunk[] of other runs
----@field edited? tideate.EditedHunk[] what the person made of accepted ones
+---@field edited? tideate.EditedHunk[] what the person made of accepted and of open ones
 
 --- The decisions on a file.
 ---@param entry tideate.ReviewEntry
@@ -348,12 +348,12 @@ local function verdict(entry)
     end
     if accepted and not adapter(one) then
       table.insert(file.accepted, one.own)
-      if one.edit then
-        file.edited = file.edited or {}
-        table.insert(file.edited, { hunk = one.own, old = one.edit.old, new = one.edit.new })
-      end
     elseif one.own and (accepted or one.state == 'rejected') then
       table.insert(file.rejected, one.own)
+    end
+    if one.own and one.edit and not adapter(one) and one.state ~= 'rejected' then
+      file.edited = file.edited or {}
+      table.insert(file.edited, { hunk = one.own, old = one.edit.old, new = one.edit.new })
     end
   end
   return file
