@@ -513,3 +513,50 @@ async def test_a_plan_that_cannot_be_made_anew_is_asked_about_as_it_was(bench: B
     assert again.payload["comments"] == [{"path": "lib/b.py", "text": SAID}]
     assert "m.py" not in {file["path"] for file in again.payload["files"]}, "as the person left it"
     assert notice(bench, "the model could not revise it, and the question is open again")
+
+
+MOVED = "the text changed here, and what you {} is open again, for the text as it is now"
+
+
+async def test_what_was_typed_for_lines_that_change_on_disk_is_merged_and_reviewed_again(
+    bench: Bench,
+) -> None:
+    rounds(bench)
+    mine = {"hunk": 0, "old": ["one"], "new": ["uno"]}
+    first = Decision(
+        True, {"files": [{"path": "a.txt", "accepted": [0, 1], "rejected": [2], "edited": [mine]}]}
+    )
+    given = iter([first, Decision(True)])
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind != "review":
+            return Decision(True)
+        if len(reviews(bench)) == 1:
+            bench.write("a.txt", WORDS.replace("one", "one!").replace("two", "two\nnew"))
+        return next(given)
+
+    bench.front.answer = answer
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
+    assert result.ok, result.error
+    _, again = reviews(bench)
+    assert again.message == "Apply the change to a.txt (+3 -3 lines)?", "the model made no revision"
+    (file,) = again.payload["files"]
+    assert file["before"] == "one!\ntwo\nnew\nthree\nfour\nfive"
+    assert file["hunks"][0] == {"start": 0, "old": ["one!"], "new": ["uno"]}
+    assert file["decided"] == {"accepted": [1], "rejected": [2]}
+    assert again.payload["warnings"] == [f"a.txt:1: {MOVED.format('wrote')}"]
+    assert bench.fingerprint()["a.txt"] == b"uno\ntwo\nnew\nTHREE\nfour\nfive\n"
+
+
+async def test_accepted_changes_that_the_person_made_on_disk_are_done(bench: Bench) -> None:
+    rounds(bench)
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind == "review":
+            bench.write("a.txt", WORDS.upper().replace("TWO", "two").replace("FOUR", "four"))
+        return Decision(True)
+
+    bench.front.answer = answer
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
+    assert result.ok, result.error
+    assert len(reviews(bench)) == 1

@@ -6,15 +6,19 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.decisions import file_name
-from tideate_core.engine.review_payload import question_about, shown_change
+from tideate_core.engine.review_payload import (
+    compare_and_check,
+    new_errors_of,
+    places_of_errors,
+    question_about,
+    shown_change,
+)
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.engine.saving import save_with_earlier
-from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
-from tideate_core.gates import new_errors
+from tideate_core.errors import EditConflict, InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_changes, language_of
+from tideate_core.workspace import FileChange, executable_changes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from tideate_core.engine.decisions import Decided
     from tideate_core.engine.revision import ReviewAnswer
     from tideate_core.engine.selected_text import Subject
-    from tideate_core.gates import SyntaxProblem
     from tideate_core.workflows import Decision, PersonAccess, StepContext
     from tideate_core.workspace import AppliedChanges
 
@@ -43,6 +46,7 @@ MOST_ASKED: Final = 3
 """A front end whose answers cannot be used is asked no more often."""
 NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
 NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
+MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
 FIX: Final = "fix"
 """The value of an answer to a question about errors that has the model correct them."""
 
@@ -163,6 +167,7 @@ class _Review:
         self._revise = revise
         self._gated = gated
         self._asked = 0
+        self._by_person = False
         self._unanswered: list[dict[str, Any]] = []
         """The comments that the model could not be asked about, for the person to send again."""
         self._warnings: list[str] = []
@@ -174,13 +179,15 @@ class _Review:
         :raises Declined: nothing was accepted.
         """
         while self._revision.changes:
-            problems = await asyncio.to_thread(_compare_and_check, self._revision.changes)
+            problems = await asyncio.to_thread(compare_and_check, self._revision.changes)
             if self._gated:
-                self._step.gate("syntax", problems, _places(self._revision.changes))
+                self._step.gate("syntax", problems, places_of_errors(self._revision.changes))
             answer = await self._ask(problems)
             feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
                 accepted = self._revision.accepted(answer.decided)
+                if self._by_person and await self._moved_on(accepted, answer.decided):
+                    continue
                 found = await self._let_pass(accepted, answer.decided, problems) if self._gated else None
                 if found is None:
                     return accepted
@@ -224,6 +231,7 @@ class _Review:
         :raises InvalidInput: it is none to this revision.
         :raises Declined: nothing was accepted, and nothing was said to the model.
         """
+        self._by_person = decision.by == "user"
         if not decision.accepted and not _has_comments(decision.value):
             raise Declined(decision.reason)
         answer = self._revision.read(decision.value)
@@ -237,6 +245,22 @@ class _Review:
             self._unanswered = []
             raise InvalidInput(NOT_REVISABLE if answer.feedback.comments else NOTHING_SAID)
         return answer
+
+    async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
+        """Open the review again, for texts as they are now, where what was accepted no longer fits them."""
+        workspace, shown = self._step.workspace, self._revision
+        try:
+            await workspace.stage([change for change in accepted if not change.is_of_no_file])
+            return False
+        except EditConflict:
+            now = [await workspace.for_text_now(change) for change in shown.changes]
+        if now == shown.changes:
+            return False  # writing them says what is wrong
+        self._revision = shown.for_texts_now(decided, now)
+        self._unanswered, self._warnings = [], []
+        for words in self._revision.fallen or [MEANWHILE]:
+            self._warn(words)
+        return True
 
     def _question(self) -> str:
         number = self._revision.number
@@ -271,13 +295,15 @@ class _Review:
         :returns: what the model is told, where it is to correct them, and the files that have them.
         """
         if accepted != self._revision.changes:  # a part of a change is another text
-            problems = await asyncio.to_thread(_compare_and_check, accepted)
-            self._step.gate("syntax", problems, _places(accepted))
+            problems = await asyncio.to_thread(compare_and_check, accepted)
+            self._step.gate("syntax", problems, places_of_errors(accepted))
         if not problems or not await _override(self._step, problems, fixable=self._revisable):
             return None
         words = "\n".join(f"- {problem}" for problem in problems)
         errors = Comment(f"What was accepted of it brings new syntax errors. Correct them:\n{words}")
-        faulty = await asyncio.to_thread(lambda: [change.path for change in accepted if _new_errors(change)])
+        faulty = await asyncio.to_thread(
+            lambda: [change.path for change in accepted if new_errors_of(change)]
+        )
         return Feedback((errors, *self._revision.rejections(decided))), frozenset(faulty)
 
     async def _next_revision(
@@ -355,35 +381,3 @@ async def write_changes(step: StepContext, changes: list[FileChange]) -> Applied
     names = [change.move_to or change.path or f"buffer {change.buffer}" for change in changes]
     step.changed(list(dict.fromkeys(names)), executed)  # of one file text and mode may change
     return applied
-
-
-def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:
-    """Do what takes long on a large text, off the loop: the comparison (kept) and the syntax."""
-    for change in changes:
-        _ = change.hunks
-    return [problem for change in changes for problem in _new_errors(change)]
-
-
-def _new_errors(change: FileChange) -> list[str]:
-    where = change.move_to or file_name(change)
-    return [f"{where}:{problem.line}:{problem.column}: {problem.message}" for problem in _problems(change)]
-
-
-def _problems(change: FileChange) -> list[SyntaxProblem]:
-    if change.after is None or change.after == change.before:
-        return []
-    language = language_of(change.move_to or change.path, change.filetype)
-    return new_errors(language, change.before or "", change.after)
-
-
-def _places(changes: Sequence[FileChange]) -> list[dict[str, Any]]:
-    """Return the new syntax errors of files as entries of the quickfix list."""
-    from tideate_core.toolchain import Failure
-
-    named = [(change.move_to or change.path, change) for change in changes]
-    return [
-        Failure(name, problem.line, problem.column, problem.message, tool="syntax").as_json()
-        for name, change in named
-        if name
-        for problem in _problems(change)
-    ]

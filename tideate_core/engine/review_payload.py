@@ -1,18 +1,21 @@
-"""The question of a review and its changes, as a front end shows them."""
+"""The question of a review, its changes and their new syntax errors, as a front end shows them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.decisions import file_name
+from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
-from tideate_core.workspace import change_note, text_digest
+from tideate_core.workspace import change_note, language_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.gates import SyntaxProblem
     from tideate_core.workspace import FileChange
 
-__all__ = ["question_about", "shown_change"]
+__all__ = ["compare_and_check", "new_errors_of", "places_of_errors", "question_about", "shown_change"]
 
 
 def question_about(changes: Sequence[FileChange]) -> str:
@@ -53,3 +56,36 @@ def shown_change(change: FileChange) -> dict[str, Any]:
     # of a move those that change the text on the way; there are none of one that is only moved
     shape["hunks"] = [] if change.action == "delete" else [hunk.as_json() for hunk in change.hunks]
     return shape
+
+
+def compare_and_check(changes: Sequence[FileChange]) -> list[str]:
+    """Do what takes long on a large text, off the loop: the comparison (kept) and the syntax."""
+    for change in changes:
+        _ = change.hunks
+    return [problem for change in changes for problem in new_errors_of(change)]
+
+
+def new_errors_of(change: FileChange) -> list[str]:
+    """Return the new syntax errors of a change, with their places."""
+    where = change.move_to or file_name(change)
+    return [f"{where}:{problem.line}:{problem.column}: {problem.message}" for problem in _problems(change)]
+
+
+def _problems(change: FileChange) -> list[SyntaxProblem]:
+    if change.after is None or change.after == change.before:
+        return []
+    language = language_of(change.move_to or change.path, change.filetype)
+    return new_errors(language, change.before or "", change.after)
+
+
+def places_of_errors(changes: Sequence[FileChange]) -> list[dict[str, Any]]:
+    """Return the new syntax errors of files as entries of the quickfix list."""
+    from tideate_core.toolchain import Failure
+
+    named = [(change.move_to or change.path, change) for change in changes]
+    return [
+        Failure(name, problem.line, problem.column, problem.message, tool="syntax").as_json()
+        for name, change in named
+        if name
+        for problem in _problems(change)
+    ]

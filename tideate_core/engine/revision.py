@@ -259,6 +259,17 @@ class Revision:
         now, verdicts = [change for change, _ in following], [one for _, one in following]
         return Revision(now, verdicts, self.number + 1, tuple(fallen))
 
+    def for_texts_now(self, decided: Sequence[Decided], changes: Sequence[FileChange]) -> Revision:
+        """Return this revision for texts that changed since, with what is decided of it.
+
+        :param changes: for these texts; one that changes nothing is left out.
+        """
+        following = self.followed_by(decided, changes)
+        pairs = zip(following.changes, following.decided, strict=True)
+        left = [(change, one) for change, one in pairs if change.changes_something]
+        now, verdicts = [change for change, _ in left], [one for _, one in left]
+        return Revision(now, verdicts, self.number, following.fallen)
+
 
 def _read(value: Any) -> _Answer:
     try:

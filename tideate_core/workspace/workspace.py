@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace.changes import unified_diff
+from tideate_core.workspace.changes import apply_hunks, rebase_each, unified_diff
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import read_image_nofollow
 from tideate_core.workspace.listing import list_files
@@ -172,6 +172,30 @@ class Workspace:
         """
         await self._run_changes().stage(changes)
         return [change for change in changes if change.changes_something]
+
+    async def for_text_now(self, change: FileChange) -> FileChange:
+        """Return a modification with those of its hunks whose lines stand in the text as it is now.
+
+        It is returned as it is where that text cannot be read, or single hunks cannot be taken of it.
+        """
+        if change.whole or not change.path:
+            return change
+        try:
+            source = await (self._read_bytes(change.path) if change.exact else self.read(change.path))
+        except (WorkspaceError, UnicodeDecodeError):
+            return change
+        if source.text == change.before:
+            return change
+        hunks = rebase_each(change.hunks, change.before or "", source.text)
+        parts = tuple(hunk for hunk in hunks if hunk is not None)
+        after = "\n".join(apply_hunks(source.text.split("\n"), parts))
+        now = replace(change, before=source.text, after=after, parts=parts)
+        return replace(now, buffer=source.buffer, tick=source.tick)
+
+    async def _read_bytes(self, path: str) -> Source:
+        """Read a file's bytes as a text."""
+        data = await asyncio.to_thread(_read, self._root.resolve(path), path, self._max_bytes)
+        return Source(path, data.decode())
 
     def diff(self, changes: Sequence[FileChange]) -> str:
         """Return changes as one patch set, in the unified format."""

@@ -10,6 +10,7 @@ from tests.builtin.review.conftest import FIRST, git
 from tideate_core.engine import EventName
 from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
+from tideate_core.workflows import Decision
 from tideate_core.workspace import FileImage
 from tideate_core.workspace.git import _lay
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.builtin.review.conftest import Reviewed
+    from tideate_core.engine import ConfirmationRequest
 
 TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 
@@ -111,6 +113,27 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
     assert str(result.response).endswith("\n".join(["not applied, as it does not fit:", *left]))
     await project.bench.workspace().rollback(result.execution_id)
     assert project.status() == []
+
+
+async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_and_typing_is_kept(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    project.bench.write("a.py", TWO)
+    patch = patch_of(project, tmp_path / "x.patch")
+    front, mine = project.bench.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
+
+    def answer(_request: ConfirmationRequest) -> Decision:
+        if len(front.requests) > 1:
+            return Decision(True)
+        project.bench.write("a.py", FIRST.replace("one", "eins"))
+        return Decision(True, {"files": [{"path": "a.py", "accepted": [0, 1], "edited": [mine]}]})
+
+    front.answer = answer
+    result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
+    assert result.ok, result.error
+    assert len(front.requests) == 2
+    assert project.shown["a.py"]["hunks"][0] == {"start": 0, "old": ["eins"], "new": ["uno"]}
+    assert (project.root / "a.py").read_text() == TWO.replace("ONE", "uno")
 
 
 @pytest.mark.parametrize("folder", ["src", "a"])
