@@ -5,6 +5,13 @@ local function now()
   return vim.uv.hrtime() / 1e6
 end
 
+--- Processor time of Neovim, all of its threads.
+---@return number
+local function spent()
+  local used = vim.uv.getrusage()
+  return (used.utime.sec + used.stime.sec) * 1e3 + (used.utime.usec + used.stime.usec) / 1e3
+end
+
 --- What plugin/ and setup() cost, where nothing of the plugin is loaded yet.
 function M.load(root)
   local started = now()
@@ -16,19 +23,23 @@ end
 
 --- Look every millisecond how long the editor did nothing that was scheduled, as keys are. A timer alone would
 --- tick also while it reads a script.
----@return fun(): number stop returns the longest pause
+---@return fun(): number, number stop returns the longest pause, and the most processor time of one: other
+--- programs take none of that
 function M.watch()
   local timer = assert(vim.uv.new_timer())
-  local last, longest = now(), 0
+  local last, last_spent, longest, most = now(), spent(), 0, 0
   local stopped = false
+  local function look()
+    local at, used = now(), spent()
+    longest, most = math.max(longest, at - last - 1), math.max(most, used - last_spent)
+    last, last_spent = at, used
+  end
   timer:start(
     1,
     1,
     vim.schedule_wrap(function()
       if not stopped then
-        local at = now()
-        longest = math.max(longest, at - last - 1)
-        last = at
+        look()
       end
     end)
   )
@@ -36,7 +47,8 @@ function M.watch()
     stopped = true
     timer:stop()
     timer:close()
-    return math.max(longest, now() - last - 1)
+    look()
+    return longest, most
   end
 end
 
@@ -51,7 +63,8 @@ function M.first_command()
     local took = now() - started
     -- after this round of the loop, so that the work in it counts
     vim.schedule(function()
-      M.ready = { ready = took, pause = stop() }
+      local pause, processor = stop()
+      M.ready = { ready = took, pause = pause, processor = processor }
     end)
   end
   vim.cmd('silent Workflow list')
@@ -71,7 +84,10 @@ function M.stream(prompt)
       bytes = bytes + #text
     end,
   }, function(result)
-    M.streamed = { ok = result.ok, error = result.error, ms = last and last - first, bytes = bytes, pause = stop and stop() }
+    M.streamed = { ok = result.ok, error = result.error, ms = last and last - first, bytes = bytes }
+    if stop then
+      M.streamed.pause, M.streamed.processor = stop()
+    end
   end)
 end
 
@@ -87,17 +103,21 @@ function M.status_time(calls)
   return (vim.uv.hrtime() - started) / 1e3 / calls
 end
 
---- Let a first run open the output window and end, whose modules, syntax and parser are loaded only then; what it
---- took and the longest pause are in `M.opened` when it is coloured.
+--- Let a first run open the output window and end; syntax and parser are loaded only then, its modules while the
+--- host starts. What it took and the longest pause are in `M.opened` when it is coloured.
 function M.open_window()
-  local stop, started = M.watch(), now()
+  require('tideate.ui').load_ahead(M.show_first)
+end
+
+function M.show_first()
+  local stop, started, began = M.watch(), now(), spent()
   local id = ('1'):rep(32)
   require('tideate.events').receive({
     { type = 'event', name = 'SD_EVENT_WORKFLOW_STARTED', execution_id = id, at = 0, data = { name = 'first', steps = { 'one' } } },
     { type = 'event', name = 'SD_EVENT_WORKFLOW_CANCELLED', execution_id = id, at = 0, data = { reason = 'cancelled' } },
   })
   vim.cmd.redraw()
-  local took = now() - started
+  local took, used = now() - started, spent() - began
   local timer = assert(vim.uv.new_timer())
   timer:start(
     1,
@@ -107,7 +127,8 @@ function M.open_window()
       if not M.opened and buf > 0 and vim.b[buf].ts_highlight then
         timer:close()
         vim.cmd.redraw()
-        M.opened = { ms = took, pause = stop() }
+        local pause, processor = stop()
+        M.opened = { ms = took, used = used, pause = pause, processor = processor }
       end
     end)
   )
@@ -127,7 +148,8 @@ function M.count_events(execution_id, expected)
       state.apply = apply
       local ms = now() - first
       vim.schedule(function()
-        M.counted = { ms = ms, pause = stop() }
+        local pause, processor = stop()
+        M.counted = { ms = ms, pause = pause, processor = processor }
       end)
     end
   end
@@ -135,7 +157,7 @@ end
 
 local FRAME = 16
 
---- Call back once a frame; after the last one `M[name]` is the longest pause.
+--- Call back once a frame; after the last one `M[name]` is the longest pause by both clocks.
 ---@param name string
 ---@param frames integer
 ---@param on_frame fun(number: integer)
@@ -150,7 +172,7 @@ local function each_frame(name, frames, on_frame)
         if not M[name] then
           timer:close()
           vim.cmd.redraw()
-          M[name] = stop()
+          M[name] = { stop() }
         end
         return
       end
@@ -188,13 +210,13 @@ function M.panel(steps, frames)
     if require('tideate.client').busy() then
       return vim.defer_fn(begin, 50) -- what its start costs is measured elsewhere, too
     end
-    local drawing, spent, drawn = require('tideate.ui.panel.drawing'), 0, 0
+    local drawing, drawing_time, drawn = require('tideate.ui.panel.drawing'), 0, 0
     local touch = drawing.touch
     drawing.touch = function(...)
       local before = os.clock()
       touch(...)
-      spent, drawn = spent + os.clock() - before, drawn + 1
-      M.drawing_time = spent / drawn * 1000
+      drawing_time, drawn = drawing_time + os.clock() - before, drawn + 1
+      M.drawing_time = drawing_time / drawn * 1000
     end
     each_frame('panel_pause', frames, function(number)
       local batch = {}

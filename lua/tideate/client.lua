@@ -92,6 +92,9 @@ function M.request(method, params, callback)
     send(payload)
   else
     queue[#queue + 1] = payload
+    if host.state() == 'stopped' then
+      require('tideate.ui').load_ahead()
+    end
     host.start(listener)
   end
   return id

@@ -25,9 +25,9 @@ end):totable()
 DRAWN = "return vim.api.nvim_eval_statusline(..., { winid = vim.api.nvim_get_current_win() }).str"
 SIGNS = """
 local ns = vim.api.nvim_get_namespaces()['tideate.ranges']
-return vim.tbl_map(function(mark)
-  return { mark[2] + 1, mark[4].end_row + 1, mark[4].sign_text }
-end, vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true }))
+return vim.iter(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })):map(function(mark)
+  return mark[4].sign_text and { mark[2] + 1, mark[4].end_row + 1, mark[4].sign_text }
+end):totable()
 """
 START = """
 require('tideate.client').request = function(method, params)

@@ -539,3 +539,32 @@ def test_a_pause_that_is_to_come_is_told_and_withdrawn(screen_editor: Editor) ->
     assert editor.lua("return require('tideate').get_status().state") == "paused"
     run.event("WORKFLOW_RESUMED", step="analyze")
     assert editor.lua("return require('tideate').get_status().state") == "running"
+
+
+def test_the_first_event_loads_nothing_that_was_loaded_while_the_host_started(editor: Editor) -> None:
+    editor.lua("""
+    require('tideate.events') require('tideate.host') require('tideate.config')
+    require('tideate.ui').load_ahead(function() _G.loaded_ahead = vim.tbl_keys(package.loaded) end)
+    _G.at_once = vim.tbl_count(package.loaded)""")
+    before = editor.wait("_G.loaded_ahead")
+    assert editor.lua("return _G.at_once") < len(before) - 20, "a module at a time, not within the call"
+    Run(editor)
+    after = editor.lua("return vim.tbl_keys(package.loaded)")
+    assert [name for name in sorted({*after} - {*before}) if name.startswith("tideate")] == []
+
+
+def test_a_host_that_starts_is_time_to_load_what_a_run_is_shown_with(editor: Editor) -> None:
+    editor.lua("""
+    require('tideate.host').start = function() end
+    require('tideate.client').request('list', nil, function() end)""")
+    editor.wait("package.loaded['tideate.ui.output'] ~= nil")
+
+
+def test_no_scripts_and_styles_are_read_to_colour_an_answer(editor: Editor) -> None:
+    run = Run(editor)
+    editor.wait(f"vim.bo[{run.buffer}].syntax == 'markdown'")
+    read = editor.lua("return vim.tbl_map(function(one) return one.name end, vim.fn.getscriptinfo())")
+    names = [one.rpartition("/syntax/")[2] for one in read if "/syntax/" in one]
+    assert {"markdown.vim", "html.vim"} <= {*names}
+    assert not {"javascript.vim", "css.vim", "vb.vim"} & {*names}
+    assert editor.lua("return vim.g.main_syntax") is None

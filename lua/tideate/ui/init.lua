@@ -25,7 +25,60 @@ local KINDS = {
   compare = 'tideate.ui.choice',
 }
 
+--- What a run's first event needs, in an order in which none brings many others.
+local FIRST = {
+  'tideate.run_status',
+  'tideate.state',
+  'tideate.run_events',
+  'tideate.run_activity',
+  'tideate.machine_path',
+  'tideate.quickfix',
+  'tideate.run',
+  'tideate.registry',
+  'tideate.ui.highlights',
+  'tideate.ui.keys',
+  'tideate.ui.window',
+  'tideate.ui.ranges',
+  'tideate.ui.typing',
+  'tideate.ui.text',
+  'tideate.ui.escaping_tables',
+  'tideate.ui.escaping',
+  'tideate.ui.notify',
+  'tideate.ui.progress',
+  'tideate.ui.stream',
+  'tideate.ui.transcript',
+  'tideate.ui.markdown',
+  'tideate.ui.reasoning',
+  'tideate.ui.run_page',
+  'tideate.ui.dialog',
+  'tideate.ui.panel',
+  'tideate.ui.panel.window',
+  'tideate.ui.graph.window',
+  'tideate.ui.graph.drawing',
+  'tideate.ui.graph',
+  'tideate.ui.output.beside',
+  'tideate.ui.output.window',
+  'tideate.ui.output',
+  'vim.treesitter',
+}
+
 local show_next, go_on
+
+--- Load what the first run is shown with, a module at a time, while the host starts: all at once would be felt.
+---@param on_loaded? fun()
+function M.load_ahead(on_loaded)
+  local at = 0
+  local function load_next()
+    at = at + 1
+    if FIRST[at] then
+      require(FIRST[at])
+      vim.defer_fn(load_next, 1)
+    elseif on_loaded then
+      on_loaded()
+    end
+  end
+  vim.defer_fn(load_next, 1)
+end
 
 --- Have the person choose one of some items, by `vim.ui.select`. An interrupted prompt is no choice.
 ---@generic T
