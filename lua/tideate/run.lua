@@ -250,14 +250,15 @@ end
 ---@param folder string of its project
 ---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
 ---@return boolean asked false if it is already running here
-function M.resume_stored(id, folder, on_done)
+function M.resume_stored(id, folder, on_done, definition)
   if live[id] then
     require('tideate.ui').notify(('the run %s is already running'):format(id:sub(1, 8)))
     return false
   end
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
   require('tideate.reply').note_folder(id, { cwd = folder })
-  require('tideate.client').request('resume_run', { execution_id = id, folder = folder }, function(result)
+  local params = { execution_id = id, folder = folder, definition = definition }
+  require('tideate.client').request('resume_run', params, function(result)
     finish(id, result --[[@as tideate.RunResult]])
   end)
   return true

@@ -3,7 +3,30 @@ local M = {}
 
 local SHORT = 8 -- characters of an id that people read and type
 local FROM_FILE = '--definition=file'
+local DEFINITIONS = { FROM_FILE, '--definition=stored' }
 local SHORTEST = 4 -- of them, where a word of a text could be meant instead
+
+--- Read what is to be resumed: `[id] [--definition=file|stored]`.
+---@param rest string
+---@return string prefix, 'file'|'stored'|nil definition
+function M.resumed(rest)
+  local definition, prefix = nil, ''
+  for word in rest:gmatch('%S+') do
+    if vim.list_contains(DEFINITIONS, word) then
+      definition = word:match('=(.*)$')
+    else
+      prefix = word
+    end
+  end
+  return prefix, definition
+end
+
+--- Ids of the paused runs of this Neovim, or which definition counts.
+---@param lead string
+---@return string[]
+function M.resumable(lead)
+  return vim.startswith(lead, '-') and DEFINITIONS or M.ids(M.is_paused)()
+end
 
 ---@param wanted fun(run: tideate.Run): boolean
 ---@return fun(): string[] ids

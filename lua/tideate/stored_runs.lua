@@ -151,7 +151,7 @@ end
 
 --- Resume a run that no living process has, or one that another process paused.
 ---@param prefix string the beginning of its id; the newest that can be resumed where it is empty
----@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)}
+---@param opts? {folder?: string, definition?: 'file'|'stored', on_done?: fun(result: tideate.RunResult)}
 function M.resume(prefix, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()
@@ -167,7 +167,7 @@ function M.resume(prefix, opts)
       say(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
       return require('tideate.compare').resume(run.execution_id, folder)
     end
-    if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done) then
+    if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done, opts.definition) then
       say('resuming ' .. what)
     end
   end)

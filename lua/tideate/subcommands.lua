@@ -113,12 +113,14 @@ return {
   },
   {
     name = 'resume',
-    args = '[id]',
-    help = 'Resume a paused run, or one that an ended Neovim or shell left; completed steps are not repeated',
+    args = '[id] [--definition=file|stored]',
+    help = "Resume a paused run, or one that an ended Neovim or shell left; completed steps are not repeated. If its workflow was changed since, the current definition counts, or the run's own, or you are asked",
     menu = true,
-    complete = run_choice.ids(run_choice.is_paused),
-    run = function(prefix)
-      require('tideate').resume(run_choice.found(prefix, run_choice.is_paused) or prefix)
+    complete = run_choice.resumable,
+    run = function(rest)
+      local prefix, definition = run_choice.resumed(rest)
+      local id = run_choice.found(prefix, run_choice.is_paused) or prefix
+      require('tideate').resume(id, definition and { definition = definition })
     end,
   },
   {

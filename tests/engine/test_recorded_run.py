@@ -248,7 +248,7 @@ async def test_a_changed_file_is_named(tmp_path: Path) -> None:
 
 async def test_a_refusal_says_how_to_choose() -> None:
     stored = stored_definition(registration(definition("a", "b")))
-    with pytest.raises(DefinitionChanged, match=r"--definition file.*--definition stored"):
+    with pytest.raises(DefinitionChanged, match=r"--definition=file.*--definition=stored"):
         await chosen(stored, registry(definition("a", "b", "c")), Decision(False, by="policy:no"))
 
 

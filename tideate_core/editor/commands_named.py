@@ -21,7 +21,10 @@ SAME: Final[Mapping[str, str]] = {
     "trust": "trust",
 }
 """Subcommands of `:Workflow` that do what these of the shell do."""
-OPTIONS: Final[Mapping[str, frozenset[str]]] = {"retry": frozenset({"--definition=file"})}
+OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "resume": frozenset({"--definition=file", "--definition=stored"}),
+    "retry": frozenset({"--definition=file"}),
+}
 """Options that both have."""
 WORDS: Final = ("error", "message", "reason")
 """Keys of events and questions whose texts a person reads."""

@@ -159,11 +159,13 @@ class Projects:
         context = request.context.model_copy(update={"cwd": str(root)})
         return await self._project(root).runner.preview(request.model_copy(update={"context": context}))
 
-    async def resume_run(self, execution_id: str, folder: str | None = None) -> WorkflowResult:
+    async def resume_run(
+        self, execution_id: str, folder: str | None = None, *, changed: Changed = "ask"
+    ) -> WorkflowResult:
         """Continue a run of a folder's project that another process left; see `WorkflowRunner.resume_run`."""
         runner = self.runner(folder)
         await self._recover(self.root(folder))
-        return await runner.resume_run(execution_id)
+        return await runner.resume_run(execution_id, changed=changed)
 
     async def fork_run(
         self,

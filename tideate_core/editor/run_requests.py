@@ -118,9 +118,16 @@ class StoredRuns:
         return {"ok": True, "runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Continue a run to its end, and return its result."""
-        result = await self._projects.resume_run(str(params["execution_id"]), params.get("folder"))
-        return result.as_json()
+        """Continue a run to its end, and return its result.
+
+        :param params: also `definition`, what counts where the workflow was changed since, `file` or
+            `stored`; without it the person is asked.
+        """
+        given, folder = params.get("definition"), params.get("folder")
+        changed: Changed = given if given in ("file", "stored") else "ask"
+        return (
+            await self._projects.resume_run(str(params["execution_id"]), folder, changed=changed)
+        ).as_json()
 
     async def resume_comparison(self, params: dict[str, Any]) -> dict[str, Any]:
         """Go on with the comparison that a run is part of, to its end.

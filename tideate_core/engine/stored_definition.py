@@ -188,8 +188,8 @@ async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) 
     if not decision.accepted:
         raise DefinitionChanged(
             f"{happened}, and it was not confirmed to continue with the definition that the run began with; "
-            f"`tideate resume {run_id} --definition file` continues with the current one, "
-            "`--definition stored` with the run's own"
+            f"`tideate resume {run_id} --definition=file` continues with the current one, "
+            f"`tideate resume {run_id} --definition=stored` with the run's own"
         )
 
 
@@ -231,7 +231,7 @@ def _rebuilt(
         hint = f"; it was registered {registered}" if registered else ""
         raise DefinitionChanged(
             f"{_happened(stored, found)}, and the definition that the run began with {error}{hint}. "
-            f"`tideate resume {run_id} --definition file` goes on with what there is now"
+            f"`tideate resume {run_id} --definition=file` goes on with what there is now"
         ) from error
 
 

@@ -163,7 +163,7 @@ def test_a_changed_definition_is_asked_about(shell: Shell, answering: ModelServe
     file.write_text(TWO_STEPS.replace("Say two", "Say three"))
     unasked = shell.run("resume", run)
     assert (unasked.returncode, only_run(shell)["state"]) == (3, "interrupted"), unasked.stderr
-    assert "--definition stored" in unasked.stderr
+    assert "--definition=stored" in unasked.stderr
     done = shell.run("resume", run, "--definition", "stored")
     assert (done.returncode, done.stdout) == (0, "two\n"), done.stderr
     assert (asked(answering, "Say one"), asked(answering, "Say three")) == (1, 0)

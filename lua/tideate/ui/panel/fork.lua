@@ -43,7 +43,7 @@ end
 ---@param parts tideate.ui.ForkPart[]
 ---@return string[]
 local function lines_of(plan, parts)
-  local more = plan.more > 0 and ('; %d more results: `tideate fork --result`'):format(plan.more) or ''
+  local more = plan.more > 0 and ('; %d more results: `tideate fork --result` in a shell'):format(plan.more) or ''
   local step = require('tideate.ui.text').plain(plan.step)
   local whole = plan.whole and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
   local lines = { ('%s%s anew from the step %s on%s%s'):format(SIGN, SIGN, step, whole, more) }
