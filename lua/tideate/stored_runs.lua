@@ -21,6 +21,7 @@ local M = {}
 ---@field files string[]
 ---@field owner? {pid: integer} the process that has or had it
 ---@field usage tideate.Usage
+---@field waiting? string what of the person it waits for; of runs to review
 ---@field waits? string[] kinds of questions that nobody has answered; of runs that an ended process left
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
 ---@field compared? boolean its comparison goes on as a whole; of runs that wait for a review
@@ -197,9 +198,9 @@ function M.review()
       return open_review(runs[1], folder)
     elseif #runs > 1 then
       return require('tideate.ui').select(runs, {
-        prompt = 'Review of which run?',
+        prompt = 'Answer which run?',
         format_item = function(run)
-          return ('%s %s  %s'):format(run.execution_id:sub(1, M.SHORT), M.label(run), run.prompt)
+          return ('%s %s %s: %s'):format(run.execution_id:sub(1, M.SHORT), M.label(run), run.waiting, run.prompt)
         end,
       }, function(run)
         if run then

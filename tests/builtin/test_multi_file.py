@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,16 @@ import pytest
 
 from tests.builtin.test_buffer_workflows import PLAN, planned
 from tests.support.model_rules import text_of
+from tideate_core.cli.render.tables import waiting_lines
 from tideate_core.engine import ConfirmationRequest, EventName, RunRequest, write_draft
+from tideate_core.store import Reader
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.engine.conftest import Bench
+    from tideate_core.engine import WorkflowResult
 
 LIMIT = 60.0
 TASK = "move f into a library"
@@ -315,3 +319,31 @@ async def test_each_revision_of_a_plan_has_a_draft_of_its_own_that_is_found_agai
     assert drafts[2].parent == begun.parent
     assert drafts[2] != begun
     assert not begun.parent.exists(), "the run has ended"
+
+
+async def test_of_each_run_that_was_left_it_is_told_what_it_waits_for(bench: Bench) -> None:
+    planned(bench)
+    front = bench.front
+    front.hold = True
+
+    def waiting(count: int) -> bool:
+        return len(front.requests) == count
+
+    told = {"multi_file": "plan", "refactor": "question", "generate": "review"}
+    bench.server.answers("what must not change", "nothing")
+    bench.server.answers("a constant", GOOD)
+    running: list[asyncio.Task[WorkflowResult]] = []
+    for number, name in enumerate(told, start=1):
+        prompt = "a constant" if name == "generate" else TASK
+        request = RunRequest(name=name, prompt=prompt, context=bench.context("a.py", 1, 1))
+        running.append(asyncio.create_task(bench.runner.run(request)))
+        await front.until(partial(waiting, number))
+    bench.runner.leave()
+    await asyncio.wait_for(asyncio.gather(*running), LIMIT)
+    reader = Reader(bench.private)
+    runs = await asyncio.to_thread(lambda: reader.runs(limit=9, unfinished=True))
+    lines = await asyncio.to_thread(waiting_lines, reader, runs * 2)
+    assert lines[-1] == "  and 1 more; `tideate history` lists them"
+    assert sorted(lines[:3]) == sorted(
+        f"  {run.id[:8]} of {run.name} waits for your answer to its {told[run.name]}" for run in runs
+    )

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         run_json as run_json,
         short_id as short_id,
         tokens_json as tokens_json,
+        waiting_words as waiting_words,
         waits_for as waits_for,
     )
     from tideate_core.app.snapshots import (
@@ -172,7 +173,8 @@ else:
             "run_export": "ExportFormat export_runs",
             "runs": (
                 "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
-                "next_command read_costs read_runs reader_of run_json short_id tokens_json waits_for"
+                "next_command read_costs read_runs reader_of run_json short_id tokens_json waiting_words "
+                "waits_for"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
             "threads": "found_runs read_step_thread read_thread runs_with time_of title_of",

@@ -39,6 +39,7 @@ __all__ = [
     "run_json",
     "short_id",
     "tokens_json",
+    "waiting_words",
     "waits_for",
 ]
 
@@ -115,6 +116,16 @@ def waits_for(reader: Reader, run: RunRow) -> set[str]:
     is_open = asked is not None and (answered is None or answered.sequence < asked.sequence)
     kinds = {str(asked.data["kind"])} if asked is not None and is_open else set()
     return kinds.union(*(waits_for(reader, child) for child in reader.unfinished_within(run.id)))
+
+
+def waiting_words(reader: Reader, run: RunRow) -> str:
+    """Return what of the person a run waits for, empty where it is nothing; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    kinds = waits_for(reader, run)
+    what = next((kind for kind in ("review", "plan", "document") if kind in kinds), "question")
+    return f"waits for your answer to its {what}" if kinds else ""
 
 
 def run_json(run: RunRow) -> dict[str, Any]:

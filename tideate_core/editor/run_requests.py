@@ -17,6 +17,7 @@ from tideate_core.app import (
     run_json,
     run_to_resume,
     short_id,
+    waiting_words,
     waits_for,
 )
 from tideate_core.editor import run_views
@@ -101,20 +102,23 @@ class StoredRuns:
         """
         here = self._here()
 
-        def read(reader: Reader) -> list[RunRow]:
+        def read(reader: Reader) -> list[tuple[RunRow, str]]:
             runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
             outer = [run for run in runs if run.parent is None and run.id not in here]
-            found: list[RunRow] = []
+            found: list[tuple[RunRow, str]] = []
             seen: set[str] = set()
             for run in outer:
                 if run.id not in seen and REVIEWED.intersection(waits_for(reader, run)):
                     if run.compared:
                         seen.update(reader.request(run.id)["compared"])
-                    found.append(run)
+                    found.append((run, waiting_words(reader, run)))
             return found
 
         found = await read_runs(self._root(params), read)
-        free, owned = ([run_json(run) for run in found if run.resumable is free] for free in (True, False))
+        free, owned = (
+            [{**run_json(run), "waiting": words} for run, words in found if run.resumable is free]
+            for free in (True, False)
+        )
         return {"ok": True, "runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tideate_core.app import (
     read_file_context,
     run_to_resume,
     short_id,
+    waiting_words,
 )
 from tideate_core.cli.arguments import (
     Json,
@@ -39,9 +40,9 @@ from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED
 from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
-from tideate_core.cli.render.tables import steps_words, when
+from tideate_core.cli.render.tables import steps_words, waiting_lines, when
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
-from tideate_core.store import Reader, state_of
+from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -255,6 +256,7 @@ async def _run(
     return await run_to_end(project, catalog, interaction, lambda runner: start(runner, request), notices)
 
 
+OTHERS = "other runs have not ended; `tideate resume RUN` resumes one:"
 WITHIN = 10.0
 """Seconds that the process of a paused run has to continue it."""
 
@@ -338,12 +340,18 @@ async def _choose_run(wanted: str | None, reader: Reader, interaction: Interacti
         f"{newest.name} ({short_id(newest.id)}) of {when(newest.started_at)}, {state_of(newest)}, "
         f"steps done: {steps_words(newest)}"
     )
+    if waits := await asyncio.to_thread(waiting_words, reader, newest):
+        words = f"{words}; it {waits}"
     if not interaction.asks and interaction.policy is None:
         raise InvalidInput(
             f"there is no terminal to ask on whether to resume {words}; "
             f"`tideate resume {short_id(newest.id)}` does"
         )
     console = messages()
+    others = [run for run in await asyncio.to_thread(resumable_runs, reader) if run.id != newest.id]
+    if others:
+        lines = await asyncio.to_thread(waiting_lines, reader, others)
+        tell(console, Text(visible("\n".join([OTHERS, *lines])), style="yellow"))
     tell(console, Text(visible(words)))
     if interaction.policy is not None:
         return newest if interaction.policy else None

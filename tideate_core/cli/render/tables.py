@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.app import short_id
+from tideate_core.app import short_id, waiting_words
 from tideate_core.cli.render.output import messages, note, results, tell
 from tideate_core.cli.render.words import count_words
 from tideate_core.errors import StoreError
@@ -19,7 +19,7 @@ from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import JustifyMethod, RenderableType
@@ -37,8 +37,12 @@ __all__ = [
     "steps_words",
     "table",
     "token_words",
+    "waiting_lines",
     "when",
 ]
+
+MOST_NAMED: Final = 5
+"""Runs that a hint names."""
 
 STYLES: Final[Mapping[State, str]] = {
     "cancelled": "yellow",
@@ -142,8 +146,10 @@ class _Listing(Table):
 
 def hint_resumable(root: Path | None) -> None:
     """Print a hint on stderr: runs to resume, or state that may be this project's."""
+    reader = Reader(project_state(root))
     try:
-        runs = resumable_runs(Reader(project_state(root)))
+        runs = resumable_runs(reader)
+        lines = waiting_lines(reader, runs)
     except StoreError as error:
         note(str(error))
         return
@@ -151,16 +157,24 @@ def hint_resumable(root: Path | None) -> None:
         if root is not None:
             hint_of_state(root)
         return
-    newest = runs[0]
-    if len(runs) == 1:
-        what = f"a run of {newest.name} is {state_of(newest)}"
-        words = f"{what}: `tideate resume {short_id(newest.id)}` resumes it"
-    else:
-        words = (
-            f"{len(runs)} runs have not ended: `tideate resume` resumes the newest "
-            f"({newest.name}, {short_id(newest.id)}), `tideate history --status interrupted` lists them"
-        )
+    words = f"{lines[0].strip()}: `tideate resume {short_id(runs[0].id)}` resumes it"
+    if len(runs) > 1:
+        head = f"{len(runs)} runs have not ended; `tideate resume RUN` resumes one, without RUN the newest:"
+        words = "\n".join([head, *lines])
     tell(messages(), Text(visible(words), style="yellow"))
+
+
+def waiting_lines(reader: Reader, runs: Sequence[RunRow]) -> list[str]:
+    """Return a line for each of some runs, with what it waits for.
+
+    :raises StoreError: the store cannot be read.
+    """
+    lines = []
+    for run in runs[:MOST_NAMED]:
+        what = waiting_words(reader, run) or f"is {state_of(run)}"
+        lines.append(f"  {short_id(run.id)} of {run.name} {what}")
+    left = len(runs) - len(lines)
+    return [*lines, f"  and {left} more; `tideate history` lists them"] if left else lines
 
 
 def hint_of_state(root: Path) -> None:
