@@ -85,6 +85,8 @@ class LookingModel:
         self._submit = submit
         self._other_phases = other_phases
         self._asked = 0
+        self.goes_on = False
+        """Every question is asked in the conversation of the one before, not corrections alone."""
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
@@ -110,7 +112,7 @@ class LookingModel:
         )
         words = [prompt.system, self._words, skills]
         prompt = replace(prompt, system="\n\n".join(filter(None, words)))
-        before = self._conversation if prompt.history else self._first
+        before = self._conversation if prompt.history or self.goes_on else self._first
         prompt = _within(before, prompt)
         try:
             done = await loop.run(prompt, before.messages if before else ())

@@ -128,6 +128,7 @@ class _Documentation:
 
     async def run(self) -> None:
         answer = await self._ask()
+        self._stage.go_on()
         self._log(answer)
         self._tick(answer)
         for path in self._documents:
@@ -235,7 +236,7 @@ class _Documentation:
             prompt = self._stage.render(
                 "task_document_write",
                 objective=self._plan.objective,
-                diff=self._diff,
+                diff="" if self._stage.may_look else self._diff,  # its conversation has it
                 path=path,
                 text=text,
                 order=UPDATE_MEMORY if path == MEMORY_FILE else f"Update {path} for this change.",

@@ -111,6 +111,11 @@ class Stage:
         self._count(reply)
         return reply
 
+    def go_on(self) -> None:
+        """Ask all that comes in the conversation so far, where the role's model looks."""
+        if self._model is not None:
+            self._model.goes_on = True
+
     async def _looking(self) -> LookingModel:
         if self._model is None:
             staged = self.tools.staged

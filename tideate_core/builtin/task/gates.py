@@ -310,7 +310,7 @@ async def _revise(
         changes,
         audit=record.audit,
         removals=role == "executor",
-        earlier=step.conversation(record.source) if role == "executor" else None,
+        earlier=step.conversation(record.source),
     )
     return revised_by(step, edits, check)
 

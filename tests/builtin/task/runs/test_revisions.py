@@ -73,10 +73,21 @@ def opened(request: ConfirmationRequest) -> list[str]:
     return [path for path, one in decided.items() if not one.get("accepted") and not one.get("rejected")]
 
 
-def with_tools(desk: Desk, server: ModelServer) -> None:
-    """Have an executor that works with tools, and gives in to the comment."""
+def asks_for_other_words(request: ConfirmationRequest) -> Decision:
+    if request.step != "awaiting_documentation_gate" or "revision" in request.payload:
+        return accepts(request)
+    comment = {"path": "CHANGELOG.md", "text": BECAUSE}
+    return Decision(False, {"files": verdicts(request), "comments": [comment]})
+
+
+def use_tools(desk: Desk) -> None:
     config = desk.site.home / "config_home" / "tideate" / "config.toml"
     config.write_text(config.read_text().replace("tools = false\n", ""))
+
+
+def with_tools(desk: Desk, server: ModelServer) -> None:
+    """Have an executor that works with tools, and gives in to the comment."""
+    use_tools(desk)
     scripts_with_tools(desk.model, server)
 
 
@@ -162,19 +173,43 @@ async def test_a_documentation_is_worded_anew_by_the_documenter(desk: Desk) -> N
     worded = AFTER["CHANGELOG.md"].replace(ENTRY, "`count_lines` counts lines")
     said = iter([documenting(), documenting(), edits({"CHANGELOG.md": worded})])
     desk.model.says("documenter", *said)
-
-    def asks_for_other_words(request: ConfirmationRequest) -> Decision:
-        if request.step != "awaiting_documentation_gate" or "revision" in request.payload:
-            return accepts(request)
-        comment = {"path": "CHANGELOG.md", "text": BECAUSE}
-        return Decision(False, {"files": verdicts(request), "comments": [comment]})
-
     desk.answers(review=asks_for_other_words)
     result = await desk.run()
     assert result.ok, result.error
     assert (desk.root / "CHANGELOG.md").read_text() == worded
     assert desk.gates().count(("documentation", True)) == 3
     assert BECAUSE in desk.model.prompts("documenter")[2]
+
+
+async def test_a_documentation_is_worded_anew_by_the_conversation_that_made_it(
+    desk: Desk, server: ModelServer
+) -> None:
+    use_tools(desk)
+    desk.model.leaves("executor")
+    for path, text in {**CODE, LINES_FILE: LINES}.items():
+        server.calls(WORK, "write_file", {"path": path, "text": text}, times=1)
+    server.calls(WORK, "submit_work", {"summary": "All is written."}, times=1)
+    desk.model.says("documenter", documenting_with_tools)
+    worded = AFTER["CHANGELOG.md"].replace(ENTRY, "`count_lines` counts lines")
+    server.calls(BECAUSE, "write_file", {"path": "CHANGELOG.md", "text": worded}, times=1)
+    server.calls(BECAUSE, "submit_work", {"summary": "It is worded anew."}, times=1)
+
+    def asks(request: ConfirmationRequest) -> Decision:
+        decision = asks_for_other_words(request)
+        if not decision.accepted:
+            desk.model.leaves("documenter")
+        return decision
+
+    desk.answers(review=asks)
+    result = await desk.run()
+    assert result.ok, (result.error, server.unmatched)
+    assert (desk.root / "CHANGELOG.md").read_text() == worded
+    told = next(one["messages"] for one in server.requests if BECAUSE in one["messages"][-1]["content"])
+    entry, usage, comments = (one["content"] for one in told if one["role"] == "user")
+    assert "Document this change." in entry
+    assert "Update docs/usage.md for this change." in usage
+    assert "+def count_lines" in entry, "the change is told once"
+    assert "+def count_lines" not in usage + comments
 
 
 async def test_a_correction_is_made_anew_by_the_corrector(desk: Desk) -> None:
