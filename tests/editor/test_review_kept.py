@@ -148,6 +148,33 @@ def test_the_next_neovim_says_what_waits_and_one_beside_it_where(
     editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
 
 
+def test_of_several_runs_it_is_said_what_each_waits_for(editor: Editor) -> None:
+    runs = [
+        {
+            "execution_id": f"{at}" * 32,
+            "workflow": "multi_file",
+            "prompt": "move f",
+            "total_steps": 3,
+            "completed_steps": 1,
+            "waiting": f"waits {at}",
+        }
+        for at in "12"
+    ]
+    editor.lua(
+        """
+        local runs = ...
+        require('tideate.stored_runs').ask = function(_, _, done) done({ runs = runs, elsewhere = {} }) end
+        require('tideate.ui').select = function(items, options)
+          _G.items = vim.tbl_map(options.format_item, items)
+        end
+        require('tideate.stored_runs').review()
+        """,
+        runs,
+    )
+    labels = editor.lua("return _G.items")
+    assert labels == [f"{str(at) * 8} multi_file (1/3) waits {at}: move f" for at in (1, 2)]
+
+
 def test_without_a_review_it_says_what_to_review(start_editor: EditorFactory, server: ModelServer) -> None:
     editor = start_editor(ui=(80, 24))
     configure(editor, server)
