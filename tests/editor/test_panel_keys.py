@@ -128,8 +128,9 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
     editor = start_editor(ui=(80, 24))
-    refactored(editor, server)
+    identity = refactored(editor, server)
     open_panel(editor)
+    editor.lua("require('tideate.ui.output').show(..., false)", identity)  # nothing is left of the room
     go_to(editor, "✓ refactor .* tidy")
     for answer, text in (("n", "    return 1"), ("y", "    return  1")):
         editor.feed("R")

@@ -23,6 +23,7 @@ local WIDTH = 64 -- of the text
 local AROUND = 5 -- rows of a dialog that are border or empty
 local NAMED = 30 -- cells of a prompt that name a run
 local MOST = 400 -- lines of details in the dialog
+local FEW = 8 -- lines of details that are shown beside a diff, also where they cover something
 
 --- What a run was asked, or its id, where the name of its workflow is not enough.
 ---@param question tideate.Question
@@ -89,7 +90,8 @@ function M.open(question, respond)
   local details = vim.trim(question.details or '')
   -- what a tool is called with is what is asked about
   local read = require('tideate.ui.readable_text').lines(details)
-  local expanded = details ~= '' and (question.kind == 'tool' or fits_beside(question.message, read))
+  local always = question.kind == 'tool' or question.diff and #read <= FEW
+  local expanded = details ~= '' and (always or fits_beside(question.message, read))
   local dialog ---@type tideate.Dialog
 
   local function answer(accepted, reason, value)
