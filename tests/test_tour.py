@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -11,6 +12,8 @@ from rich.console import Console
 from scripts.tour.headless import LINES, Ending, Example, Outcome, close, judge_refactoring, judge_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scripts.tour.headless import Tour
 
 NO_TOUR = cast("Tour", None)
@@ -81,3 +84,42 @@ def test_the_end_says_how_each_ended(
 def test_the_lines_that_the_tour_asks_about_are_in_the_readme() -> None:
     first, last = Example("ask", *LINES).lines()
     assert 1 <= first < last
+
+
+def test_the_tour_of_the_pictures_fails_where_an_act_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("pyte", reason="comes with `make screenshots`")
+    from scripts.screenshots import __main__ as screenshots  # needs pyte
+
+    played = []
+
+    def make(act: str, columns: int, _rows: int, background: str) -> None:
+        played.append((act, columns, background))
+        if act == "outside" and columns == 200:
+            raise TimeoutError("not on the screen: 'gr revert'")
+
+    monkeypatch.setattr(screenshots, "_make", make)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: None)  # draws a machine
+    monkeypatch.setattr(screenshots, "SCREENS", tmp_path / "screens")
+    monkeypatch.setattr("sys.argv", ["screenshots"])
+    assert screenshots.main() == 1
+    assert "not on the screen: 'gr revert'" in capsys.readouterr().err
+    assert len(played) == 4 * len(screenshots.ACTS)
+    monkeypatch.setattr("sys.argv", ["screenshots", "models"])
+    assert screenshots.main() == 0
+
+
+def test_a_screen_that_does_not_come_ends_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyte", reason="comes with `make screenshots`")
+    from scripts.terminal import Terminal  # needs pyte
+
+    monkeypatch.setattr("scripts.terminal.QUIET", 0.05)
+    with closing(
+        Terminal(["sh", "-c", "echo come; read line"], env={}, cwd=tmp_path, columns=20, rows=4)
+    ) as terminal:
+        terminal.wait_for("come")
+        assert terminal.cells()[1][0].reverse, "the cursor is shown"
+        terminal.type("\n")
+        with pytest.raises(TimeoutError, match="not on the screen: 'never'"):
+            terminal.wait_for("never")

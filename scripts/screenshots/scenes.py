@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.model_server import ModelServer
 
 FILES = {
@@ -76,8 +78,11 @@ class Player(Protocol):
     """Whoever plays the scenes."""
 
     server: ModelServer
+    project: Path
     is_wide: bool
 
+    def start(self) -> None: ...
+    def kill(self) -> None: ...
     def type(self, keys: str) -> None: ...
     def wait_for(self, words: str) -> None: ...
     def wait_gone(self, words: str) -> None: ...
@@ -145,12 +150,11 @@ def _several_files(it: Player) -> None:
     it.type("y")
     it.wait_for("ga accept")
     it.take("files")
-    if it.is_wide:
-        it.type("gp")
-        it.wait_for("proposal")
-        it.take("beside")
-        it.type("gp")
-        it.wait_gone("proposal")
+    it.type("gp")
+    it.wait_for("proposal")
+    it.take("beside")
+    it.type("gp")
+    it.wait_gone("proposal")
     it.type("gA")
     it.wait_for("g<CR> finish")
     it.type("g\r")

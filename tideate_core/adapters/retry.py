@@ -81,5 +81,6 @@ async def retrying(
 
 def _words(delay: float, error: AdapterUnavailable | RateLimited, which: str) -> str:
     if isinstance(error, RateLimited) and error.retry_after is not None:
-        return f"asked to wait {delay:.0f} s ({which}): {error}"
+        words, _, _ = str(error).partition(" (try again in ")
+        return f"asked to wait {delay:.0f} s ({which}): {words}"
     return f"asking again in {delay:.1f} s ({which}): {error}"

@@ -153,11 +153,10 @@ function M.open(question, respond)
     keys = keys,
     width = WIDTH,
     leaves = 6,
+    at_top = true,
     lines = function(width)
       local lines = { {}, { { ' ' }, { question.message } }, {} } ---@type tideate.Chunk[][]
-      vim.list_extend(lines, run_lines(runs, width - 1))
-      table.insert(lines, {})
-      return lines
+      return vim.list_extend(lines, run_lines(runs, width - 1))
     end,
     on_closed = function()
       answer(nil, 'the question was closed')

@@ -66,6 +66,7 @@ function Texts:ask_line(prompt, about, on_text)
     return self:ask_lines(prompt, about, on_text)
   end
   vim.ui.input({ prompt = prompt .. ': ', default = first }, function(text)
+    vim.api.nvim_echo({ { '' } }, false, {}) -- what was typed stays in the command line otherwise
     if text and not self.closed then
       on_text(text)
     elseif text and Texts.comment(text) then

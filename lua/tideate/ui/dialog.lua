@@ -11,6 +11,7 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field width? integer wanted width of the text
 ---@field cursor_from? integer first row, 0-based, that the cursor may stand on; shows a cursor line
 ---@field leaves? integer rows at the bottom that it leaves in sight when it lies over the output
+---@field at_top? boolean what it asks about stands at the bottom
 ---@field markdown? boolean highlight the text as markdown
 ---@field about? string run whose lines it leaves in sight
 ---@field on_closed fun() the person closed the window
@@ -218,7 +219,7 @@ function Dialog:layout()
   end
   local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
   if not self.win or self.at_top == nil then
-    self.at_top = self:belongs_at_top(height, free)
+    self.at_top = self.spec.at_top or self:belongs_at_top(height, free)
   end
   local row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2))
   self.aside = not self.called and not self:focused() and (self.aside or place.covers_cursor(row, height))

@@ -1,6 +1,7 @@
 --- An editable text of a question in a float over it. Edits stay until the question is answered.
 local M = {}
 
+local LOWEST = 5 -- rows of text: the window leaves in sight what is edited
 local window = require('tideate.ui.window')
 
 ---@class tideate.TextEdit
@@ -113,7 +114,7 @@ function TextEdit:open(title, height)
   local keys = { { '<CR>', 'accept' }, { ':w', 'accept' }, { ':q', 'back' } }
   self.win = window.over(
     self.buf,
-    window.centered(math.min(100, columns - 4), math.min(math.max(height, 8), rows - 2), {
+    window.centered(math.min(100, columns - 4), math.min(math.max(height, LOWEST), rows - 2), {
       title = { { (' %s '):format(title), 'TideateTitle' } },
       footer = require('tideate.ui.text').keys(keys, columns - 4),
       zindex = 110,

@@ -169,6 +169,7 @@ function M.float(buf, enter, config)
     linebreak = true,
     conceallevel = 0,
     foldenable = false,
+    fillchars = 'eob: ',
     winfixbuf = true,
   })
   -- from 0.12 on a float with a statusline of its own draws it over its last line

@@ -114,7 +114,7 @@ function Editing:edit_hunk()
   edit:fill(first_lines(unit, now), true)
   self:dress(edit.buf, unit)
   local name = require('tideate.ui.review.keys').name(unit.entry.file)
-  edit:open(('Edit hunk %d of %s'):format(unit.number, name), #edit:lines() + 2)
+  edit:open(('edit hunk %d of %s'):format(unit.number, name), #edit:lines() + 2)
 end
 
 --- Colours and indentation as in the file.

@@ -59,10 +59,10 @@ function M.keys(review, scratch)
     { 'ah', nil, nil, 'text object: the hunk with the blank lines below it', function()
       review:select_hunk(true)
     end, { 'x', 'o' } },
-    { 'gA', 'A', 'all', words.accept .. ' everything that is open', function()
+    { 'gA', 'A', words.accept .. ' all', words.accept .. ' everything that is open', function()
       review:decide_all('accepted')
     end },
-    { 'gR', 'R', 'none', words.reject .. ' everything that is open', function()
+    { 'gR', 'R', words.reject .. ' all', words.reject .. ' everything that is open', function()
       review:decide_all('rejected')
     end },
     { 'gO', 'O', nil, 'open everything again', function()
