@@ -552,9 +552,10 @@ async def test_accepted_changes_that_the_person_made_on_disk_are_done(bench: Ben
     rounds(bench)
 
     def answer(request: ConfirmationRequest) -> Decision:
-        if request.kind == "review":
-            bench.write("a.txt", WORDS.upper().replace("TWO", "two").replace("FOUR", "four"))
-        return Decision(True)
+        if request.kind != "review":
+            return Decision(True)
+        bench.write("a.txt", WORDS.upper().replace("TWO", "two").replace("FOUR", "four"))
+        return say([0, 1, 2], [])
 
     bench.front.answer = answer
     result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))

@@ -167,7 +167,7 @@ class _Review:
         self._revise = revise
         self._gated = gated
         self._asked = 0
-        self._by_person = False
+        self._by_hunk = False
         self._unanswered: list[dict[str, Any]] = []
         """The comments that the model could not be asked about, for the person to send again."""
         self._warnings: list[str] = []
@@ -186,7 +186,7 @@ class _Review:
             feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
                 accepted = self._revision.accepted(answer.decided)
-                if self._by_person and await self._moved_on(accepted, answer.decided):
+                if self._by_hunk and await self._moved_on(accepted, answer.decided):
                     continue
                 found = await self._let_pass(accepted, answer.decided, problems) if self._gated else None
                 if found is None:
@@ -231,7 +231,8 @@ class _Review:
         :raises InvalidInput: it is none to this revision.
         :raises Declined: nothing was accepted, and nothing was said to the model.
         """
-        self._by_person = decision.by == "user"
+        # who takes all of it unseen is not asked once more, and nothing is written
+        self._by_hunk = decision.by == "user" and decision.value is not None
         if not decision.accepted and not _has_comments(decision.value):
             raise Declined(decision.reason)
         answer = self._revision.read(decision.value)
