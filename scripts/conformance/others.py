@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,17 +80,21 @@ await client.close();
 
 def inspected(programs: Programs, console: Console) -> None:
     """List and call a tool of each server over stdio with the MCP inspector."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(max_workers=2) as pool:
         root = project(Path(directory))
-        for name in OWN:
-            tool, arguments = HARMLESS[name]
-            listed = programs.inspect(serve(name, root), "--method", "tools/list")["tools"]
-            pairs = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]
-            asked = ("--method", "tools/call", "--tool-name", tool, *pairs)
-            result = programs.inspect(serve(name, root), *asked)
-            if result.get("isError") or tool not in [one["name"] for one in listed]:
-                raise FailedError(f"{name}: {result}")
-            console.print(f"  [green]✓[/] {name} [dim]{len(listed)} tools, {tool} called")
+        for words in pool.map(lambda name: _inspected_one(programs, name, root), OWN):
+            console.print(f"  [green]✓[/] {words}")
+
+
+def _inspected_one(programs: Programs, name: str, root: Path) -> str:
+    """List and call with the inspector; returns what to tell of it."""
+    tool, arguments = HARMLESS[name]
+    listed = programs.inspect(serve(name, root), "--method", "tools/list")["tools"]
+    pairs = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]
+    result = programs.inspect(serve(name, root), "--method", "tools/call", "--tool-name", tool, *pairs)
+    if result.get("isError") or tool not in [one["name"] for one in listed]:
+        raise FailedError(f"{name}: {result}")
+    return f"{name} [dim]{len(listed)} tools, {tool} called"
 
 
 def reference_client(_programs: Programs, console: Console) -> None:
