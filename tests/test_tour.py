@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
+from scripts.screenshots import __main__ as screenshots
+from scripts.terminal import Terminal
 from scripts.tour.headless import LINES, Ending, Example, Outcome, close, judge_refactoring, judge_text
 
 if TYPE_CHECKING:
@@ -89,9 +91,6 @@ def test_the_lines_that_the_tour_asks_about_are_in_the_readme() -> None:
 def test_the_tour_of_the_pictures_fails_where_an_act_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyte", reason="comes with `make screenshots`")
-    from scripts.screenshots import __main__ as screenshots  # needs pyte
-
     played = []
 
     def make(act: str, columns: int, _rows: int, background: str) -> None:
@@ -111,9 +110,6 @@ def test_the_tour_of_the_pictures_fails_where_an_act_does(
 
 
 def test_a_screen_that_does_not_come_ends_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyte", reason="comes with `make screenshots`")
-    from scripts.terminal import Terminal  # needs pyte
-
     monkeypatch.setattr("scripts.terminal.QUIET", 0.05)
     with closing(
         Terminal(["sh", "-c", "echo come; read line"], env={}, cwd=tmp_path, columns=20, rows=4)
