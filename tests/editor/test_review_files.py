@@ -71,6 +71,27 @@ def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
     assert accepted(editor) == [[0], [0, 1]]
 
 
+@pytest.mark.parametrize("ending", [":w<CR>", ":wq<CR>", "<CR>"])
+def test_an_edit_that_leads_to_the_next_file_leaves_its_keys_there(editor: Editor, ending: str) -> None:
+    review(editor, *FILES[:3])
+    wait_focused(editor)
+    editor.feed(f"ageggVGcmine<Esc>{ending}")
+    assert editor.lua("return vim.fn.expand('%:t')") == "old.txt"
+    editor.feed("grg<CR>")
+    assert accepted(editor) == [[0], [0], []]
+
+
+def test_a_file_whose_buffer_is_closed_again_and_again_is_shown_under_its_name(editor: Editor) -> None:
+    review(editor, *FILES)
+    wait_focused(editor)
+    for _ in range(3):
+        editor.command("bdelete!")
+        editor.command("Workflow review")
+        assert editor.lua("return vim.fn.expand('%:t')") == "on_disk.txt"
+    editor.feed("gAg<CR>")
+    assert "tideate://review" not in editor.nvim.api.exec2("ls!", {"output": True})["output"]
+
+
 def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> None:
     review(editor, opened(editor), MORE)
     wait_focused(editor)

@@ -33,7 +33,8 @@ function M.attach(buf, accept)
   vim.bo[buf].buftype = 'acwrite'
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].buflisted = false
-  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, callback = function()
+  -- nested: the next file, which it leads to, is opened as by any other key
+  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, nested = true, callback = function()
     local win = vim.api.nvim_get_current_win()
     accept()
     if not vim.api.nvim_win_is_valid(win) then

@@ -80,6 +80,9 @@ function Review:reopen(made, file)
   if made.scratch then
     made.overlay:close()
     self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- it is made anew
+    if vim.api.nvim_buf_is_valid(made.buf) then
+      vim.api.nvim_buf_delete(made.buf, { force = true }) -- its name is free again
+    end
     return self:say_open(require('tideate.ui.review.keys').name(file))
   end
   local reason = load_again(file)
