@@ -548,6 +548,27 @@ async def test_what_was_typed_for_lines_that_change_on_disk_is_merged_and_review
     assert bench.fingerprint()["a.txt"] == b"uno\ntwo\nnew\nTHREE\nfour\nfive\n"
 
 
+async def test_a_yes_to_all_after_a_round_of_decisions_is_asked_again_where_the_file_changed(
+    bench: Bench,
+) -> None:
+    rounds(bench)
+    given = iter([say([1], [2], because(0, FIRST)), Decision(True), Decision(True)])
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind != "review":
+            return Decision(True)
+        if len(reviews(bench)) == 2:
+            bench.write("a.txt", WORDS.replace("one", "one!"))
+        return next(given)
+
+    bench.front.answer = answer
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
+    assert result.ok, result.error
+    assert len(reviews(bench)) == 3
+    assert reviews(bench)[2].payload["files"][0]["decided"] == {"accepted": [1], "rejected": [2]}
+    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
+
+
 async def test_accepted_changes_that_the_person_made_on_disk_are_done(bench: Bench) -> None:
     rounds(bench)
 

@@ -98,6 +98,14 @@ async def test_a_line_in_a_comment_takes_its_file_out_and_a_renamed_one_is_not_t
     assert (problem, draft.files, draft.out) == (None, plan("new.py", "c.py"), plan("a.py"))
 
 
+@pytest.mark.parametrize("line", ["#", "# ", "  #", "##"])
+async def test_a_comment_without_a_word_is_no_file(line: str) -> None:
+    draft = PlanDraft(plan("a.py"), plan("o.py"))
+    (_,), problem = await edited(draft, lambda text: f"{text}create new.py\n{line}\n")
+    assert (problem, [file["path"] for file in draft.files]) == (None, ["a.py", "new.py"])
+    assert draft.out == plan("o.py")
+
+
 async def test_a_text_that_is_no_plan_is_kept_for_the_next_edit() -> None:
     draft = PlanDraft(plan("a.py"), [])
     begun, problem = await edited(draft, None, lambda text: text + "\ninvent b.py\n")

@@ -204,6 +204,32 @@ async def test_what_the_person_wrote_in_place_of_a_hunk_is_in_the_answer(draft: 
         assert first["edited"] == [{"hunk": 0, **edit}]
 
 
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (
+            [[1, 1, "o", None, None, {"old": ["a"], "new": ["mine"]}]],
+            "1 hunk that you wrote before, in Neovim; o",
+        ),
+        (
+            [[1, 1, "o", None, None, {"old": ["a"], "new": ["mine"]}], [1, 3, "r", None]],
+            "1 hunk decided and 1 hunk that you wrote before, in Neovim; o",
+        ),
+        ([[1, 1, "a", None, None, {"old": ["a"], "new": ["mine"]}]], "1 hunk decided before, in Neovim; o"),
+        ([[0, 0, "", {"text": "all"}]], "comments made before, in Neovim; o"),
+    ],
+)
+async def test_what_a_draft_holds_is_named(draft: Path, steps: list[list[Any]], words: str) -> None:
+    write_draft(draft, [NEOVIM, {"decided": steps}])
+    assert f"{words} forgets that" in (await ask(draft, "n")).matter.splitlines()
+
+
+async def test_o_forgets_also_what_was_typed_in_an_editor_that_failed(begun: Path) -> None:
+    failed = EditorFailed("vi ended with status 1", "typed\n")
+    asked = await ask(begun, "p", "e", "q", "o", "p", "n", "e", edits=[failed, "B2\n"])
+    assert [text for _, text in asked.typing.begun] == ["C\n", "C\n"]
+
+
 async def test_accepting_all_that_is_open_sends_what_was_said(draft: Path) -> None:
     said = {"text": "wrong name", "because": True}
     write_draft(draft, [NEOVIM, {"decided": [[1, 2, "r", said]]}])

@@ -102,10 +102,25 @@ async def test_a_round_that_failed_is_not_counted_and_keeps_what_was_said() -> N
 
 @pytest.mark.parametrize(
     ("now", "path"),
-    [("a b c", "b"), ("a x c", "x"), ("c a", "b"), ("a x y c", "b"), ("x b y", "b"), ("x y z", "y")],
+    [
+        ("a b c", "b"),
+        ("a x c", "x"),
+        ("c a", "b"),
+        ("x b y", "b"),
+        ("a x c b", "b"),
+        ("x c b", "b"),
+        ("x y z", "b"),
+        ("a +x c", "b"),
+        ("x c d b", "b"),
+    ],
 )
 def test_a_comment_goes_along_with_a_file_that_gets_another_name(now: str, path: str) -> None:
-    shown = [{"path": one} for one in "abc"]
+    def plan(names: str) -> list[dict[str, str]]:
+        return [
+            {"action": "create" if one[0] == "+" else "modify", "path": one.lstrip("+")}
+            for one in names.split()
+        ]
+
     said = [PlaceComment(path="b", text="?"), PlaceComment(text="!")]
-    followed = follow_renames(said, shown, [{"path": one} for one in now.split()])
+    followed = follow_renames(said, plan("b c d" if "d" in now else "a b c"), plan(now))
     assert followed == [PlaceComment(path=path, text="?"), PlaceComment(text="!")]

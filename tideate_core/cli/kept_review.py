@@ -97,12 +97,16 @@ class ReviewDraft:
     @property
     def words(self) -> list[Text]:
         """A line about decisions that were made before, where there are any."""
-        if not self.kept:
+        kept = self.kept
+        if not kept:
             return []
-        count = sum(len(one) for files in (self.kept.accepted, self.kept.rejected) for one in files.values())
-        what = f"{count} hunk{'' if count == 1 else 's'}" if count else "comments"
-        words = f"{what} decided" if count else "comments made"
-        where = "in Neovim" if self.kept.by_editor else "at the terminal"
+        decided = sum(len(one) for files in (kept.accepted, kept.rejected) for one in files.values())
+        decided = decided or sum(map(len, kept.added.values()))
+        written = sum(len(edits.keys() - kept.accepted.get(at, set())) for at, edits in kept.edited.items())
+        counts = ((decided, "decided"), (written, "that you wrote"))
+        parts = [f"{count} hunk{'' if count == 1 else 's'} {words}" for count, words in counts if count]
+        where = "in Neovim" if kept.by_editor else "at the terminal"
+        words = " and ".join(parts) or "comments made"
         return [Text(f"{words} before, {where}; o forgets that", style="dim")]
 
     async def write(self, decisions: Sequence[list[Any]]) -> None:

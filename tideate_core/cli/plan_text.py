@@ -137,6 +137,7 @@ PLAN_HELP = """\
 """
 WORD = re.compile(r"""\s+|#.*|(?:"[^"]*"|'[^']*'|[^\s"'#])+""")
 """Blanks, a comment, or a word as a shell quotes it."""
+NO_FILE = "expected ACTION PATH, or ACTION PATH -> TARGET"
 ACTIONS = ("create", "modify", "delete", "move")
 
 
@@ -231,6 +232,8 @@ def _commented(text: str) -> set[str]:
 
 def _plan_file(line: str) -> dict[str, Any]:
     words, why = _split_line(line)
+    if not words:
+        raise ValueError(NO_FILE)
     if words[0] not in ACTIONS:
         raise ValueError(f"{words[0]!r} is not an action; known are {', '.join(ACTIONS)}")
     file: dict[str, Any] = {"action": words[0]}
@@ -240,7 +243,7 @@ def _plan_file(line: str) -> dict[str, Any]:
         case [path, "->", target]:
             file |= {"path": path, "move_to": target}
         case _:
-            raise ValueError("expected ACTION PATH, or ACTION PATH -> TARGET")
+            raise ValueError(NO_FILE)
     return file | ({"why": why} if why else {})
 
 

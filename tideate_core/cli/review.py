@@ -107,6 +107,11 @@ class ReviewQuestion(_Question):
         self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
         self._others = [alternatives_to(file, payload.get("alternatives", ())) for file in self._files]
 
+    async def _look(self, answer: str) -> None:
+        if answer == "o":
+            self._typed = []
+        await super()._look(answer)
+
     async def ask(self) -> Decision:
         """Return the answer."""
         while True:

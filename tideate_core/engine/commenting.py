@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, StrictInt, ValidationError
@@ -142,11 +141,13 @@ def follow_renames(
 ) -> list[PlaceComment]:
     """Return comments on files of a plan by the names that these have after the person edited it.
 
-    A file has another name where the lists differ by it alone, in its place.
+    A file has another name where its line alone is another one, with the same action.
     """
-    before, after = ([file["path"] for file in files] for files in (shown, now))
-    names = dict[str | None, str]()
-    for kind, first, last, start, end in SequenceMatcher(None, before, after, False).get_opcodes():
-        if kind == "replace" and last - first == end - start:
-            names |= zip(before[first:last], after[start:end], strict=True)
-    return [one.model_copy(update={"path": names.get(one.path, one.path)}) for one in said]
+    before, after = ([(file["path"], file.get("action")) for file in files] for files in (shown, now))
+    differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
+    if len(before) != len(after) or len(differing) != 1:
+        return [*said]
+    (((path, action), (name, kept)),) = differing
+    if action != kept:
+        return [*said]
+    return [one.model_copy(update={"path": name}) if one.path == path else one for one in said]

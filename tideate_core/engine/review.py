@@ -232,7 +232,7 @@ class _Review:
         :raises Declined: nothing was accepted, and nothing was said to the model.
         """
         # who takes all of it unseen is not asked once more, and nothing is written
-        self._by_hunk = decision.by == "user" and decision.value is not None
+        self._by_hunk = decision.by == "user" and (self._by_hunk or decision.value is not None)
         if not decision.accepted and not _has_comments(decision.value):
             raise Declined(decision.reason)
         answer = self._revision.read(decision.value)
