@@ -568,3 +568,11 @@ def test_no_scripts_and_styles_are_read_to_colour_an_answer(editor: Editor) -> N
     assert {"markdown.vim", "html.vim"} <= {*names}
     assert not {"javascript.vim", "css.vim", "vb.vim"} & {*names}
     assert editor.lua("return vim.g.main_syntax") is None
+
+
+def test_a_person_whose_markdown_has_blocks_of_java_is_asked_nothing(editor: Editor) -> None:
+    editor.lua("vim.g.markdown_fenced_languages = {'java', 'py=python'}")
+    run = Run(editor)
+    editor.wait(f"vim.bo[{run.buffer}].syntax == 'markdown'")
+    assert editor.lua("return vim.api.nvim_get_mode().blocking") is False
+    assert editor.lua(f"return vim.b[{run.buffer}].current_syntax") == "markdown"

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         preview_rollback as preview_rollback,
         roll_back as roll_back,
         rollback_diffs as rollback_diffs,
+        rollback_files as rollback_files,
     )
     from tideate_core.app.run_details import (
         CHECK_ENDED as CHECK_ENDED,
@@ -163,7 +164,7 @@ else:
             "reviews": "review_names",
             "rollback": (
                 "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back "
-                "rollback_diffs"
+                "rollback_diffs rollback_files"
             ),
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "

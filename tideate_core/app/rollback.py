@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.app.wiring import Project
     from tideate_core.engine import RollbackOutcome
     from tideate_core.store import RunRow, Store
-    from tideate_core.workspace import Buffers, RollbackPlan
+    from tideate_core.workspace import Buffers, FileChange, RollbackPlan
 
 __all__ = [
     "RunChanges",
@@ -30,6 +30,7 @@ __all__ = [
     "preview_rollback",
     "roll_back",
     "rollback_diffs",
+    "rollback_files",
 ]
 
 SERVER = "filesystem server"
@@ -108,24 +109,43 @@ def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
     return RunRollback(project.workspace.root, project.private).preview(members)
 
 
-def rollback_diffs(plan: RollbackPlan) -> list[dict[str, Any]]:
+def rollback_files(plan: RollbackPlan) -> list[dict[str, Any]]:
     """Return what a rollback would make of each file, in the order of their names.
 
-    Each with its `action` (`create`, `delete`, `modify` or `move`, that to `move_to`), `note`, what its lines
-    do not show, and `diff`, a patch from what is there now; of binaries, links and long texts without lines.
+    Each with its `action` (`create`, `delete`, `modify` or `move`, that to `move_to`), and in `note` what its
+    lines do not show.
     """
-    from tideate_core.workspace import change_note, unified_diff
+    return [_rolled_back_file(change) for change in plan.changes()]
 
-    return [
-        {
-            "path": change.path,
-            "move_to": change.move_to,
-            "action": change.action,
-            "note": change_note(change),
-            "diff": unified_diff(change),
-        }
-        for change in plan.changes()
-    ]
+
+def rollback_diffs(plan: RollbackPlan, longest: int | None = None) -> list[dict[str, Any]]:
+    """Return the same, each with a `diff`, a patch from what is there now; of binaries and links it is empty.
+
+    :param longest: characters of texts that are compared; a file for which none are left has a note.
+    """
+    from tideate_core.workspace import unified_diff
+
+    found = []
+    for change in plan.changes():
+        file, size = _rolled_back_file(change), len(change.before or "") + len(change.after or "")
+        if longest is not None and size > longest:
+            file["note"] = file["note"] or "too long to be shown"
+            found.append({**file, "diff": ""})
+            continue
+        longest = None if longest is None else longest - size
+        found.append({**file, "diff": unified_diff(change)})
+    return found
+
+
+def _rolled_back_file(change: FileChange) -> dict[str, Any]:
+    from tideate_core.workspace import change_note
+
+    return {
+        "path": change.path,
+        "move_to": change.move_to,
+        "action": change.action,
+        "note": change_note(change),
+    }
 
 
 async def roll_back(

@@ -42,7 +42,7 @@ REVIEWED: Final = frozenset({"review", "plan", "document"})
 
 
 LONGEST_DIFFS: Final = 1_000_000
-"""Characters of all differences of one rollback."""
+"""Characters of the texts that one rollback is shown of."""
 
 
 class StoredRuns:
@@ -282,12 +282,7 @@ class StoredRuns:
         :raises InvalidInput: it changed no file.
         """
         plan = await self._projects.rollback_preview(str(params["execution_id"]), params.get("folder"))
-        diffs = await asyncio.to_thread(rollback_diffs, plan)
-        room = LONGEST_DIFFS
-        for one in diffs:
-            room -= len(one["diff"])
-            if room < 0:
-                one["diff"], one["note"] = "", one["note"] or "too long to be shown"
+        diffs = await asyncio.to_thread(rollback_diffs, plan, LONGEST_DIFFS)
         return {
             "ok": True,
             "files": plan.names,

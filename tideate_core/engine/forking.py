@@ -152,10 +152,10 @@ async def begin_fork(
     await asyncio.to_thread(
         check_reused_writes, store.reader(), plan.source, plan.reused, workspace.root, store.private
     )
-    await _check_text(plan, registration.definition, workspace)
     stands = bool(plan.repeated_files) and not await asyncio.to_thread(
         _is_rolled_back, store.reader(), plan.source, workspace.root, store.private
     )
+    await _check_text(plan, registration.definition, workspace, stands=stands)
     happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
     return _notices(plan, happened, stands=stands)
@@ -190,9 +190,16 @@ def _check_request(
 
 
 async def _check_text(
-    plan: ForkPlan, definition: WorkflowDefinition | MachineWorkflow, workspace: Workspace
+    plan: ForkPlan,
+    definition: WorkflowDefinition | MachineWorkflow,
+    workspace: Workspace,
+    *,
+    stands: bool,
 ) -> None:
-    """Refuse a run about lines that the source replaced: its edit would be, once a model was asked for it."""
+    """Refuse a run about lines that are others now: its edit would be, once a model was asked for it.
+
+    :param stands: what the source wrote was not rolled back.
+    """
     subject = Subject.of(plan.request.context)
     if subject is None or not ON_A_FILE.intersection(definition.needs):
         return
@@ -200,12 +207,12 @@ async def _check_text(
         return
     now = await workspace.read(subject.path)
     lines = tuple(subject.lines[subject.start : subject.end])
-    if rebase([Hunk(subject.start, lines, ())], subject.buffer.text, now.text) is None:
-        source = plan.source.id[:SHORT]
-        raise InvalidInput(
-            f"{subject.path} has what run {source} wrote in the lines that this is about; "
-            f"roll it back first (`tideate rollback {source}`)"
-        )
+    if rebase([Hunk(subject.start, lines, ())], subject.buffer.text, now.text) is not None:
+        return
+    source = plan.source.id[:SHORT]
+    changed = f"the lines of {subject.path} that run {source} was about are others now"
+    way = f"roll it back first (`tideate rollback {source}`)" if stands else "run the workflow anew on them"
+    raise InvalidInput(f"{changed}; {way}")
 
 
 def _is_rolled_back(reader: Reader, source: RunRow, root: Path | None, private: Path) -> bool:

@@ -43,6 +43,8 @@ __all__ = [
 ]
 
 MOST_ASKED: Final = 3
+MOST_REFUSED: Final = 10
+"""Times that a review opens again because what was accepted cannot be written."""
 """A front end whose answers cannot be used is asked no more often."""
 NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
 NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
@@ -168,6 +170,8 @@ class _Review:
         self._gated = gated
         self._asked = 0
         self._by_hunk = False
+        self._refused = 0
+        """How often what was accepted could not be written, and nothing could be done for it."""
         self._unanswered: list[dict[str, Any]] = []
         """The comments that the model could not be asked about, for the person to send again."""
         self._warnings: list[str] = []
@@ -248,17 +252,21 @@ class _Review:
         return answer
 
     async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
-        """Open the review again, for texts as they are now, where what was accepted no longer fits them."""
+        """Open the review again, for texts as they are now, where what was accepted cannot be written."""
         workspace, shown = self._step.workspace, self._revision
         try:
             await workspace.stage([change for change in accepted if not change.is_of_no_file])
             return False
-        except EditConflict:
+        except EditConflict as error:
+            refused = str(error)
             now = [await workspace.for_text_now(change) for change in shown.changes]
-        if now == shown.changes:
-            return False  # writing them says what is wrong
-        self._revision = shown.for_texts_now(decided, now)
         self._unanswered, self._warnings = [], []
+        if now == shown.changes:  # a new file is there already, say: for the person to change, or to reject
+            self._refused += 1
+            self._revision = replace(shown, decided=decided)
+            self._warn(refused)
+            return self._refused < MOST_REFUSED
+        self._revision = shown.for_texts_now(decided, now)
         for words in self._revision.fallen or [MEANWHILE]:
             self._warn(words)
         return True

@@ -25,11 +25,22 @@ local function is_parsed(buf)
   return highlighter ~= nil and highlighter.active[buf] ~= nil
 end
 
+--- Whether blocks of Java are coloured in markdown: its syntax file takes what is below for its own.
+---@return boolean
+local function has_java_blocks()
+  return vim.iter(vim.g.markdown_fenced_languages or {}):any(function(language)
+    return language:match('[^=]*$') == 'java'
+  end)
+end
+
 --- Colour growing markdown by its syntax file.
 ---@param buf integer
 local function set_markdown_syntax(buf)
-  -- without the scripts and styles of its HTML, as for HTML within Java: they take two thirds of the time
-  vim.g.main_syntax = 'java'
+  local before = vim.g.main_syntax
+  if not has_java_blocks() then
+    -- without the scripts and styles of its HTML, as for HTML within Java: they take two thirds of the time
+    vim.g.main_syntax = 'java'
+  end
   local ok, err = pcall(function()
     -- a parser would read the growing text again with every piece: it takes over at the end
     if is_parsed(buf) then
@@ -37,7 +48,7 @@ local function set_markdown_syntax(buf)
     end
     vim.bo[buf].syntax = 'markdown'
   end)
-  vim.g.main_syntax = nil
+  vim.g.main_syntax = before
   if not ok then
     error(err, 0)
   end

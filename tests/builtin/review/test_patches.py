@@ -8,6 +8,7 @@ import pytest
 
 from tests.builtin.review.conftest import FIRST, git
 from tideate_core.engine import EventName
+from tideate_core.engine.review import MOST_REFUSED
 from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision
@@ -134,6 +135,48 @@ async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_an
     assert len(front.requests) == 2
     assert project.shown["a.py"]["hunks"][0] == {"start": 0, "old": ["eins"], "new": ["uno"]}
     assert (project.root / "a.py").read_text() == TWO.replace("ONE", "uno")
+
+
+async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(
+    project: Reviewed, tmp_path: Path
+) -> None:
+    project.bench.write("new.py", "new = 1\n")
+    project.bench.write("a.py", TWO)
+    patch = patch_of(project, tmp_path / "x.patch")
+    front, mine = project.bench.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
+    verdict = {"path": "a.py", "accepted": [0, 1], "rejected": [], "edited": [mine]}
+
+    def answer(_request: ConfirmationRequest) -> Decision:
+        there = project.root / "new.py"
+        if len(front.requests) == 1:
+            there.write_text("of the person\n")
+        else:
+            there.unlink()
+        return Decision(True, {"files": [verdict, {"path": "new.py", "accepted": [0]}]})
+
+    front.answer = answer
+    result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
+    assert result.ok, result.error
+    _, again = front.requests
+    assert [file["decided"].get("edited") for file in again.payload["files"]] == [[mine], None]
+    assert "new.py" in again.payload["warnings"][0]
+    assert (project.root / "new.py").read_text() == "new = 1\n"
+    assert (project.root / "a.py").read_text() == TWO.replace("ONE", "uno")
+
+
+async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed, tmp_path: Path) -> None:
+    project.bench.write("new.py", "new = 1\n")
+    patch = patch_of(project, tmp_path / "x.patch")
+
+    def answer(_request: ConfirmationRequest) -> Decision:
+        project.bench.write("new.py", "of the person\n")
+        return Decision(True, {"files": [{"path": "new.py", "accepted": [0]}]})
+
+    project.bench.front.answer = answer
+    result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
+    assert (result.ok, result.error_code) == (False, "EditConflict")
+    assert len(project.bench.front.requests) == MOST_REFUSED
+    assert (project.root / "new.py").read_text() == "of the person\n"
 
 
 @pytest.mark.parametrize("folder", ["src", "a"])

@@ -56,10 +56,15 @@ def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, an
     count = len(answering.requests)
     refused = shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
     assert refused.returncode == 2
-    assert "a.py has what run" in refused.stderr
+    assert f"the lines of a.py that run {run[:8]} was about are others now" in refused.stderr
     assert f"roll it back first (`tideate rollback {run[:8]}`)" in refused.stderr
     assert len(answering.requests) == count
     assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.write("a.py", LOOP.replace("t = 0", "t = int()"))
+    refused = shell.run("fork", f"{run[:8]}.refactor", "--yes")
+    assert (refused.returncode, "run the workflow anew on them" in refused.stderr) == (2, True)
+    assert len(answering.requests) == count
     # by hand, as an undo in an editor does; what stands elsewhere is not in the way
     shell.write("a.py", f"import os\n\n\n{LOOP}")
     assert shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula").returncode == 0

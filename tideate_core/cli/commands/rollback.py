@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -17,12 +18,21 @@ from tideate_core.app import (
     preview_rollback,
     roll_back,
     rollback_diffs,
+    rollback_files,
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE, FAILED
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, results, tell
+from tideate_core.cli.render.output import (
+    messages,
+    note,
+    print_json,
+    print_text,
+    report_errors,
+    results,
+    tell,
+)
 from tideate_core.cli.render.tables import page, state_text, table, when
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import label, visible
@@ -93,7 +103,7 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
         return True  # nothing would be written; what is in the way is said by who tries
     if pending:
         note(recovery_words(pending))
-    _name_files(ahead, rollback_diffs(ahead))
+    _name_files(ahead, rollback_files(ahead))
     return await confirmed_at_terminal("rollback", f"Roll back what run {short_id(run_id)} wrote?", run_id)
 
 
@@ -113,8 +123,11 @@ def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: b
         tell(messages(), Text("nothing would be restored", style="yellow"))
         return FAILED
     _name_files(ahead, diffs)
-    for one in diffs:
-        results().print(patch_text(one["diff"].rstrip("\n")), soft_wrap=True)
+    patch = "".join(one["diff"] for one in diffs)
+    if patch and sys.stdout.isatty():
+        results().print(patch_text(patch), soft_wrap=True)
+    elif patch:  # as it is: `git apply` takes it
+        print_text(patch)
     if not diffs:
         messages().print("nothing to restore: all files are as they were before the run")
     return DONE
@@ -123,8 +136,8 @@ def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: b
 _WOULD_BE: Final = {"create": "made again", "delete": "deleted", "move": "moved"}
 
 
-def _name_files(ahead: RollbackPlan, diffs: list[dict[str, Any]]) -> None:
-    for one in diffs:
+def _name_files(ahead: RollbackPlan, files: list[dict[str, Any]]) -> None:
+    for one in files:
         name = one["move_to"] or one["path"]
         kept = ", your edits kept" if name in ahead.merged else ""
         messages().print(f"would be {_done(one)}{kept}: {_named(one)}", markup=False, soft_wrap=True)
