@@ -150,6 +150,9 @@ function M.resume(execution_id, opts)
   if not execution_id or require('tideate.state').ended(execution_id) then
     return require('tideate.stored_runs').resume(execution_id or '', opts)
   end
+  if opts and opts.definition then
+    require('tideate.stored_runs').say_no_definition('the run goes on as it began')
+  end
   manage('resume', execution_id, function(result)
     if result.ok then
       require('tideate.state').set_pausing(execution_id, false)

@@ -6,14 +6,25 @@ local FROM_FILE = '--definition=file'
 local DEFINITIONS = { FROM_FILE, '--definition=stored' }
 local SHORTEST = 4 -- of them, where a word of a text could be meant instead
 
+--- Refuse an option that there is not.
+---@param word string
+---@param known string[]
+local function refuse_option(word, known)
+  local hint = require('tideate.did_you_mean').hint(word, known)
+  require('tideate.ui').notify(("unknown option '%s'%s"):format(word, hint), vim.log.levels.ERROR)
+end
+
 --- Read what is to be resumed: `[id] [--definition=file|stored]`.
 ---@param rest string
----@return string prefix, 'file'|'stored'|nil definition
+---@return string? prefix nil where an option was refused
+---@return 'file'|'stored'|nil definition
 function M.resumed(rest)
   local definition, prefix = nil, ''
   for word in rest:gmatch('%S+') do
     if vim.list_contains(DEFINITIONS, word) then
       definition = word:match('=(.*)$')
+    elseif vim.startswith(word, '-') then
+      return refuse_option(word, DEFINITIONS)
     else
       prefix = word
     end
@@ -41,12 +52,14 @@ end
 
 --- Read what is to be run anew: `[id[.step]] [--definition=file]`.
 ---@param rest string
----@return tideate.ForkParams
+---@return tideate.ForkParams? params nil where an option was refused
 function M.retried(rest)
   local params = {} ---@type tideate.ForkParams
   for word in rest:gmatch('%S+') do
     if word == FROM_FILE then
       params.definition = 'file'
+    elseif vim.startswith(word, '-') then
+      return refuse_option(word, { FROM_FILE })
     else
       local prefix, step = word:match('^([^.]*)%.?(.*)$')
       params.execution_id = prefix ~= '' and prefix or nil

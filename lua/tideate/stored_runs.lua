@@ -150,6 +150,12 @@ function M.word(run)
   return run.rolled_back and 'rolled back' or run.reason == 'declined' and 'declined' or run.state
 end
 
+--- Say that the person's choice of a definition has no effect.
+---@param why string
+function M.say_no_definition(why)
+  say(('--definition does not count here: %s'):format(why), vim.log.levels.WARN)
+end
+
 --- Resume a run that no living process has, or one that another process paused.
 ---@param prefix string the beginning of its id; the newest that can be resumed where it is empty
 ---@param opts? {folder?: string, definition?: 'file'|'stored', on_done?: fun(result: tideate.RunResult)}
@@ -160,12 +166,18 @@ function M.resume(prefix, opts)
   M.ask('to_resume', { execution_id = id, folder = folder }, function(result)
     local run = result.run ---@type tideate.StoredRun
     local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
+    if opts.definition and result.owned then
+      M.say_no_definition('the run goes on as it began')
+    end
     if result.owned then
       return say(('%s is running in process %d'):format(what, run.owner.pid))
     end
     if run.compared and not opts.on_done then
       local models = require('tideate.ui.text').names(run.compared)
       say(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
+      if opts.definition then
+        M.say_no_definition('the runs of a comparison are resumed together')
+      end
       return require('tideate.compare').resume(run.execution_id, folder)
     end
     if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done, opts.definition) then
@@ -198,7 +210,7 @@ function M.review()
       return open_review(runs[1], folder)
     elseif #runs > 1 then
       return require('tideate.ui').select(runs, {
-        prompt = 'Answer which run?',
+        prompt = "Which run's question?",
         format_item = function(run)
           return ('%s %s %s: %s'):format(run.execution_id:sub(1, M.SHORT), M.label(run), run.waiting, run.prompt)
         end,

@@ -119,8 +119,10 @@ return {
     complete = run_choice.resumable,
     run = function(rest)
       local prefix, definition = run_choice.resumed(rest)
-      local id = run_choice.found(prefix, run_choice.is_paused) or prefix
-      require('tideate').resume(id, definition and { definition = definition })
+      if prefix then
+        local id = run_choice.found(prefix, run_choice.is_paused) or prefix
+        require('tideate').resume(id, definition and { definition = definition })
+      end
     end,
   },
   {
@@ -144,7 +146,10 @@ return {
     help = "Run an ended run anew from a step on, the first that failed; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",
     complete = run_choice.steps,
     run = function(rest)
-      require('tideate.run').fork_stored(run_choice.retried(rest))
+      local params = run_choice.retried(rest)
+      if params then
+        require('tideate.run').fork_stored(params)
+      end
     end,
   },
   {

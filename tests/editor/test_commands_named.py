@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.events import Run
 from tideate_core.editor.commands_named import SAME, name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorFrontEnd, EditorQuestions
 from tideate_core.engine import Event, EventName
@@ -66,14 +67,22 @@ def test_events_are_told_in_the_editors_words_and_others_are_left() -> None:
 
 
 RESUMES = """
+local answer = ...
 _G.sent = {}
 require('tideate.client').request = function(method, params, on_result)
   table.insert(_G.sent, { method, params.execution_id, params.definition or 'none' })
   if method == 'to_resume' then
-    on_result({ ok = true, owned = false, run = { execution_id = ('a'):rep(32), workflow = 'fix',
-      completed_steps = 1, total_steps = 2 } })
+    local run = { execution_id = ('a'):rep(32), workflow = 'fix', owner = { pid = 1 } }
+    run.completed_steps, run.total_steps = 1, 2
+    on_result(vim.tbl_deep_extend('force', { ok = true, owned = false, run = run }, answer or {}))
   end
 end
+"""
+
+
+NOTICES = """
+_G.told = {}
+require('tideate.ui').notify = function(text) table.insert(_G.told, text) end
 """
 
 
@@ -95,3 +104,49 @@ def test_resume_takes_the_definition_that_a_message_names(
 def test_resume_completes_which_definition_counts(editor: Editor) -> None:
     found = editor.lua("return vim.fn.getcompletion('Workflow resume --', 'cmdline')")
     assert found == ["--definition=file", "--definition=stored"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "resume aaaa --defintion=file",
+            "unknown option '--defintion=file'; did",
+        ),
+        (
+            "retry aaaa --definition=fil",
+            "unknown option '--definition=fil'; did",
+        ),
+    ],
+)
+def test_a_mistyped_option_is_refused_with_the_nearest_and_no_id(
+    editor: Editor, command: str, words: str
+) -> None:
+    editor.lua(RESUMES + NOTICES)
+    editor.command(f"Workflow {command}")
+    assert editor.lua("return { _G.sent, _G.told }") == [[], [f"{words} you mean '--definition=file'?"]]
+
+
+def test_resume_says_that_no_definition_counts_for_a_run_that_is_paused_here(editor: Editor) -> None:
+    editor.lua(RESUMES + NOTICES)
+    run = Run(editor)
+    run.start(1)
+    run.event("WORKFLOW_PAUSED")
+    editor.command("Workflow resume --definition=file")
+    words = "--definition does not count here: the run goes on as it began"
+    assert editor.lua("return { _G.sent[1][1], _G.told }") == ["resume", [words]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"owned": True}, "the run goes on as it began"),
+        ({"run": {"compared": ["one", "two"]}}, "the runs of a comparison are resumed together"),
+    ],
+)
+def test_resume_says_that_no_definition_counts_elsewhere_and_for_a_comparison(
+    editor: Editor, answer: dict[str, object], words: str
+) -> None:
+    editor.lua(RESUMES + NOTICES, answer)
+    editor.command("Workflow resume aaaa --definition=file")
+    assert f"--definition does not count here: {words}" in editor.lua("return _G.told")

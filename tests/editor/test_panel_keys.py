@@ -305,3 +305,69 @@ def test_f_on_a_turn_that_no_run_goes_on_from_says_that_the_step_is_run_again(
     editor.wait("vim.bo.filetype == 'tideate-fork'")
     words = "▍▍ anew from the step one on, all of it: no run goes on from its turn 1"
     assert editor.lines()[0] == words
+
+
+def to_turn(editor: Editor, run: str, label: str = "ask") -> None:
+    """Open the panel on the first turn of a run."""
+    open_panel(editor)
+    go_to(editor, f"✓ {label} .*{run[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ query")
+    editor.feed("zo")
+    go_to(editor, "turn 1 ")
+
+
+def roles_of_reply(editor: Editor, server: ModelServer, last: str) -> list[str]:
+    """Reply in the prompt that opens; the roles of the messages that are sent."""
+    editor.wait("vim.fn.mode() == 'i'")
+    editor.feed("and instead<C-s>")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, last)
+    return [message["role"] for message in server.requests[-1]["messages"]]
+
+
+@pytest.mark.parametrize("tools", [True, False])
+def test_f_on_a_turn_goes_on_from_it_where_turns_of_an_earlier_run_took_as_many_tokens(
+    start_editor: EditorFactory, server: ModelServer, tools: bool
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server, tools=tools)
+    server.prompt_tokens = 7
+    server.answers("and instead", "OTHER")
+    server.answers("what is", "SAME")
+    first = start(editor, "ask", "what is a?")
+    assert result(editor)["ok"]
+    second_one = start(editor, "ask", "what is b?", continues=first)
+    assert result(editor)["ok"]
+    to_turn(editor, second_one)
+    editor.feed("f")
+    assert roles_of_reply(editor, server, second_one) == ["system", *["user", "assistant"] * 2, "user"]
+
+
+def test_f_takes_no_focus_from_a_person_who_went_on_to_type(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    first = ask_with_a_call(editor, server)
+    editor.feed("q")
+    to_turn(editor, first)
+    editor.feed("fqihello world")
+    editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
+    assert editor.lua("return {vim.fn.mode(), vim.bo.buftype}") == ["i", ""]
+    editor.feed("<Esc>")
+    assert "hello world" in editor.lines()[0]
+
+
+def test_a_form_takes_no_focus_from_a_person_who_went_on_to_type(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    first = ask_with_a_call(editor, server)
+    editor.feed("q")
+    to_turn(editor, first)
+    go_to(editor, "✓ query")
+    editor.feed("fqihello world")
+    editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
+    assert editor.lua("return {vim.fn.mode(), vim.bo.filetype}") == ["i", ""]
+    editor.feed("<Esc>")
+    assert "hello world" in editor.lines()[0]

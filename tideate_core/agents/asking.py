@@ -147,7 +147,7 @@ class RememberedModel:
         messages = list(earlier.messages)
         for turn in prompt.history:
             messages += [UserMessage(turn.user), ModelTurn(turn.assistant, (), reply.model)]
-        answer = ModelTurn(reply.text, (), reply.model, truncated=reply.truncated)
+        answer = ModelTurn(reply.text, (), reply.model, usage=reply.usage, truncated=reply.truncated)
         kept = Conversation(prompt.system, (*messages, UserMessage(prompt.user), answer))
         self._step.keep_conversation(kept)
         return reply

@@ -55,11 +55,13 @@ local function read_said(node, folder, take)
   end)
 end
 
---- Where a turn stands in what was said: by its model and tokens, and among equal ones by its place.
+--- Where a turn stands in what was said: among the last turns, which are those of its run, by its tokens, and by
+--- its place where others took as many or no tokens were kept.
 ---@param said tideate.ui.Said[]
----@param turn tideate.TurnActivity
+---@param node tideate.ui.Node of a turn
 ---@return integer?, boolean? sure whether it can be no other one
-local function place_of(said, turn)
+local function place_of(said, node)
+  local turn = node.about ---@type tideate.TurnActivity
   local usage, found, models = turn.usage, {}, {} ---@type tideate.Usage?, integer[], integer[]
   if not usage then
     return nil -- it is being written, or was told again: nothing says which of them it is
@@ -67,17 +69,23 @@ local function place_of(said, turn)
   for index, one in ipairs(said) do
     if one.role == 'model' then
       table.insert(models, index)
-      local own = one.usage or {}
-      if own.input_tokens == usage.input_tokens and own.output_tokens == usage.output_tokens then
-        table.insert(found, index)
-      end
     end
   end
-  if #found <= 1 then
-    return found[1], true
+  local first = math.max(0, #models - node.turns)
+  local by_place = models[#models - node.turns + turn.number]
+  for at = first + 1, #models do
+    local own = said[models[at]].usage or {}
+    if own.input_tokens == usage.input_tokens and own.output_tokens == usage.output_tokens then
+      table.insert(found, models[at])
+    end
   end
-  local sure = vim.list_contains(found, models[turn.number])
-  return sure and models[turn.number] or found[1], sure
+  if #found == 0 then
+    local own = by_place and said[by_place].usage or {}
+    local kept = (own.input_tokens or 0) + (own.output_tokens or 0) > 0
+    return not kept and by_place or nil, true
+  end
+  local sure = #found == 1 or vim.list_contains(found, by_place)
+  return #found > 1 and sure and by_place or found[1], sure
 end
 
 --- The number of a turn in the conversation that a run can go on with; nil where its step has to be run again.
@@ -86,17 +94,17 @@ end
 ---@param take fun(number: integer?)
 function M.continued_turn(node, folder, take)
   read_said(node, folder, function(said, continued)
-    local at, sure = place_of(said, node.about)
+    local at, sure = place_of(said, node)
     take(continued and at and sure and said[at].turn or nil)
   end)
 end
 
 --- A turn with what was sent for it: all that was said since the turn before.
 ---@param said tideate.ui.Said[]
----@param turn tideate.TurnActivity
+---@param node tideate.ui.Node of a turn
 ---@return tideate.ui.Said[]
-local function of_turn(said, turn)
-  local at = place_of(said, turn)
+local function of_turn(said, node)
+  local turn, at = node.about, place_of(said, node)
   if at then
     local first = at
     while said[first - 1] and said[first - 1].role ~= 'model' do
@@ -245,7 +253,7 @@ local OPEN = {
   item = open_step,
   turn = function(node, folder)
     read_said(node, folder, function(said)
-      show(('%s, %s'):format(node.step, node.label), sections(of_turn(said, node.about)))
+      show(('%s, %s'):format(node.step, node.label), sections(of_turn(said, node)))
     end)
   end,
   call = function(node, folder)
@@ -286,7 +294,7 @@ local COPY = {
       return take(table.concat(turn.text))
     end
     read_said(node, folder, function(said)
-      local at = place_of(said, turn)
+      local at = place_of(said, node)
       take(at and said[at].text or '')
     end)
   end,

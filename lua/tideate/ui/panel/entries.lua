@@ -61,8 +61,9 @@ end
 
 ---@param turn tideate.TurnActivity
 ---@param parent tideate.ui.Node
+---@param turns integer of its step
 ---@return tideate.ui.Node
-local function turn_node(turn, parent)
+local function turn_node(turn, parent, turns)
   local tokens, cost = M.spent(turn.usage)
   local node = {
     key = ('%s/t%d'):format(parent.key, turn.number),
@@ -78,6 +79,7 @@ local function turn_node(turn, parent)
     run = parent.run,
     step = parent.step,
     about = turn,
+    turns = turns,
   }
   if turn.state == 'running' then
     node.renew = function()
@@ -123,7 +125,7 @@ end
 function M.add(step, parent, nodes, err)
   for index, entry in ipairs(step and step.entries or {}) do
     if entry.kind == 'turn' then
-      table.insert(nodes, turn_node(entry, parent))
+      table.insert(nodes, turn_node(entry, parent, step.turns))
     elseif entry.kind == 'call' then
       table.insert(nodes, call_node(entry, parent, index))
     else

@@ -152,12 +152,15 @@ local function open(plan, folder, lines)
 end
 
 --- Open the form of a fork from a line on.
----@param place {execution_id: string, step?: string, folder: string, whole?: string} whole: as of the plan
+---@param place {execution_id: string, step?: string, folder: string, whole?: string, may_open?: fun(): boolean}
+--- `whole` as of the plan; `may_open` is asked when the host has answered, and tells the person if it may not
 function M.open(place)
   local params = { execution_id = place.execution_id, step = place.step, folder = place.folder }
   require('tideate.stored_runs').ask('fork_plan', params, function(result)
     result.whole = place.whole
-    open(result --[[@as tideate.ui.ForkPlan]], place.folder)
+    if not place.may_open or place.may_open() then
+      open(result --[[@as tideate.ui.ForkPlan]], place.folder)
+    end
   end)
 end
 

@@ -129,16 +129,31 @@ local function of_ended(deed)
   end)
 end
 
+--- Whether the person waits where they pressed `f`: if they went on to something else, they are told instead.
+---@param run tideate.ui.PanelRun
+---@return fun(): boolean
+local function still_here(run)
+  local win = vim.api.nvim_get_current_win()
+  return function()
+    local here = vim.api.nvim_get_current_win() == win and require('tideate.ui.typing').plain_normal()
+    if not here then
+      say(('the fork of %s is ready: press f in the panel again'):format(run.name))
+    end
+    return here
+  end
+end
+
 --- Go on from a turn where the conversation can be; anywhere else the step is run again.
 local function fork(node, controls)
   local place = place_of(node, controls)
+  place.may_open = still_here(node.run)
   if node.kind ~= 'turn' then
     return require('tideate.ui.panel.fork').open(place)
   end
   require('tideate.ui.panel.details').continued_turn(node, place.folder, function(turn)
-    if turn then
+    if turn and place.may_open() then
       require('tideate.reply').to_turn(node.run, turn, place.folder)
-    else
+    elseif not turn then
       require('tideate.ui.panel.fork').open(vim.tbl_extend('error', place, { whole = node.label }))
     end
   end)
@@ -215,7 +230,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork from here: edit prompt, model, inputs, results; on the last step, go on from a turn', of_ended(fork) },
+  { { 'f' }, 'fork from here: edit prompt, model, inputs, results; on a turn: reply to the model from there', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },

@@ -29,6 +29,7 @@ local M = {}
 ---@field run? tideate.ui.PanelRun that it belongs to
 ---@field step? string that it belongs to
 ---@field renew? fun(node: tideate.ui.Node) bring what grows up to date
+---@field turns? integer of a turn: how many its step has
 ---@field about? any what it stands for: an activity, a stored step, a text
 
 ---@class tideate.ui.RunDetails the host's answer to `show`
