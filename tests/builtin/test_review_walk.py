@@ -1,0 +1,261 @@
+"""A random walk through the rounds of reviews of files that no editor has open, and that others write to.
+
+Each step is an answer: decisions, edits, comments that bring a revision, changes on the disk before it, or
+the run is left and resumed in place of one. `REVIEW_STEPS` and `REVIEW_SEED` make it longer, or another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.conftest import Front
+from tideate_core.engine import RunRequest
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+    from tests.support.model_rules import Body
+    from tideate_core.engine import ConfirmationRequest, WorkflowResult
+
+pytestmark = pytest.mark.slow
+
+STEPS = int(os.environ.get("REVIEW_STEPS", "12"))
+SEED = int(os.environ.get("REVIEW_SEED", "3"))
+LIMIT = 60.0
+HUNKS = {"a.txt": 5, "b.txt": 3}
+PLAN = [(path, "modify") for path in HUNKS] + [("new.txt", "create"), ("old.txt", "delete")]
+BORDERS = [f"line {row}" for row in range(0, 25, 5)]
+"""Lines between those that hunks are about."""
+Place = tuple[str, str]
+"""A file, and the first word of the line that a hunk is about; of a whole file nothing."""
+
+
+class Asking(Front):
+    """Has the questions answered one by one from outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: asyncio.Queue[tuple[ConfirmationRequest, asyncio.Future[Decision]]] = asyncio.Queue()
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        if request.kind != "review":
+            return Decision(True)
+        given: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self.asked.put_nowait((request, given))
+        return await given
+
+
+def word(line: str) -> str:
+    return line.partition(":")[0]
+
+
+class Walk:
+    def __init__(self, bench: Bench, seed: int) -> None:
+        self.bench, self.random = bench, random.Random(seed)
+        self.step = 0
+        self.log: list[str] = []
+        self.front = Asking()
+        self.disk = {
+            path: [f"{row // 5}: base" if row % 5 == 2 else f"line {row}" for row in range(count * 5)]
+            for path, count in HUNKS.items()
+        }
+        files = [{"action": action, "path": path, "why": "it is due"} for path, action in PLAN]
+        bench.server.answers("Which files have to be", {"files": files})
+        for path in HUNKS:
+            bench.server.answers(f"Change {path}", partial(self.proposal, path))
+        bench.server.answers("Write the new file new.txt", partial(self.proposal, "new.txt"))
+
+    def proposal(self, path: str, _body: Body) -> str:
+        """What the model answers: all of a file, with a line of its own for each hunk."""
+        lines = [self.proposed.get((path, word(line)), line) for line in self.base.get(path, [])]
+        return "```\n{}\n```".format("\n".join(lines or [self.proposed[path, ""]]))
+
+    def write(self, path: str) -> None:
+        self.bench.write(path, "".join(f"{line}\n" for line in self.disk[path]))
+
+    # one run
+
+    async def run(self) -> None:
+        """Review one proposal until something is written."""
+        bench = self.bench
+        self.base = {path: list(lines) for path, lines in self.disk.items()}
+        places = [(path, str(at)) for path, count in HUNKS.items() for at in range(count)]
+        self.proposed = {place: f"{place[1]}: new {self.step}" for place in places}
+        self.proposed["new.txt", ""] = f"new {self.step}"
+        for path in HUNKS:
+            self.write(path)
+        bench.write("old.txt", "gone\n")
+        (bench.root / "new.txt").unlink(missing_ok=True)
+        self.decided: dict[Place, tuple[str, str]] = {}
+        self.said: set[Place] = set()
+        self.stood: dict[Place, list[str]] = {}
+        self.runner = bench.make_runner(bench.config, front=self.front)
+        request = RunRequest(name="multi_file", prompt="do it")
+        self.running = asyncio.create_task(self.runner.run(request))
+        while (asked := await self.question()) is not None:
+            review, given = asked
+            self.step += 1
+            self.check(review)
+            # where a file changed meanwhile the run asks the model anew
+            if self.random.random() < 0.2 and self.disk == self.base:
+                await self.restart(review.execution_id)
+            else:
+                given.set_result(self.answer(review))
+        self.check_written(self.running.result())
+
+    async def question(self) -> tuple[ConfirmationRequest, asyncio.Future[Decision]] | None:
+        asked = asyncio.create_task(self.front.asked.get())
+        await asyncio.wait([asked, self.running], timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        if asked.done():
+            return asked.result()
+        asked.cancel()
+        assert self.running.done(), "neither a question nor the end"
+        return None
+
+    async def restart(self, run: str) -> None:
+        self.log.append("restart")
+        self.said = self.heard
+        self.runner.leave()
+        await asyncio.wait_for(self.running, LIMIT)
+        self.runner = self.bench.make_runner(self.bench.config, front=self.front)
+        self.running = asyncio.create_task(self.runner.resume_run(run))
+
+    # what is shown
+
+    def units(self, file: dict[str, Any]) -> list[tuple[Place, dict[str, Any]]]:
+        """The hunks of a file that is shown, with the lines that the person has in place of them."""
+        if file["path"] not in HUNKS:
+            hunks = file["hunks"] or [{"start": 0, "old": [], "new": []}]
+            named = [((file["path"], ""), hunks[0])]
+        else:
+            named = [((file["path"], word([*hunk["old"], *hunk["new"]][0])), hunk) for hunk in file["hunks"]]
+        edited = {one["hunk"]: one["new"] for one in file.get("decided", {}).get("edited", ())}
+        return [
+            (place, {**hunk, "new": edited.get(at, hunk["new"])}) for at, (place, hunk) in enumerate(named)
+        ]
+
+    def check(self, review: ConfirmationRequest) -> None:
+        """What was decided holds, unless its line changed or it was commented on; what was typed is there."""
+        shown: dict[Place, tuple[str, str]] = {}
+        stood, self.stood = self.stood, {}
+        for file in review.payload["files"]:
+            known = file.get("decided", {"accepted": [], "rejected": []})
+            for at, (place, hunk) in enumerate(self.units(file)):
+                state = next((name for name in ("accepted", "rejected") if at in known[name]), "open")
+                shown[place] = state, "\n".join(hunk["new"])
+                self.stood[place] = hunk["old"]
+        for place, (state, text) in self.decided.items():
+            line = next((line for line in self.disk.get(place[0], []) if word(line) == place[1]), None)
+            same = line is None or stood[place] == self.stood.get(place) == [line]
+            if line != text:
+                self.check_unit(place, state, text, shown.get(place), same=same)
+        self.shown = shown
+        self.heard, self.said = self.said, set()
+
+    def check_unit(
+        self, place: Place, state: str, text: str, now: tuple[str, str] | None, *, same: bool
+    ) -> None:
+        """Compare what is shown of a hunk with what was decided of it.
+
+        :param same: its line is as it was, also on the disk.
+        """
+        mine, said = " mine " in text, place in self.said
+        if state == "rejected":
+            # of what the person wrote and rejected the model's own text may be proposed again
+            assert mine or said or not same or now == (state, text), f"{place}: rejected became {now}"
+            return
+        if state == "open" and not (mine or same):
+            return  # it has no place any more, and nobody took it
+        if mine or not said:
+            assert now is not None, f"{place}: {text!r} is gone"
+            assert now[1] == text, f"{place}: {text!r} became {now[1]!r}"
+        if same and not said:
+            assert now is not None and now[0] == state, f"{place}: {state} became {now}"
+
+    # what the person does
+
+    def change_on_disk(self) -> None:
+        path = self.random.choice([*HUNKS])
+        lines = self.disk[path]
+        if self.random.random() < 0.5:
+            row = self.random.choice([*(at for at, line in enumerate(lines) if line in BORDERS), len(lines)])
+            lines.insert(row, f"typed {self.step}")
+        else:
+            row = self.random.choice([at for at, line in enumerate(lines) if ":" in line])
+            lines[row] = f"{word(lines[row])}: disk {self.step}"
+        self.log.append(f"disk {path}:{row}")
+        self.write(path)
+
+    def answer(self, review: ConfirmationRequest) -> Decision:
+        self.decided, verdicts = {}, []
+        for file in review.payload["files"]:
+            verdict: dict[str, Any] = {"path": file["path"], "accepted": [], "rejected": [], "edited": []}
+            for at, (place, hunk) in enumerate(self.units(file)):
+                self.decide(verdict, at, place, hunk)
+            verdicts.append(verdict)
+        for _ in range(self.random.choice([0, 0, 1, 2])):
+            self.change_on_disk()
+        comments = self.comments(review) if review.payload["revisable"] else []
+        if not (comments or any(file["accepted"] for file in verdicts)):
+            verdicts[0]["rejected"] = [at for at in verdicts[0]["rejected"] if at]
+            verdicts[0]["accepted"] = [0]
+            place, hunk = self.units(review.payload["files"][0])[0]
+            self.decided[place] = "accepted", "\n".join(hunk["new"])
+            verdicts[0]["edited"] = [one for one in verdicts[0]["edited"] if one["hunk"]]
+        self.log.append(f"{self.decided} {comments}")
+        return Decision(not comments, {"files": verdicts, "comments": comments})
+
+    def decide(self, verdict: dict[str, Any], at: int, place: Place, hunk: dict[str, Any]) -> None:
+        state, text = self.shown[place]
+        if state == "open" or self.random.random() < 0.3:
+            state = self.random.choice(["accepted", "accepted", "rejected", "open"])
+        if state != "rejected" and self.random.random() < 0.3 and place[0] != "old.txt":
+            text = f"{place[1]}: mine {self.step}" if place[1] else f"new mine {self.step}"
+        if state != "open":
+            verdict[state].append(at)
+        if " mine " in text and state != "rejected":
+            verdict["edited"].append({"hunk": at, "old": hunk["old"], "new": [text]})
+        self.decided[place] = state, text
+
+    def comments(self, review: ConfirmationRequest) -> list[dict[str, Any]]:
+        paths = [file["path"] for file in review.payload["files"] if file["path"] != "old.txt"]
+        if not paths or self.random.random() < 0.5:
+            return []
+        path = self.random.choice(paths)
+        units = self.units(next(file for file in review.payload["files"] if file["path"] == path))
+        hunk = self.random.randrange(len(units))
+        place, _ = units[hunk]
+        self.proposed[place] = f"{place[1]}: again {self.step}" if place[1] else f"again {self.step}"
+        self.said.add(place)
+        return [{"path": path, "hunk": hunk, "text": f"comment {self.step}"}]
+
+    # what is written
+
+    def check_written(self, result: WorkflowResult) -> None:
+        assert result.ok, result.error
+        accepted = {place: text for place, (state, text) in self.decided.items() if state == "accepted"}
+        for path, lines in self.disk.items():
+            self.disk[path] = [accepted.get((path, word(line)), line) for line in lines]
+            written = (self.bench.root / path).read_text().splitlines()
+            assert written == self.disk[path], f"{path} as it was written"
+        new = self.bench.root / "new.txt"
+        assert new.exists() is (("new.txt", "") in accepted)
+        assert not new.exists() or new.read_text().strip() == accepted["new.txt", ""]
+        assert (self.bench.root / "old.txt").exists() is (("old.txt", "") not in accepted)
+        self.log.append("written")
+
+
+async def test_a_random_walk_of_rounds_loses_no_byte_and_no_decision(bench: Bench) -> None:
+    walk = Walk(bench, SEED)
+    try:
+        while walk.step < STEPS:
+            await walk.run()
+    except BaseException as error:
+        error.add_note(f"REVIEW_SEED={SEED}, {walk.step} steps:\n" + "\n".join(walk.log[-12:]))
+        raise
