@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tests.hostile.cases import Outcome, Tree, trees
 from tests.hostile.editor_actions import Action, actions
 from tests.hostile.shell_worker import MIB, SECONDS, answer_jobs, make_worker
-from tests.support.editor import Editor, find_nvim
+from tests.support.editor import Editor, find_nvim, rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,14 +98,14 @@ def _case(
 
 def _done(editor: Editor, action: Action) -> list[str]:
     """Do it, wait until it has ended or asks, and leave what it shows."""
-    end = time.monotonic() + SECONDS
+    began = time.monotonic()
     editor.lua(BEGIN, action.code(), action.argument)
     problems = []
     while not _has_ended(editor):
-        if time.monotonic() > end:
+        if time.monotonic() > began + SECONDS:
             problems.append(f"time: no answer within {SECONDS:g} s")
             break
-        time.sleep(0.005)
+        rest(began)
     if editor.blocked():
         return [*problems, "time: Neovim waits for a key that nobody can leave"]
     messages = editor.messages()

@@ -21,13 +21,15 @@ from tests.support.state import state_below
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["REPOSITORY", "Editor", "find_nvim"]
+__all__ = ["REPOSITORY", "Editor", "find_nvim", "rest"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WITHIN = 60.0
 """Seconds until what is waited for has to be there: two loaded cores import a model's library in many."""
 POLL = 0.005
-"""Seconds between two looks at the editor."""
+"""Seconds between the first looks at the editor: a look takes the processor from what is waited for."""
+LONGEST_POLL = 0.05
+"""Seconds between two looks after half a second."""
 INHERITED = ("PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "VIMRUNTIME")
 
 
@@ -39,6 +41,14 @@ def find_nvim() -> str:
     if not found:
         raise FileNotFoundError("no Neovim: set TIDEATE_NVIM, or `make install`")
     return found
+
+
+def rest(began: float) -> None:
+    """Sleep until the next look, a tenth of the time waited so far within the limits.
+
+    :param began: by `time.monotonic`.
+    """
+    time.sleep(min(max(POLL, (time.monotonic() - began) / 10), LONGEST_POLL))
 
 
 class Editor:
@@ -100,7 +110,8 @@ class Editor:
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        own = {"HOME": str(self.home), "TIDEATE_PYTHON": interpreter()}
+        python = extra.get("TIDEATE_PYTHON") or interpreter()
+        own = {"HOME": str(self.home), "TIDEATE_PYTHON": python}
         for name in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
             folder = self.home / name.lower()
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -220,15 +231,15 @@ class Editor:
 
     def wait_for(self, look: Callable[[], Any], what: str, timeout: float = WITHIN) -> Any:
         """Wait until `look` returns something true; it is not called while Neovim waits for a key."""
-        end = time.monotonic() + timeout
+        began = time.monotonic()
         while True:
             if not self.blocked():
                 value = look()
                 if value:
                     return value
-            if time.monotonic() > end:
+            if time.monotonic() > began + timeout:
                 raise AssertionError(f"not within {timeout} s: {what}\n{self._state()}")
-            time.sleep(POLL)
+            rest(began)
 
     def settle(self) -> None:
         """Wait until typed keys were handled, or Neovim waits for more of them."""
