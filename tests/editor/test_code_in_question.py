@@ -187,3 +187,64 @@ def test_a_run_that_begins_during_a_review_is_shown_at_once_where_the_output_is_
     run = Run(editor, "ask", "query")
     assert run.window() is not None
     assert editor.lua("return vim.api.nvim_get_current_win()") == window
+
+
+def test_a_person_who_goes_back_without_an_answer_writes_where_their_cursor_was(
+    start_editor: EditorFactory,
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    window = begun(editor, 50, 54)
+    editor.lua(
+        "vim.api.nvim_set_current_win(...) vim.fn.winrestview({ topline = 1, lnum = 3, col = 2 })", window
+    )
+    before = editor.lua(VIEW, window)
+    gate(editor)
+    wait_focused(editor)
+    assert editor.lua(VIEW, window)["lnum"] > 3
+    editor.lua("vim.api.nvim_set_current_win(...)", window)
+    editor.feed("ix<Esc>")
+    assert editor.lines() == [*FILE[:2], "coxde 03", *FILE[3:]]
+    assert editor.lua(VIEW, window)["topline"] == before["topline"]
+    before = editor.lua(VIEW, window)
+    editor.lua("require('tideate.ui').focus()")
+    editor.wait_screen("code 54")
+    editor.feed("y")
+    assert len(answers(editor)) == 1
+    assert editor.lua(VIEW, window) == before
+
+
+def held(editor: Editor, name: str) -> Run:
+    """A run that begins during a review, and waits for its end."""
+    run = Run(editor, name, "query")
+    run.start(1)
+    assert run.window() is None
+    assert f"{name} runs; its output comes after the review" in editor.lua(
+        "return vim.fn.execute('messages')"
+    )
+    return run
+
+
+def test_of_two_runs_that_begin_during_a_review_one_is_shown_after_it_and_the_other_is_named(
+    start_editor: EditorFactory,
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    reviewed(editor)
+    one, other = held(editor, "ask"), held(editor, "tests")
+    editor.feed("gag<CR>")
+    assert len(answers(editor)) == 1
+    assert other.window() is not None
+    assert one.window() is None
+    assert f"also began: {one.id[:8]}; :Workflow output" in editor.lua("return vim.fn.execute('messages')")
+
+
+@pytest.mark.parametrize("command", ["tabnew", "enew"])
+def test_a_run_that_begins_where_no_window_shows_the_review_is_shown_at_once(
+    start_editor: EditorFactory, command: str
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    reviewed(editor)
+    editor.command(command)
+    window = editor.lua("return vim.api.nvim_get_current_win()")
+    run = Run(editor, "ask", "query")
+    assert run.window() is not None
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window

@@ -37,10 +37,12 @@ function M.shows(code, top, bottom)
   return whole or rows >= bottom - top
 end
 
---- Scroll the window so that the lines begin at its top.
+--- Scroll the window so that the lines begin at its top. Where the cursor had to go with them, the person finds it,
+--- and what they saw, where it was as soon as they enter the window.
 ---@param code tideate.ui.CodeInQuestion
+---@param on_entered fun() they entered it: what they saw is restored
 ---@return fun() restore_view what the person saw, unless they scrolled or moved since
-function M.bring(code)
+function M.bring(code, on_entered)
   local win, buf = code.win, vim.api.nvim_win_get_buf(code.win)
   local function view()
     return vim.api.nvim_win_call(win, vim.fn.winsaveview)
@@ -56,12 +58,27 @@ function M.bring(code)
   local last = topline + vim.api.nvim_win_get_height(win) - 1 - margin
   local lnum = math.max(math.min(before.lnum, last), topline == 1 and 1 or topline + margin)
   restore({ topline = topline, skipcol = 0, lnum = math.min(lnum, vim.api.nvim_buf_line_count(buf)) })
-  local after = view()
-  return function()
+  local after, entering = view(), nil ---@type vim.fn.winsaveview.ret, integer?
+  local function go_back()
+    if entering then
+      vim.api.nvim_del_autocmd(entering)
+      entering = nil
+    end
     if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf and vim.deep_equal(view(), after) then
       restore(before)
     end
   end
+  if after.lnum ~= before.lnum or after.col ~= before.col then
+    entering = vim.api.nvim_create_autocmd('WinEnter', {
+      callback = function()
+        if vim.api.nvim_get_current_win() == win then
+          go_back()
+          on_entered()
+        end
+      end,
+    })
+  end
+  return go_back
 end
 
 return M

@@ -18,6 +18,7 @@ local M = {}
 ---@field focus fun(self) give the person the window
 ---@field focused fun(self): boolean whether keys go to it
 ---@field ready fun(self): boolean whether the next key is an answer
+---@field in_code? fun(self): boolean whether it is answered in the code that a window of this tab page shows
 
 local WIDTH = 64 -- of the text
 local AROUND = 5 -- rows of a dialog that are border or empty

@@ -283,7 +283,9 @@ function Dialog:uncover_code()
   local code, config = self:code(), vim.api.nvim_win_get_config(self.win)
   local free = require('tideate.ui.float_layout').free()
   if code and not self.restore_view and not leaves_code(code, config.height, free, self.at_top == true) then
-    self.restore_view = require('tideate.ui.code_in_question').bring(code)
+    self.restore_view = require('tideate.ui.code_in_question').bring(code, function()
+      self.restore_view = nil
+    end)
   end
 end
 

@@ -200,6 +200,11 @@ function Document:focused()
 end
 
 ---@return boolean
+function Document:in_code()
+  return require('tideate.ui.window').visible(self.dialog.win) or self.editor:visible()
+end
+
+---@return boolean
 function Document:ready()
   return self.dialog:ready()
 end

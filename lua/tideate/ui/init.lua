@@ -131,7 +131,7 @@ function show_next()
     -- it must not hold up the others, and the person said neither yes nor no
     table.remove(queue, 1)
     waiting.fail('the question could not be shown: ' .. shown, 'EditorFailed')
-    return show_next()
+    return go_on()
   end
   waiting.shown = shown
 end
@@ -186,7 +186,8 @@ function M.withdraw(id)
 end
 
 --- What waits for the person, the one shown first.
----@return { id: string, kind: string, message: string, focused: boolean, ready: boolean }[] ready: keys count
+---@return { id: string, kind: string, message: string, focused: boolean, ready: boolean, in_code: boolean }[]
+--- `ready`: keys count; `in_code`: it is answered in the code, and seen
 function M.pending()
   return vim.tbl_map(function(waiting)
     return {
@@ -195,6 +196,7 @@ function M.pending()
       message = waiting.question.message,
       focused = waiting.shown ~= nil and waiting.shown:focused(),
       ready = waiting.shown ~= nil and waiting.shown:ready(),
+      in_code = waiting.shown ~= nil and waiting.shown.in_code ~= nil and waiting.shown:in_code(),
     }
   end, queue)
 end

@@ -13,7 +13,7 @@ local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = 
 ---@field group integer?
 ---@field back integer?
 ---@field gave_way? boolean hidden for the code, not by the person
----@field later? string run that is shown once the review is over
+---@field later? string[] runs that wait until the review is over, the newest at the end
 
 ---@type tideate.ui.Shown
 local shown = {}
@@ -199,14 +199,6 @@ function M.closed()
   require('tideate.ui.dialog').arrange()
 end
 
---- Whether the person can be given the window: in normal mode, and not in the panel, whose keys are for its runs.
----@return boolean
-local function may_focus()
-  return require('tideate.ui.typing').plain_normal()
-    and not require('tideate.ui.window').is_float(0)
-    and vim.bo.filetype ~= 'tideate-panel'
-end
-
 --- Show a run.
 ---@param id string
 ---@param enter boolean? nil: if the person is in normal mode
@@ -216,7 +208,7 @@ function M.show(id, enter)
     return
   end
   if enter == nil then
-    enter = not M.is_visible() and may_focus()
+    enter = not M.is_visible() and require('tideate.ui.output.window').may_focus()
   end
   shown.id = id
   local window = require('tideate.ui.window')
@@ -236,7 +228,9 @@ function M.show(id, enter)
   if enter then
     vim.api.nvim_set_current_win(shown.win)
   end
-  shown.later = nil
+  shown.later = vim.tbl_filter(function(held)
+    return held ~= id
+  end, shown.later or {})
   draw()
   animate()
   require('tideate.ui.dialog').arrange()
@@ -301,16 +295,21 @@ function M.toggle(id)
   return true
 end
 
---- Kinds of questions that are answered in the code.
-local IN_CODE = { review = true, document = true }
+--- Let a run wait for the answer to a question.
+---@param run tideate.Run
+---@param kind string of the question
+local function hold_back(run, kind)
+  shown.later = vim.list_extend(shown.later or {}, { run.execution_id })
+  require('tideate.ui').notify(('%s runs; its output comes after the %s'):format(run.name, kind))
+end
 
 --- Show a run, but neither over the code that a question is about nor with the keys that answer it.
 ---@param id string
 ---@param enter boolean? as of `show`
 local function show_beside_questions(id, enter)
   local question = require('tideate.ui').pending()[1]
-  if question and IN_CODE[question.kind] and not M.is_visible() then
-    shown.later = id
+  if question and question.in_code and not M.is_visible() then
+    hold_back(assert(status(id)), question.kind)
   elseif question then
     M.show(id, false)
   else
@@ -320,8 +319,15 @@ end
 
 --- No question waits any more: show what had to wait for that.
 function M.on_answered()
-  if shown.later then
-    M.show(shown.later, false)
+  local others = shown.later or {}
+  local newest = table.remove(others)
+  shown.later = nil
+  if newest then
+    M.show(newest, false)
+  end
+  if others[1] then
+    local ids = require('tideate.ui.text').names(vim.tbl_map(require('tideate.stored_runs').short, others))
+    require('tideate.ui').notify(('also began: %s; :Workflow output ID shows the output'):format(ids))
   end
 end
 

@@ -99,4 +99,12 @@ function M.set_reading_options(win)
   reasoning.dim(win)
 end
 
+--- Whether the person can be given the window: in normal mode, and not in the panel, whose keys are for its runs.
+---@return boolean
+function M.may_focus()
+  return require('tideate.ui.typing').plain_normal()
+    and not require('tideate.ui.window').is_float(0)
+    and vim.bo.filetype ~= 'tideate-panel'
+end
+
 return M

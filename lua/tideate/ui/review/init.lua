@@ -250,6 +250,13 @@ function Review:focused()
 end
 
 ---@return boolean
+function Review:in_code()
+  return vim.iter(require('tideate.ui.window').normal_windows()):any(function(win)
+    return self:index_of(vim.api.nvim_win_get_buf(win)) ~= nil
+  end)
+end
+
+---@return boolean
 function Review:ready()
   return self:focused() and self.guard:ready()
 end
