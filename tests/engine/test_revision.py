@@ -465,14 +465,14 @@ def test_what_the_person_wrote_is_open_again_for_lines_that_are_others_now(
     assert revision.fallen == (f"a.txt:3: {NOW_OPEN}",)
 
 
-def test_lines_changed_beyond_a_hunk_are_merged_with_what_the_person_wrote() -> None:
+def test_lines_changed_beyond_a_hunk_stay_beside_what_the_person_wrote() -> None:
     first = Revision.first([change(PROPOSED)])
     answer = first.read(edited(0, "b\nc", "B\nmine\nC"))
     mine = BEFORE.replace("a\nb", "one\ntwo\nthree")
     revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
     hunk = revision.changes[0].hunks[0]
-    assert hunk.as_json() == {"start": 0, "old": ["one", "two", "three", "c"], "new": ["a", "B", "mine", "C"]}
-    assert revision.changes[0].after == "a\nB\nmine\nC\nd\ne\nf\ng\nh\ni\nj\nKK\nl"
+    assert hunk.as_json() == {"start": 3, "old": ["c"], "new": ["B", "mine", "C"]}
+    assert revision.changes[0].after == "one\ntwo\nthree\nB\nmine\nC\nd\ne\nf\ng\nh\ni\nj\nKK\nl"
 
 
 def test_the_text_of_the_person_takes_the_place_of_what_the_model_makes_of_the_new_lines() -> None:
@@ -493,17 +493,135 @@ def test_where_it_changes_other_lines_the_text_of_the_person_is_merged() -> None
     assert (hunk.old, hunk.new) == (("b", "c", "d", "mine"), ("B", "c", "d", "mine"))
 
 
-def test_two_edits_whose_lines_became_one_are_both_told_of() -> None:
-    first = Revision.first([change(BEFORE.replace("b", "B").replace("d", "D"))])
-    one = {"hunk": 0, "old": ["b"], "new": ["mine"]}, {"hunk": 1, "old": ["d"], "new": ["own"]}
-    answer = first.read({"files": [{"accepted": [0, 1], "edited": [*one]}]})
-    mine = BEFORE.replace("b\nc\nd", "all new")
-    revision = first.followed_by(answer.decided, [change(mine.replace("k", "K"), mine)])
-    assert revision.changes[0].hunks[0].new == ("mine", "c", "d")
-    assert [words.partition(": ")[2] for words in revision.fallen] == [
-        "the text changed here, and your decision on the hunk no longer applies",
-        NOW_OPEN,
+def answered(before: str, proposed: str, *made: str | None) -> tuple[Revision, list[Decided]]:
+    """A revision and its decisions: hunks were accepted, with lines of the person for some."""
+    shown = Revision.first([change(proposed, before)])
+    edits = [
+        {"hunk": at, "old": [*hunk.old], "new": text.split("\n") if text else []}
+        for at, (hunk, text) in enumerate(zip(shown.changes[0].hunks, made, strict=True))
+        if text is not None
     ]
+    answer = shown.read({"files": [{"accepted": [*range(len(made))], "edited": edits}]})
+    return shown, answer.decided
+
+
+def written_for(before: str, proposed: str, now: str, *made: str | None) -> Revision:
+    """The revision for a text as it is now, after such an answer."""
+    shown, decisions = answered(before, proposed, *made)
+    return shown.for_texts_now(decisions, [change(now, now)])
+
+
+def test_two_edits_whose_lines_became_one_are_open_above_and_below_it() -> None:
+    now = BEFORE.replace("b\nc\nd", "all new")
+    revision = written_for(BEFORE, BEFORE.replace("b", "B").replace("d", "D"), now, "mine", "own")
+    assert revision.changes[0].after == BEFORE.replace("b\nc\nd", "mine\nall new\nown")
+    assert revision.fallen == (f"a.txt:2: {NOW_OPEN}", f"a.txt:3: {NOW_OPEN}")
+
+
+def test_edits_that_find_none_of_their_lines_are_open_together() -> None:
+    text = "a\nb\nc\nd\ne\nf\ng"
+    now = "a\nall new\ng"
+    revision = written_for(text, text.replace("c", "C").replace("e", "E"), now, "mine", "own")
+    (hunk,) = revision.changes[0].hunks
+    assert hunk.as_json() == {"start": 2, "old": [], "new": ["mine", "own"]}
+    assert revision.fallen == (f"a.txt:3: {NOW_OPEN}",)
+
+
+def test_edits_of_lines_that_changed_with_others_leave_these_as_they_are() -> None:
+    revision = written_for("a\nb\nc\nd\ne", "a\nB\nc\nD\ne", "a\nbx\ncx\ndx\ne", "B mine", "D mine")
+    assert revision.changes[0].after == "a\nB mine\ncx\nD mine\ne"
+    assert revision.decided == [decided(set())]
+    assert revision.fallen == (f"a.txt:2: {NOW_OPEN}", f"a.txt:4: {NOW_OPEN}")
+
+
+@pytest.mark.parametrize("longer", [False, True])
+def test_lines_that_a_formatter_indents_keep_their_hunks_and_no_other_line_is_undone(longer: bool) -> None:
+    lines = [f"line {at}" for at in range(9)]
+    proposed = [line.upper() if at in (1, 4, 7) else line for at, line in enumerate(lines)]
+    now = [f"  {line}" for line in lines]
+    now[8:8] = ["  # wrapped"] if longer else []
+    revision = written_for(
+        "\n".join(lines), "\n".join(proposed), "\n".join(now), "typed one", None, "typed seven"
+    )
+    now[1], now[4], now[7] = "typed one", "LINE 4", "typed seven"
+    assert revision.changes[0].after == "\n".join(now)
+    assert len(revision.fallen) == 3
+
+
+def test_an_open_hunk_whose_lines_changed_is_still_there_and_told_of() -> None:
+    shown = Revision.first([change("a\nB\nc\nD\ne", "a\nb\nc\nd\ne")])
+    now = "a\nb\nc\nd2\ne"
+    revision = shown.for_texts_now([decided({0})], [change(now.replace("b", "B"), now)])
+    assert revision.changes[0].after == "a\nB\nc\nD\ne"
+    assert revision.decided == [decided({0})]
+    words = "the text changed here, and this hunk is open for the text as it is now"
+    assert revision.fallen == (f"a.txt:4: {words}",)
+
+
+def test_lines_that_the_person_took_out_and_that_changed_are_named() -> None:
+    revision = written_for("a\nb\nc", "a\nB\nc", "top\na\nb2\nc", "")
+    assert revision.changes == []
+    words = "the text changed here, and the lines that you took out are others now: they stay"
+    assert revision.fallen == (f"a.txt:3: {words}",)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_text_for_a_file_that_the_model_makes_otherwise_is_told(accepted: bool) -> None:
+    shown = Revision.first([change(PROPOSED)])
+    answer = shown.read(edited(0, "b\nc", "B\nmine\nc"))
+    verdicts = answer.decided if accepted else [replace(answer.decided[0], accepted=frozenset())]
+    gone = FileChange("a.txt", "delete", BEFORE, None)
+    (words,) = shown.followed_by(verdicts, [gone], corrected={"a.txt"}).fallen
+    assert words.split("\n")[1:] == ["B", "mine", "c"]
+
+
+Meanwhile = tuple[list[str], list[str], list[str], list[str | None]]
+MEANWHILE = {"same": "{0}", "other": "now {0}", "blanks": "  {0}", "gone": "", "more": "{0}\nnow more {0}"}
+
+
+@st.composite
+def edited_meanwhile(draw: st.DrawFn, *kinds: str) -> Meanwhile:
+    """A text, a proposal for it, what it is now, and what the person typed for the hunks."""
+    lines = [f"line {at}" for at in range(draw(st.integers(1, 8)))]
+    proposed, now = list[str](), list[str]()
+    for line in lines:
+        proposed += draw(st.sampled_from([[line], [line], [line.upper()], [], [line, f"{line} too"]]))
+        made = MEANWHILE[draw(st.sampled_from(kinds))].format(line)
+        now += made.split("\n") if made else []
+    count = len(change("\n".join(proposed), "\n".join(lines)).hunks)
+    texts = [[None, f"typed {at}", f"typed {at}\ntyped again {at}"] for at in range(count)]
+    return lines, proposed, now, [draw(st.sampled_from(choice)) for choice in texts]
+
+
+@given(edited_meanwhile(*MEANWHILE), edited_meanwhile(*MEANWHILE), st.booleans(), st.booleans())
+def test_nothing_that_was_typed_is_lost(
+    made: Meanwhile, model: Meanwhile, revised: bool, fixed: bool
+) -> None:
+    lines, proposed, now, typed = made
+    text, other = "\n".join(now), "\n".join(model[1])
+    shown, decisions = answered("\n".join(lines), "\n".join(proposed), *typed)
+    if revised:
+        corrected = {"a.txt"} if fixed else set[str]()
+        revision = shown.followed_by(decisions, [change(other, text)], corrected=corrected)
+    else:
+        revision = shown.for_texts_now(decisions, [change(text, text)])
+    hunks = revision.changes[0].hunks if revision.changes else []
+    told = "\n".join(revision.fallen).split("\n")
+    for line in (line for one in typed if one for line in one.split("\n")):
+        assert line in told or any(line in hunk.new for hunk in hunks)
+
+
+@given(edited_meanwhile("same", "other", "blanks"))
+def test_lines_that_only_others_changed_are_not_undone(made: Meanwhile) -> None:
+    lines, proposed, now, typed = made
+    own = {
+        at
+        for hunk in change("\n".join(proposed), "\n".join(lines)).hunks
+        for at in range(hunk.start, hunk.end)
+    }
+    revision = written_for("\n".join(lines), "\n".join(proposed), "\n".join(now), *typed)
+    hunks = revision.changes[0].hunks if revision.changes else []
+    assert {at for hunk in hunks for at in range(hunk.start, hunk.end)} <= own
 
 
 def test_an_edit_that_was_made_for_the_lines_as_they_are_now_stays_accepted() -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.moved_hunks import TextNow
 from tideate_core.workspace import (
     FileChange,
     Hunk,
     apply_hunks,
     diff_lines,
     lines_of,
-    merge_text,
     rebase_each,
 )
 
@@ -25,8 +25,12 @@ REPLACED: Final = "the revision changes what you had accepted; it is open again"
 LEFT_OUT: Final = "the correction leaves out what you had accepted"
 STAYS: Final = "what you wrote stays, and the revision's other text for it is left out"
 MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
+TAKEN_OUT: Final = "the text changed here, and the lines that you took out are others now: they stay"
+CLASHES: Final = "another change takes the place of what you wrote"
 REOPENED: Final = "the text changed here, and what you wrote is open again, for the text as it is now"
 AGAIN: Final = "the text changed here, and what you accepted is open again, for the text as it is now"
+STILL_OPEN: Final = "the text changed here, and this hunk is open for the text as it is now"
+LOST: Final = "the text changed here, and a hunk that was open no longer applies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,12 @@ def reduced(change: FileChange, decided: Decided) -> FileChange | None:
 
 
 def carried(
-    earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
+    earlier: FileChange,
+    decided: Decided,
+    change: FileChange,
+    *,
+    keep_accepted: bool,
+    keep_open: bool = False,
 ) -> tuple[FileChange, Decided, list[str]]:
     """Return a change as the next revision has it, what is decided of it, and which decisions fell.
 
@@ -97,10 +106,11 @@ def carried(
 
     :param keep_accepted: what was accepted stays where it was left out, or, where the person wrote it, for
         another text, too.
+    :param keep_open: what is open stays, too, where its lines are others now: no model made it anew.
     """
     if change.whole or earlier.whole:
         return _carried_whole(earlier, decided, change, keep_accepted=keep_accepted)
-    known = _known(earlier, decided, change.before or "")
+    known = _known(earlier, decided, change.before or "", keep_open=keep_open)
     accepted = [hunk for hunk, kept in known.states.items() if kept]
     made = _hunks_by(change, known.own, accepted)
     there = [part for hunk in made for part in known.edits.get(hunk, (hunk,))]
@@ -113,15 +123,19 @@ def carried(
     # lines of the person's that the model wrote more around are in an open hunk
     opened = [*clashing, *(hunk for hunk in mine if hunk not in [*there, *missing])]
     kept = [*there, *(left_out if keep_accepted else [])]
+    mine_gone = [hunk for hunk in mine if hunk in kept and _any_clash(hunk, [*known.reopened])]
     kept = [*(hunk for hunk in kept if not _any_clash(hunk, [*known.reopened])), *known.reopened]
     again = [hunk for hunk in known.again if hunk in kept or (keep_accepted and not _any_clash(hunk, kept))]
     kept += [hunk for hunk in again if hunk not in kept]
-    gone = [*known.moved_on, *(hunk for hunk in known.again if hunk not in again)]
-    fallen = _messages(change, gone, MOVED_ON) + _messages(change, stays, STAYS)
-    fallen += _messages(change, [hunk for hunk, moved in known.reopened.items() if moved], REOPENED)
-    fallen += _messages(change, again, AGAIN) + _messages(change, opened, REPLACED)
+    fallen = [f"{file_name(change)}:{hunk.start + 1}: {words}" for hunk, words in known.moved_on]
+    fallen += _messages(change, [hunk for hunk in known.again if hunk not in again], MOVED_ON)
+    fallen += _messages(change, mine_gone, CLASHES, mine) + _messages(change, stays, STAYS)
+    for hunk, words in {**known.reopened, **{hunk: known.again[hunk] for hunk in again}}.items():
+        fallen += _messages(change, [hunk], words) if words else []
+    unkept = [hunk for hunk in mine if hunk not in kept]
+    fallen += _messages(change, opened, REPLACED, unkept)
     if not keep_accepted:
-        fallen += _messages(change, left_out, LEFT_OUT)
+        fallen += _messages(change, left_out, LEFT_OUT, unkept)
     hunks = sorted(kept, key=_place)
     after = "\n".join(apply_hunks(lines_of(change.before), hunks))
     change = replace(change, after=after, parts=tuple(hunks))
@@ -145,11 +159,13 @@ def _carried_whole(
         return change, Decided(frozenset(range(hunk_count(change)))), []
     if _same(change, earlier):
         return kept or change, replace(decided, edited={}), []
-    if kept is not None and decided.edited and keep_accepted:
-        words = [f"{file_name(change)}: {STAYS}"]
-        return kept, Decided(frozenset(range(hunk_count(kept)))), words
-    fallen = decided.accepted or decided.edited
-    return change, Decided(), [f"{file_name(change)}: {REPLACED}"] if fallen else []
+    stays = kept is not None and decided.edited and keep_accepted
+    lost = [made.new for at, made in decided.edited.items() if not (stays and at in decided.accepted)]
+    text = [line for lines in lost for line in lines]
+    words = "\n".join([f"{file_name(change)}: {STAYS if stays else REPLACED}", *text])
+    if stays and kept is not None:
+        return kept, Decided(frozenset(range(hunk_count(kept)))), [words]
+    return change, Decided(), [words] if decided.accepted or decided.edited else []
 
 
 def _same(change: FileChange, other: FileChange) -> bool:
@@ -250,8 +266,12 @@ def _parts(one: Hunk, inner: Hunk) -> list[Hunk]:
     return [replace(inner, new=one.new[at : at + size]) for at in at_edge or range(last + 1) if at >= 0]
 
 
-def _messages(change: FileChange, hunks: Sequence[Hunk], words: str) -> list[str]:
-    return [f"{file_name(change)}:{hunk.start + 1}: {words}" for hunk in hunks]
+def _messages(change: FileChange, hunks: Sequence[Hunk], words: str, typed: Sequence[Hunk] = ()) -> list[str]:
+    """Return a line for each hunk, and below it the text of those that the person typed."""
+    return [
+        "\n".join([f"{file_name(change)}:{hunk.start + 1}: {words}", *(hunk.new if hunk in typed else ())])
+        for hunk in hunks
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +281,12 @@ class _Known:
     own: list[Hunk]
     states: dict[Hunk, bool]
     """Whether they were accepted; of an edited one the parts that the person made of it."""
-    moved_on: list[Hunk]
-    """The decided ones that have no place any more."""
-    reopened: dict[Hunk, bool]
-    """What the person wrote for hunks that are open, and whether the lines there are others now."""
-    again: list[Hunk]
-    """The accepted ones whose lines are others now, for these."""
+    moved_on: list[tuple[Hunk, str]]
+    """Those that have no place any more, and what is said of them."""
+    reopened: dict[Hunk, str]
+    """What the person wrote for hunks that are open, and what is said where their lines are others now."""
+    again: dict[Hunk, str]
+    """The others whose lines are others now, for these."""
     edits: dict[Hunk, tuple[Hunk, ...]]
 
     def decide(self, place: Hunk, verdict: bool | None, made: Hunk | None) -> None:
@@ -277,79 +297,26 @@ class _Known:
         if made is not None:
             self.edits[place] = parts
 
-    def reopen(self, merged: Hunk | None, hunk: Hunk, *, written: bool, moved: bool = True) -> None:
+    def reopen(self, merged: Hunk | None, hunk: Hunk, words: str, *, written: bool) -> None:
         """Open a hunk for the lines as they are now.
 
         :param merged: it, for these lines.
         :param written: by the person.
         """
-        if merged is None or _any_clash(merged, [*self.reopened, *self.again]):
-            self.moved_on.append(hunk)
-        elif merged.old == merged.new:
+        if merged is not None and merged.old == merged.new:
             return  # the person made the change themselves
-        elif written:
-            self.reopened[merged] = moved
+        clash = merged and next((one for one in self.reopened if one.clashes(merged)), None)
+        if merged is None or (not written and _any_clash(merged, [*self.reopened, *self.again])):
+            lost = TAKEN_OUT if written else MOVED_ON if words == AGAIN else LOST
+            self.moved_on.append((hunk, lost))
+        elif written and clash:  # two at one place, where no line of either is left
+            del self.reopened[clash]
+            self.reopened[replace(clash, new=clash.new + merged.new)] = words
         else:
-            self.again.append(merged)
+            (self.reopened if written else self.again)[merged] = words
 
 
-class _TextNow:
-    """A text as it is now, in which places of hunks that were made for an earlier one are looked for."""
-
-    def __init__(self, before: Sequence[str], now: Sequence[str]) -> None:
-        self._before = before
-        self._now = now
-        self._changes = diff_lines(before, now) if before != now else []
-
-    def place(self, hunk: Hunk, made: Hunk | None) -> Hunk | None:
-        """Return a hunk at its place, where the lines that it was decided for stand there, else None."""
-        old = hunk.old if made is None else made.old
-        low, high, span = self._span(hunk)
-        if (low, high) != (hunk.start, hunk.end) or span.old != old or not old:
-            return None
-        return replace(hunk, start=span.start, old=old)
-
-    def beside(self, hunk: Hunk) -> list[Hunk]:
-        """Return an insertion above and below what was inserted at its place."""
-        _, _, span = self._span(hunk)
-        return [replace(hunk, start=start) for start in (span.start, span.end)]
-
-    def merged(self, hunk: Hunk, made: Hunk) -> Hunk | None:
-        """Return what the person made of a hunk, or accepted, merged with the lines as they are now.
-
-        Where both changed the same it is as they made it; None where that is to delete lines that they wrote
-        since.
-        """
-        low, high, span = self._span(hunk)
-        above, below = self._before[low : hunk.start], self._before[hunk.end : high]
-        base, new = (*above, *made.old, *below), (*above, *made.new, *below)
-        if span.old == new:
-            return replace(span, new=new)
-        if not base:  # beside what was inserted at its place
-            return Hunk(span.end, (), new)
-        if not span.old:
-            return replace(span, new=made.new)
-        if not new:
-            return None
-        text = merge_text(*("\n".join(lines) for lines in (base, new, span.old)))
-        return replace(span, new=new if text is None else tuple(text.split("\n")))
-
-    def _span(self, hunk: Hunk) -> tuple[int, int, Hunk]:
-        """Return the lines of a hunk with those that were changed together with them: their edges before, and
-        what stands there now."""
-        touched = [one for one in self._changes if one.clashes(hunk)]
-        low = min(hunk.start, *(one.start for one in touched)) if touched else hunk.start
-        high = max(hunk.end, *(one.end for one in touched)) if touched else hunk.end
-        grown = sum(len(one.new) - len(one.old) for one in touched)
-        shift = sum(
-            len(one.new) - len(one.old) for one in self._changes if one.end <= low and one not in touched
-        )
-        start = low + shift
-        old = tuple(self._now[start : start + high - low + grown])
-        return low, high, Hunk(start, old, ())
-
-
-def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
+def _known(earlier: FileChange, decided: Decided, before: str, *, keep_open: bool) -> _Known:
     own = earlier.hunks
     decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
     known = [(hunk, decisions.get(at), decided.edited.get(at), True) for at, hunk in enumerate(own)]
@@ -359,20 +326,25 @@ def _known(earlier: FileChange, decided: Decided, before: str) -> _Known:
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
-    now = _TextNow(lines_of(earlier.before), lines_of(before))
-    found = _Known([], {}, [], {}, [], {})
+    now = TextNow(lines_of(earlier.before), lines_of(before))
+    found, moved = _Known([], {}, [], {}, {}, {}), list[tuple[Hunk, bool | None]]()
     for (hunk, verdict, made, is_own), rebased in zip(known, places, strict=True):
         place = rebased or (None if verdict is None and made is None else now.place(hunk, made))
-        if made is not None and verdict is None:
+        if made is not None and (place is None or verdict is None):
             mine = now.merged(hunk, made) if place is None else replace(place, new=made.new)
-            found.reopen(mine, hunk, written=True, moved=place is None)
+            found.reopen(mine, now.moved(hunk), REOPENED if place is None else "", written=True)
         elif place is None and verdict is False and not hunk.old:
             found.states.update(dict.fromkeys(now.beside(hunk), False))
-        elif place is None and verdict:
-            found.reopen(now.merged(hunk, made or hunk), hunk, written=made is not None)
         elif place is None:
-            found.moved_on.extend([] if verdict is None else [hunk])
+            moved.append((hunk, verdict))
         else:
             found.own.extend([place] if is_own else [])
             found.decide(place, verdict, made)
+    # what the person wrote has its place before the others
+    for hunk, verdict in sorted(moved, key=lambda one: not one[1]):
+        if verdict is False:
+            found.moved_on.append((now.moved(hunk), MOVED_ON))
+        elif verdict or keep_open:
+            words = AGAIN if verdict else STILL_OPEN
+            found.reopen(now.merged(hunk, hunk), now.moved(hunk), words, written=False)
     return found

@@ -224,6 +224,7 @@ class Revision:
         changes: Sequence[FileChange],
         *,
         corrected: Collection[str] = frozenset(),
+        keep_open: bool = False,
     ) -> Revision:
         """Return the next revision: what does not differ from this one keeps its decision.
 
@@ -232,6 +233,7 @@ class Revision:
 
         :param decided: the decisions on this revision.
         :param corrected: files that had errors; what the model left out of them is left out.
+        :param keep_open: no model made the changes: what is open stays.
         """
         earlier = {change.path: (change, one) for change, one in zip(self.changes, decided, strict=True)}
         following: list[tuple[FileChange, Decided]] = []
@@ -241,7 +243,9 @@ class Revision:
             if known is None:
                 following.append((change, Decided()))
                 continue
-            made, verdict, gone = carried(*known, change, keep_accepted=change.path not in corrected)
+            made, verdict, gone = carried(
+                *known, change, keep_accepted=change.path not in corrected, keep_open=keep_open
+            )
             following.append((made, verdict))
             fallen += gone
         for change, one in earlier.values():
@@ -264,7 +268,7 @@ class Revision:
 
         :param changes: for these texts; one that changes nothing is left out.
         """
-        following = self.followed_by(decided, changes)
+        following = self.followed_by(decided, changes, keep_open=True)
         pairs = zip(following.changes, following.decided, strict=True)
         left = [(change, one) for change, one in pairs if change.changes_something]
         now, verdicts = [change for change, _ in left], [one for _, one in left]
