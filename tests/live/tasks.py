@@ -186,7 +186,7 @@ class LiveTask:
         """Return the unpacked sdist, fetched by pip if it is not there."""
         package = self.task.package
         kept = self.cache / f"{package}-{version}"
-        with _alone(self.cache), tempfile.TemporaryDirectory(dir=self.cache) as there:
+        with _alone(self.cache, package), tempfile.TemporaryDirectory(dir=self.cache) as there:
             if kept.exists():
                 return kept
             pip = [self.python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
@@ -226,7 +226,7 @@ class LiveTask:
         """
         told = (self.folder / "task.toml").read_bytes() + self.python.encode()
         kept = self.cache / f"left-out-{hashlib.sha256(told).hexdigest()[:16]}.json"
-        with _alone(self.cache):
+        with _alone(self.cache, self.task.package):
             if not kept.exists():
                 kept.write_text(json.dumps(self._own_failures(tree)))
             found: list[str] = json.loads(kept.read_text())
@@ -276,7 +276,7 @@ def project_python() -> str:
     wanted = REQUIREMENTS.read_text()
     place = CACHE / "venv"
     python, made = place / "bin" / "python", place / "requirements.txt"
-    with _alone(CACHE):
+    with _alone(CACHE, "venv"):
         if not made.exists() or made.read_text() != wanted:
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
             subprocess.run([python, "-m", "pip", "install", "-q", "-r", str(REQUIREMENTS)], check=True)
@@ -285,9 +285,9 @@ def project_python() -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Have the folder, which other processes of the tests use as well, to oneself."""
+def _alone(folder: Path, what: str) -> Iterator[None]:
+    """Have something in the folder, which other processes of the tests use as well, to oneself."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    with (folder / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
