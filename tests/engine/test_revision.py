@@ -593,6 +593,7 @@ def edited_meanwhile(draw: st.DrawFn, *kinds: str) -> Meanwhile:
     return lines, proposed, now, [draw(st.sampled_from(choice)) for choice in texts]
 
 
+@pytest.mark.slow
 @given(edited_meanwhile(*MEANWHILE), edited_meanwhile(*MEANWHILE), st.booleans(), st.booleans())
 def test_nothing_that_was_typed_is_lost(
     made: Meanwhile, model: Meanwhile, revised: bool, fixed: bool
@@ -611,6 +612,7 @@ def test_nothing_that_was_typed_is_lost(
         assert line in told or any(line in hunk.new for hunk in hunks)
 
 
+@pytest.mark.slow
 @given(edited_meanwhile("same", "other", "blanks"))
 def test_lines_that_only_others_changed_are_not_undone(made: Meanwhile) -> None:
     lines, proposed, now, typed = made
