@@ -242,6 +242,7 @@ def test_help_names_every_key(screen: Editor) -> None:
     keys = "return vim.tbl_map(function(key) return key.lhs[1] end, require('tideate.ui.panel').keys())"
     for key in screen.lua(keys):
         assert f" {key} " in shown
+    assert "on a turn: reply to the model from there" in " ".join(shown.replace("│", " ").split())
     screen.feed("q")
     screen.wait(FOCUSED)
 
@@ -371,3 +372,20 @@ def test_a_form_takes_no_focus_from_a_person_who_went_on_to_type(
     assert editor.lua("return {vim.fn.mode(), vim.bo.filetype}") == ["i", ""]
     editor.feed("<Esc>")
     assert "hello world" in editor.lines()[0]
+
+
+def test_a_turn_whose_tokens_were_not_kept_is_known_by_its_place(editor: Editor) -> None:
+    number = editor.lua(
+        """
+        local none, asked = { input_tokens = 0, output_tokens = 0 }, require('tideate.stored_runs')
+        asked.ask = function(_, _, take)
+          local function said(turn) return { role = 'model', turn = turn, usage = none } end
+          take({ said = { said(1), said(2) }, continued = true })
+        end
+        local turn, found = { number = 1, usage = { input_tokens = 5, output_tokens = 2 } }, nil
+        local node = { run = { id = 'r' }, step = 'query', turns = 1, about = turn }
+        require('tideate.ui.panel.details').continued_turn(node, '.', function(number) found = number end)
+        return found
+        """
+    )
+    assert number == 2

@@ -165,12 +165,13 @@ def test_of_several_runs_it_is_said_what_each_waits_for(editor: Editor) -> None:
         local runs = ...
         require('tideate.stored_runs').ask = function(_, _, done) done({ runs = runs, elsewhere = {} }) end
         require('tideate.ui').select = function(items, options)
-          _G.items = vim.tbl_map(options.format_item, items)
+          _G.items, _G.prompt = vim.tbl_map(options.format_item, items), options.prompt
         end
         require('tideate.stored_runs').review()
         """,
         runs,
     )
+    assert editor.lua("return _G.prompt") == "Which run's question?"
     labels = editor.lua("return _G.items")
     assert labels == [f"{str(at) * 8} multi_file (1/3) waits {at}: move f" for at in (1, 2)]
 
