@@ -9,7 +9,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.support.work import assert_linear
 from tideate_core.engine.decisions import Decided, carried, reduced
+from tideate_core.engine.moved_hunks import TextNow
 from tideate_core.engine.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase
@@ -727,3 +729,18 @@ def test_a_question_that_is_asked_again_has_the_edits() -> None:
     answer = Revision.first([change(PROPOSED)]).read(verdict)
     shape = answer.decided[0].as_json()
     assert shape == {"accepted": [0], "rejected": [], "edited": verdict["files"][0]["edited"]}  # type: ignore[index]
+
+
+def test_places_are_found_by_work_that_grows_as_the_hunks_do() -> None:
+    def make(count: int) -> tuple[TextNow, list[Hunk]]:
+        lines = [f"line {at}" for at in range(4 * count)]
+        now = [f"  {line}" if at % 2 else line for at, line in enumerate(lines)]
+        hunks = [Hunk(at, (lines[at],), ("mine",)) for at in range(1, 4 * count, 4)]
+        return TextNow(lines, now), hunks
+
+    def merge(given: tuple[TextNow, list[Hunk]]) -> None:
+        text, hunks = given
+        merged = [text.merged(hunk, hunk) for hunk in hunks]
+        assert all(merged)
+
+    assert_linear(make, merge, 100)

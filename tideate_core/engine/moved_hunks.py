@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tideate_core.workspace import Hunk, diff_lines, matching_blocks, merge_text
@@ -20,6 +22,9 @@ class TextNow:
         self._now = now
         changes = diff_lines(before, now) if before != now else []
         self._changes = [part for change in changes for part in _line_by_line(change)]
+        self._starts = [one.start for one in self._changes]
+        self._ends = [one.end for one in self._changes]
+        self._shifts = [0, *accumulate(len(one.new) - len(one.old) for one in self._changes)]
 
     def place(self, hunk: Hunk, made: Hunk | None) -> Hunk | None:
         """Return a hunk at its place, where the lines that it was decided for stand there, else None."""
@@ -58,7 +63,8 @@ class TextNow:
 
     def _straddled(self, hunk: Hunk) -> bool:
         """Tell whether lines took the place of some of a hunk's and of others together."""
-        touched = (one for one in self._changes if one.clashes(hunk))
+        near = slice(bisect_left(self._ends, hunk.start), bisect_right(self._starts, hunk.end))
+        touched = (one for one in self._changes[near] if one.clashes(hunk))
         return any(one.start < hunk.start or hunk.end < one.end for one in touched)
 
     def _edges(self, hunk: Hunk) -> tuple[int, int]:
@@ -73,14 +79,13 @@ class TextNow:
 
         :param below: what was inserted or changed around it, not above.
         """
-        shift = 0
-        for one in self._changes:
-            if one.start < at < one.end:
-                return one.start + shift + (len(one.new) if below else 0)
-            if one.end > at or (one.start == at and not below):
-                break
-            shift += len(one.new) - len(one.old)
-        return at + shift
+        passed = bisect_right(self._ends, at)
+        if not below:
+            passed = min(passed, bisect_left(self._starts, at))
+        within = self._changes[passed : passed + 1]
+        if within and within[0].start < at < within[0].end:
+            return within[0].start + self._shifts[passed] + (len(within[0].new) if below else 0)
+        return at + self._shifts[passed]
 
 
 def _line_by_line(change: Hunk) -> Iterator[Hunk]:
