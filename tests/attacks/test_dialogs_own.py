@@ -184,7 +184,8 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
         local stored, run, path = require('tideate.stored_runs'), ...
         local ask = stored.ask
         stored.ask = function(_, _, on_result)
-          on_result({ files = { path } })
+          local restored = { path = path, action = 'modify', note = '', diff = '' }
+          on_result({ files = { path }, diffs = { restored }, merged = {}, reasons = vim.empty_dict() })
         end
         local confirm = require('tideate.ui.confirm_action')
         local yes = confirm.yes

@@ -200,8 +200,9 @@ def calls(action: Callable[[], object]) -> int:
 
 
 def grows_no_faster_than_eightfold(text: str, action: Callable[[str], object]) -> None:
-    few, many = (calls(lambda n=n: action(text * n)) for n in (4, 32))  # type: ignore[misc]
-    assert many <= 8.5 * few + 200
+    # behind the first copies, at whose edge there may be less to do than at all others
+    first, few, many = (calls(lambda n=n: action(text * n)) for n in (4, 8, 36))  # type: ignore[misc]
+    assert many - first <= 8.5 * (few - first) + 200
 
 
 @given(TEXTS)
