@@ -231,6 +231,7 @@ def test_a_database_that_came_with_a_clone_is_not_read(shell: Shell, clone: Clon
     assert names == ["tideate.db"]
 
 
+@pytest.mark.slow
 def test_state_is_offered_to_a_look_alike_and_never_taken(shell: Shell, clone: Clone, answering: Any) -> None:
     answering.answers("", "fine")
     own = shell.home / "own"

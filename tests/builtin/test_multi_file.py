@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tests.engine.conftest import Bench
     from tideate_core.engine import WorkflowResult
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 60.0
 TASK = "move f into a library"
 LEFT_OUT = "```python\n# rest of the code\n```"
@@ -67,7 +69,6 @@ async def test_a_file_that_fails_is_left_out_by_the_person_and_the_others_are_ke
     assert [request.kind for request in bench.front.requests] == ["plan", "plan", "review"]
 
 
-@pytest.mark.slow
 async def test_a_file_that_is_taken_out_of_the_failed_ones_is_left_out(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.front.answer = about_failed(Decision(True, {"files": []}))
@@ -75,7 +76,6 @@ async def test_a_file_that_is_taken_out_of_the_failed_ones_is_left_out(bench: Be
     assert (result.ok, "lib/b.py" in bench.fingerprint()) == (True, False)
 
 
-@pytest.mark.slow
 async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.server.answers("Write the new file lib/b.py: all of it", GOOD)
@@ -159,7 +159,6 @@ async def test_a_comment_on_a_failed_file_that_is_taken_out_is_told_as_not_sent(
     assert "the comment on lib/b.py is not sent: lib/b.py is not tried again" in told
 
 
-@pytest.mark.slow
 async def test_without_a_person_the_others_are_written_and_the_run_fails_with_the_name(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.front.answer = lambda _request: Decision(True, by="policy:yes")
@@ -170,7 +169,6 @@ async def test_without_a_person_the_others_are_written_and_the_run_fails_with_th
     assert len(asked_again(bench)) == 1
 
 
-@pytest.mark.slow
 async def test_who_tries_for_ever_is_not_asked_for_ever_and_the_others_are_kept(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     result = await bench.run("multi_file", TASK)
@@ -182,7 +180,6 @@ async def test_who_tries_for_ever_is_not_asked_for_ever_and_the_others_are_kept(
     assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("said", ["NO CHANGE", "`No change.`", "```\nNO CHANGE\n```"])
 async def test_a_file_that_needs_no_change_is_told_and_the_others_are_written(
     bench: Bench, said: str

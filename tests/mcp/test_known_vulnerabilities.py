@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 FREE_TEXT = {
     *(("git_commit", "description"), ("write_file", "content"), ("edit_file", "edits")),
     *(
@@ -83,7 +85,6 @@ def calls_with(
                 yield tool["name"], argument, talk.call(tool["name"], **given)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: str) -> None:
     """CVE-2025-53110 (prefix), 53109 (links), 2025-68143 and 68145 (repositories elsewhere)."""
@@ -100,7 +101,6 @@ def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: s
     works(name, talk)
 
 
-@pytest.mark.slow
 def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -> None:
     """CVE-2025-68144 and its like. A file may have such a name; then it is one, and no option."""
     name, place, talk = served
@@ -112,7 +112,6 @@ def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -
     works(name, talk)
 
 
-@pytest.mark.slow
 def test_after_a_bad_request_the_next_call_works(served: tuple[str, Pasture, Talk]) -> None:
     """CVE-2025-53365 and 53366."""
     name, _place, talk = served
@@ -222,7 +221,6 @@ HOSTILE_CONFIG = """
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_nothing_that_a_repository_brings_is_run(transport: str, tmp_path: Path) -> None:
     """Hostile `.git/config`, hooks and attributes, in a project that nobody trusted."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tests.builtin.review.conftest import Reviewed
     from tideate_core.engine import ConfirmationRequest
 
+pytestmark = pytest.mark.slow
+
 TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 
 
@@ -71,7 +73,6 @@ async def test_it_runs_where_no_model_is_configured(project: Reviewed) -> None:
     assert (started["adapter"], started["demonstration"]) == ("no model", False)
 
 
-@pytest.mark.slow
 async def test_every_kind_of_change_is_shown_and_reverted_and_rolled_back(project: Reviewed) -> None:
     root, write = project.root, project.bench.write
     (root / "bin").write_bytes(b"x\0y")
@@ -216,7 +217,6 @@ async def test_a_folder_and_a_file_limit_it(project: Reviewed) -> None:
     assert outside.error_code == "OutsideRoot"
 
 
-@pytest.mark.slow
 async def test_it_is_against_a_branch_a_merge_base_or_a_commit(project: Reviewed) -> None:
     git(project.root, "checkout", "-q", "-b", "topic")
     project.bench.write("topic.py", "topic\n")
