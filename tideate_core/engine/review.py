@@ -43,9 +43,9 @@ __all__ = [
 ]
 
 MOST_ASKED: Final = 3
+"""A front end whose answers cannot be used is asked no more often."""
 MOST_REFUSED: Final = 10
 """Times that a review opens again because what was accepted cannot be written."""
-"""A front end whose answers cannot be used is asked no more often."""
 NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
 NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
 MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
