@@ -31,6 +31,15 @@ def test_waiting_for_a_key_does_not_hang_the_test(screen_editor: Editor) -> None
     assert not screen_editor.blocked()
 
 
+def test_the_screen_is_never_older_than_what_the_test_already_knows(screen_editor: Editor) -> None:
+    screen_editor.set_lines(["asked", "old"])
+    screen_editor.wait_screen("asked")
+    for number in range(200):
+        screen_editor.set_lines(["asked", f"number {number}"])
+        assert f"number {number}" in screen_editor.wait_screen("asked")
+        assert f"number {number}" in screen_editor.screen()
+
+
 def test_a_wait_that_fails_says_what_for(editor: Editor) -> None:
     with pytest.raises(AssertionError, match=r"vim\.g\.never"):
         editor.wait("vim.g.never", timeout=0.05)

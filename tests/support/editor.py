@@ -184,9 +184,9 @@ class Editor:
         return str(self.nvim.api.exec2("messages", {"output": True})["output"])
 
     def screen(self) -> list[str]:
-        """What a person sees, line by line; needs `ui`."""
+        """What a person sees now, line by line; needs `ui`."""
         assert self.ui, "start the Editor with ui=(columns, rows)"
-        return self.ui.lines()
+        return self.ui.refresh(self.blocked)
 
     def output(self) -> str:
         """What Neovim itself wrote to its terminal."""
@@ -204,30 +204,33 @@ class Editor:
         return self.wait_for(lambda: self.lua(f"return {expression}", *args), expression, timeout)
 
     def wait_screen(self, text: str, timeout: float = WITHIN) -> list[str]:
-        """Wait until a line of the screen contains `text`."""
-        assert self.ui, "start the Editor with ui=(columns, rows)"
-        end = time.monotonic() + timeout
-        while not any(text in line for line in self.screen()):
-            left = end - time.monotonic()
-            if left <= 0:
-                raise AssertionError(
-                    f"not on the screen within {timeout} s: {text}\n" + "\n".join(self.screen())
-                )
-            self.ui.wait_flush(min(left, 0.2))
-        return self.screen()
+        """Wait until a line of the screen contains `text`, and return the screen as it is then."""
+        shown = self._wait_drawn(lambda lines: any(text in line for line in lines), timeout)
+        if shown is None:
+            raise AssertionError(f"not on the screen within {timeout} s: {text}\n" + "\n".join(self.screen()))
+        return shown
 
     def wait_screen_without(self, text: str, timeout: float = WITHIN) -> list[str]:
-        """Wait until no line of the screen contains `text`."""
-        assert self.ui, "start the Editor with ui=(columns, rows)"
+        """Wait until no line of the screen contains `text`, and return the screen as it is then."""
+        shown = self._wait_drawn(lambda lines: not any(text in line for line in lines), timeout)
+        if shown is None:
+            raise AssertionError(
+                f"still on the screen after {timeout} s: {text}\n" + "\n".join(self.screen())
+            )
+        return shown
+
+    def _wait_drawn(self, wanted: Callable[[list[str]], bool], timeout: float) -> list[str] | None:
+        """Wait for a screen; never an old one that Neovim only has not drawn anew yet."""
         end = time.monotonic() + timeout
-        while any(text in line for line in self.screen()):
+        while not wanted(lines := self.screen()):
             left = end - time.monotonic()
             if left <= 0:
-                raise AssertionError(
-                    f"still on the screen after {timeout} s: {text}\n" + "\n".join(self.screen())
-                )
-            self.ui.wait_flush(min(left, 0.2))
-        return self.screen()
+                return None
+            assert self.ui
+            drawn = self.ui.wait_flush(min(left, 0.2))
+            if drawn and wanted(drawn):
+                return lines if wanted(lines := self.screen()) else drawn
+        return lines
 
     def wait_for(self, look: Callable[[], Any], what: str, timeout: float = WITHIN) -> Any:
         """Wait until `look` returns something true; it is not called while Neovim waits for a key."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgpack  # type: ignore[import-untyped]  # has no types
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ["Screen"]
@@ -24,6 +27,8 @@ class Screen:
         self._rows = [[" "] * columns for _ in range(rows)]
         self._shown: list[str] = []
         self._flushed = threading.Condition()
+        self._requests = itertools.count(2)
+        self._answered: set[int] = set()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         options = {"rgb": True, "ext_linegrid": True}
@@ -45,6 +50,31 @@ class Screen:
                 return None
             return list(self._shown)
 
+    def refresh(self, blocked: Callable[[], bool]) -> list[str]:
+        """Let Neovim draw what it knows by now, and return the screen.
+
+        :param blocked: whether Neovim waits for a key, so that what is on its screen is all there is.
+        :raises TimeoutError: there was no answer within 60 seconds.
+        """
+        # its answer comes after all that was drawn before it: it is the same channel
+        request = self._request("nvim__redraw", {"flush": True})
+        end = time.monotonic() + 60
+        while not self._wait_answer(request, 0.02):
+            if time.monotonic() > end:
+                raise TimeoutError("Neovim does not answer its screen")
+            if blocked():
+                request = self._request("nvim_get_mode")  # answered even then
+        return self.lines()
+
+    def _request(self, method: str, *args: Any) -> int:
+        number = next(self._requests)
+        self._socket.sendall(msgpack.packb([0, number, method, args]))
+        return number
+
+    def _wait_answer(self, number: int, timeout: float) -> bool:
+        with self._flushed:
+            return self._flushed.wait_for(lambda: number in self._answered, timeout)
+
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -59,6 +89,10 @@ class Screen:
                 for message in unpacker:
                     if message[0] == 2 and message[1] == "redraw":
                         self._redraw(message[2])
+                    elif message[0] == 1:
+                        with self._flushed:
+                            self._answered.add(message[1])
+                            self._flushed.notify_all()
 
     def _redraw(self, updates: list[Any]) -> None:
         for name, *calls in updates:
