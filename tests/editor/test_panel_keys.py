@@ -178,11 +178,9 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     assert len(server.requests) == asked + 1  # the step before it was not asked again
     second_id = editor.lua(f"return {newest}.execution_id")
-    for key in "rf":  # of a run that completed, nothing says from where on
-        go_to(editor, f"✓ pair .*{first[:8]}")
-        editor.feed(key)
-        editor.wait_screen("put the cursor on the step")
-        editor.lua("vim.cmd.messages('clear')")
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.feed("r")  # of a run that completed, nothing says from where on
+    editor.wait_screen("put the cursor on the step")
     assert editor.lua(f"return {newest}.execution_id") == second_id
     go_to(editor, "✓ one")
     editor.feed("f")
@@ -191,6 +189,30 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.feed("ccanother<Esc>:w<CR>")
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, second_id)
     assert editor.lua(f"return {newest}.prompt") == "another"
+
+
+def test_f_on_a_run_in_which_nothing_failed_runs_all_of_it_anew(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    first = start(editor, "pair", "go")
+    assert result(editor)["ok"]
+    editor.feed("q")
+    asked = len(server.requests)
+    open_panel(editor)
+    go_to(editor, f"✓ pair .*{first[:8]}")
+    editor.feed("f")
+    editor.wait("vim.bo.filetype == 'tideate-fork'")
+    assert editor.lines() == ["▍▍ all of it anew", "▍ prompt", "go", f"▍ {MODEL}", ""]
+    editor.feed(":w<CR>")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    assert len(server.requests) == 2 * asked
 
 
 def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(

@@ -103,6 +103,28 @@ async def test_a_step_that_is_named_runs_anew_with_all_that_depends_on_it(
     assert set(result.results) == set("abcde")
 
 
+@pytest.mark.parametrize("kind", ["graph", "machine"])
+async def test_a_fork_without_a_step_of_a_run_in_which_none_failed_is_all_of_it(
+    bench: Bench, kind: str
+) -> None:
+    steps = Steps()
+    graph(bench, steps.for_all(*"abcdef"), *DIAMOND, step("f"))  # f depends on nothing
+    bench.machine(MACHINE)
+    bench.server.answers("Do the first", "one")
+    bench.server.answers("Do the second", "two")
+    done = await bench.run("g" if kind == "graph" else "walk", "do it")
+    asked, source, edits = len(bench.server.requests), done.execution_id, RunEdits(prompt="do it well")
+    bench.front.events.clear()
+    result = await asyncio.wait_for(bench.runner.fork_run(source, None, edits, or_whole=True), LIMIT)
+    assert result.ok, result.error
+    assert len(bench.server.requests) == 2 * asked
+    assert sorted(steps.ran) == (sorted("abcdef" * 2) if kind == "graph" else [])
+    now, before = await rows(bench, result.execution_id), await rows(bench, source)
+    assert now.keys() == before.keys()
+    assert (await run_row(bench, result.execution_id)).forked_from == source
+    assert bench.front.data(EventName.NOTICE)[0]["message"] == f"all of run {source[:8]} anew"
+
+
 async def test_a_fork_has_another_prompt_other_inputs_and_the_reused_results(bench: Bench) -> None:
     steps = Steps()
     inputs = {"n": {"type": "number", "required": True}, "m": {"type": "string", "default": "x"}}

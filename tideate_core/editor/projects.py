@@ -175,11 +175,12 @@ class Projects:
         folder: str | None = None,
         *,
         changed: Changed = "stored",
+        or_whole: bool = False,
     ) -> WorkflowResult:
         """Run an ended run of a folder's project anew from a step on; see `WorkflowRunner.fork_run`."""
         runner = self.runner(folder)
         await self._recover(self.root(folder))
-        return await runner.fork_run(execution_id, step, edits, changed=changed)
+        return await runner.fork_run(execution_id, step, edits, changed=changed, or_whole=or_whole)
 
     async def recover(self, folder: str | None) -> None:
         """Roll back an interrupted restore of a snapshot in a folder's project, after saying so."""

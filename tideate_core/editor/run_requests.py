@@ -155,6 +155,7 @@ class StoredRuns:
     async def fork(self, params: dict[str, Any]) -> dict[str, Any]:
         """As `retry`, with other `inputs` and `results`, another `prompt` or `adapter` where they are given.
 
+        Without a `step`, and where none failed, all of the run is run anew.
         `inputs_json` and `results_json` are more of them, as JSON that a person wrote.
 
         :raises InvalidInput: it is none.
@@ -162,7 +163,7 @@ class StoredRuns:
         prompt, adapter = params.get("prompt"), params.get("adapter") or None
         inputs, results = (_values(params, name) for name in ("inputs", "results"))
         edits = RunEdits(prompt, inputs, adapter, results, params.get("new_id") or None)
-        return await self._fork(params, edits)
+        return await self._fork(params, edits, or_whole=True)
 
     async def fork_plan(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what a fork at `step` begins with, to be edited: `prompt`, `adapter`, `inputs`, `results`.
@@ -172,11 +173,16 @@ class StoredRuns:
         wanted, step = str(params["execution_id"]), params.get("step") or None
         return await run_views.fork_plan(self._root(params), wanted, step)
 
-    async def _fork(self, params: dict[str, Any], edits: RunEdits) -> dict[str, Any]:
+    async def _fork(
+        self, params: dict[str, Any], edits: RunEdits, *, or_whole: bool = False
+    ) -> dict[str, Any]:
         folder, step = params.get("folder"), params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(self._root(params), _newest_failed)
         changed: Changed = "file" if params.get("definition") == "file" else "stored"
-        return (await self._projects.fork_run(str(wanted), step, edits, folder, changed=changed)).as_json()
+        result = await self._projects.fork_run(
+            str(wanted), step, edits, folder, changed=changed, or_whole=or_whole
+        )
+        return result.as_json()
 
     async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return how the runs `execution_id` and `other` differ; see `compare_runs`.

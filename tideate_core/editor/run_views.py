@@ -260,13 +260,14 @@ async def fork_plan(root: Path | None, wanted: str, step: str | None) -> dict[st
     """
 
     def read(reader: Reader) -> dict[str, Any]:
-        plan = plan_fork(reader, wanted, step, RunEdits())
+        plan = plan_fork(reader, wanted, step, RunEdits(), or_whole=True)
         request = plan.request
         kept = [_editable(row.step, row.result) for row in plan.reused if row.result is not None]
         results = [one for one in kept if len(one["text"]) <= LONGEST_RESULT][-MOST_RESULTS:]
         return {
             "run": run_json(plan.source),
             "step": plan.step,
+            "all": plan.whole,
             "prompt": request.prompt,
             "adapter": request.adapter,
             "inputs": [_editable(name, value) for name, value in request.inputs.items()],

@@ -66,6 +66,8 @@ class ForkPlan:
     source: RunRow
     step: str
     """From which on it runs anew."""
+    whole: bool
+    """No step was named and none failed: all of it is run anew."""
     reused: tuple[StepRow, ...]
     """Steps that had ended, in their order: their results are the fork's."""
     repeated_files: tuple[str, ...]
@@ -81,7 +83,9 @@ def split_run_step(wanted: str) -> tuple[str, str | None]:
     return run, step or None
 
 
-def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) -> ForkPlan:
+def plan_fork(
+    reader: Reader, wanted: str, step: str | None, edits: RunEdits, *, or_whole: bool = False
+) -> ForkPlan:
     """Return the fork of an ended run at a step; blocking.
 
     Of a graph every result is reused that does not depend on the step; of a machine those of the visits
@@ -89,6 +93,7 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
 
     :param wanted: the run's id, or the beginning of it.
     :param step: None: the first that failed.
+    :param or_whole: where none failed, all of the run is run anew.
     :raises RunNotFound: no run has this id.
     :raises InvalidInput: it cannot be forked there; says why.
     :raises StoreError: the store cannot be read.
@@ -98,8 +103,14 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
     _check_source(source, definition)
     rows = reader.steps(source.id)
     goes_on = {known.id for known in stored_graph(definition).steps if known.continue_on_error}
-    chosen = _first_failed(source, rows, definition, goes_on) if step is None else _named(source, rows, step)
-    if source.kind == "machine":
+    failed = _first_failed(source, rows, definition, goes_on) if step is None else _named(source, rows, step)
+    whole = failed is None and or_whole and bool(rows)
+    chosen = _first(rows) if whole else failed
+    if chosen is None:
+        raise _without_step(source, rows)
+    if whole:
+        again, cursor = {row.step for row in rows}, 0
+    elif source.kind == "machine":
         again, cursor = _visits_again(chosen, rows, definition)
     else:
         again, cursor = _steps_again(chosen, rows, goes_on), _last(rows) + 1
@@ -124,7 +135,7 @@ def plan_fork(reader: Reader, wanted: str, step: str | None, edits: RunEdits) ->
         results=edits.results,
     )
     files = tuple(dict.fromkeys(path for row in repeated for path in row.files))
-    return ForkPlan(source, chosen.step, tuple(reused), files, request, definition, fork)
+    return ForkPlan(source, chosen.step, whole, tuple(reused), files, request, definition, fork)
 
 
 async def begin_fork(
@@ -232,7 +243,8 @@ def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, A
     reused = (
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
     )
-    words = [(f"{reused}; anew from the step {plan.step!r} on", "info")]
+    what = f"all of run {source} anew" if plan.whole else f"{reused}; anew from the step {plan.step!r} on"
+    words = [(what, "info")]
     if stands:
         files = listed(plan.repeated_files)
         words.append(
@@ -292,7 +304,7 @@ def _named(source: RunRow, rows: Iterable[StepRow], step: str) -> StepRow:
 
 def _first_failed(
     source: RunRow, rows: Sequence[StepRow], definition: Definition, goes_on: set[str]
-) -> StepRow:
+) -> StepRow | None:
     """Return the first step that a run failed in; one that never ended, where it was stopped before that.
 
     A machine can fail by a move, with no failed visit: then it is what a run that goes on does again, or the
@@ -307,14 +319,20 @@ def _first_failed(
         ended = _ended(rows)
         again = repeated_steps(ended, definition)
         moved = [row for row in ended if row.step in again] or ended[-1:]
-    found = next(iter([*fatal, *unstarted, *failed, *moved]), None)
-    if found is None:
-        named = listed([row.step for row in rows])
-        raise InvalidInput(
-            f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
-            f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
-        )
-    return found
+    return next(iter([*fatal, *unstarted, *failed, *moved]), None)
+
+
+def _first(rows: Sequence[StepRow]) -> StepRow:
+    ended = _ended(rows)
+    return ended[0] if ended else rows[0]
+
+
+def _without_step(source: RunRow, rows: Sequence[StepRow]) -> InvalidInput:
+    named = listed([row.step for row in rows])
+    return InvalidInput(
+        f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
+        f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
+    )
 
 
 def _steps_again(chosen: StepRow, rows: Sequence[StepRow], goes_on: set[str]) -> set[str]:

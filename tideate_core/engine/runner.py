@@ -149,7 +149,13 @@ class WorkflowRunner(RunControls):
         return await self._resume(execution_id, None, takeover_after, changed, machine, front=front)
 
     async def fork_run(
-        self, execution_id: str, step: str | None, edits: RunEdits, *, changed: Changed = "stored"
+        self,
+        execution_id: str,
+        step: str | None,
+        edits: RunEdits,
+        *,
+        changed: Changed = "stored",
+        or_whole: bool = False,
     ) -> WorkflowResult:
         """Run an ended run anew from a step on, as a new run that reuses what it does not depend on.
 
@@ -157,6 +163,7 @@ class WorkflowRunner(RunControls):
 
         :param step: None: the first that failed.
         :param changed: what counts where the workflow's file is another one than the run began with.
+        :param or_whole: where no step is named and none failed, all of the run is run anew.
         :raises RunNotFound: no run has this id.
         :raises RunEnded: it has not ended.
         :raises InvalidInput: it cannot be forked there, or what the step needs was rolled back; says why.
@@ -166,7 +173,8 @@ class WorkflowRunner(RunControls):
         from tideate_core.engine.forking import begin_fork, plan_fork
 
         store = await self._store.get()
-        plan = await asyncio.to_thread(plan_fork, store.reader(), execution_id, step, edits)
+        reader = store.reader()
+        plan = await asyncio.to_thread(plan_fork, reader, execution_id, step, edits, or_whole=or_whole)
         notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
         return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 

@@ -81,6 +81,17 @@ def test_a_fork_asks_with_another_prompt(shell: Shell, answering: ModelServer) -
     assert "shorten" not in str(answering.requests[-1]["messages"][-1])
 
 
+def test_a_fork_without_a_step_is_all_of_a_run_in_which_none_failed(
+    shell: Shell, answering: ModelServer
+) -> None:
+    run = refactored(shell, answering)
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    done = shell.run("fork", run[:8], "--yes", "--prompt", "use a formula")
+    assert done.returncode == 0, done.stderr
+    assert f"all of run {run[:8]} anew" in done.stderr
+    assert asked(answering, "what does the code do") == 2
+
+
 def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> None:
     nothing = shell.run("retry", "abc")
     assert (nothing.returncode, "no run has the id 'abc'" in nothing.stderr) == (2, True)

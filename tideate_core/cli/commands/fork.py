@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,11 +19,14 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
     from pydantic import JsonValue
 
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import Changed, RunEdits
+    from tideate_core.engine import Changed, RunEdits, WorkflowResult, WorkflowRunner
 
 __all__ = ["fork", "retry"]
 
@@ -50,7 +54,7 @@ def retry(
     # here, because the help needs no engine
     from tideate_core.engine import RunEdits
 
-    return _start(run, RunEdits(), definition, yes=yes, json=json, root=root)
+    return _start(run, RunEdits(), definition, or_whole=False, yes=yes, json=json, root=root)
 
 
 @report_errors
@@ -79,7 +83,10 @@ def fork(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Run an ended run anew from a step on with edits, and print its result; return the exit status."""
+    """Run an ended run anew from a step on with edits, and print its result; return the exit status.
+
+    Without a step: from the first that failed, or where none failed, all of it.
+    """
     from tideate_core.engine import RunEdits
 
     if prompt is not None and words:
@@ -87,7 +94,7 @@ def fork(
     if words:
         prompt = sys.stdin.read().strip() if words == (STDIN,) else " ".join(words)
     edits = RunEdits(prompt, parse_inputs(inputs), adapter, _results(results, run, root) if results else {})
-    return _start(run, edits, definition, yes=yes, json=json, root=root)
+    return _start(run, edits, definition, or_whole=True, yes=yes, json=json, root=root)
 
 
 def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str, JsonValue]:
@@ -114,21 +121,34 @@ def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str,
 
 
 def _start(
-    wanted: str, edits: RunEdits, changed: Changed, *, yes: bool | None, json: bool, root: str | None
+    wanted: str,
+    edits: RunEdits,
+    changed: Changed,
+    *,
+    or_whole: bool,
+    yes: bool | None,
+    json: bool,
+    root: str | None,
 ) -> int:
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import split_run_step
 
     log_to_file()
     run, step = split_run_step(wanted)
-    return asyncio.run(_run(run, step, edits, changed, open_project(root), Interaction(yes, json)))
+    project, interaction = open_project(root), Interaction(yes, json)
+    fork = partial(_fork_run, step=step, edits=edits, changed=changed, or_whole=or_whole)
+    return asyncio.run(_run(run, fork, project, interaction))
+
+
+def _fork_run(
+    runner: WorkflowRunner, run: str, *, step: str | None, edits: RunEdits, changed: Changed, or_whole: bool
+) -> Coroutine[Any, Any, WorkflowResult]:
+    return runner.fork_run(run, step, edits, changed=changed, or_whole=or_whole)
 
 
 async def _run(
     wanted: str,
-    step: str | None,
-    edits: RunEdits,
-    changed: Changed,
+    fork: Callable[[WorkflowRunner, str], Coroutine[Any, Any, WorkflowResult]],
     project: Project,
     interaction: Interaction,
 ) -> int:
@@ -142,5 +162,5 @@ async def _run(
         project,
         build_catalog(project.root),
         interaction,
-        lambda runner: runner.fork_run(run.id, step, edits, changed=changed),
+        lambda runner: fork(runner, run.id),
     )

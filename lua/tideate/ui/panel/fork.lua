@@ -15,6 +15,7 @@ local MODEL = 'model (empty: the same)'
 ---@class tideate.ui.ForkPlan the host's answer to `fork_plan`
 ---@field run tideate.StoredRun
 ---@field step string
+---@field all boolean no step was named and none failed: all of the run is run anew
 ---@field prompt string
 ---@field adapter? string
 ---@field inputs {name: string, text: string, json: boolean}[]
@@ -46,7 +47,8 @@ local function lines_of(plan, parts)
   local more = plan.more > 0 and ('; %d more results: `tideate fork --result` in a shell'):format(plan.more) or ''
   local step = require('tideate.ui.text').plain(plan.step)
   local whole = plan.whole and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
-  local lines = { ('%s%s anew from the step %s on%s%s'):format(SIGN, SIGN, step, whole, more) }
+  local where = plan.all and 'all of it anew' or ('anew from the step %s on'):format(step)
+  local lines = { ('%s%s %s%s%s'):format(SIGN, SIGN, where, whole, more) }
   for _, part in ipairs(parts) do
     table.insert(lines, SIGN .. ' ' .. part.head)
     for _, line in ipairs(vim.split(part.text, '\n', { plain = true })) do
@@ -126,6 +128,9 @@ local function open(plan, folder, lines)
     end
     local params = changes(parts, texts)
     params.execution_id, params.step, params.folder = plan.run.execution_id, plan.step, folder
+    if plan.all then
+      params.step, params.prompt = nil, params.prompt or plan.prompt -- without an edit it would be a retry
+    end
     form:taken()
     form:close()
     local id ---@type string

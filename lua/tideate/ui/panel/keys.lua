@@ -100,10 +100,6 @@ local function place_of(node, controls)
   return { execution_id = node.run.id, step = step, folder = controls.folder() }
 end
 
-local function run_anew(node, controls)
-  require('tideate.run').fork_stored(place_of(node, controls))
-end
-
 --- Whether there is a step to run from: of a run's line, one that did not complete.
 ---@param node tideate.ui.Node
 ---@return boolean
@@ -115,6 +111,14 @@ local function has_start(node)
   return node.step ~= nil or run.state ~= 'completed' or failed or run.stored ~= nil and run.stored.failed_steps > 0
 end
 
+local function run_anew(node, controls)
+  if not has_start(node) then
+    local words = 'every step of %s completed: put the cursor on the step to run from; f runs all of it anew'
+    return say(words:format(node.run.name), vim.log.levels.WARN)
+  end
+  require('tideate.run').fork_stored(place_of(node, controls))
+end
+
 --- What is done only to a run that has ended, from a step of it on.
 ---@param deed fun(node: tideate.ui.Node, controls: tideate.ui.PanelControls)
 ---@return fun(controls: tideate.ui.PanelControls)
@@ -122,8 +126,6 @@ local function of_ended(deed)
   return of_node(function(node, controls)
     if is_here(node.run) then
       return say(('%s has not ended: cancel it first (c)'):format(node.run.name), vim.log.levels.WARN)
-    elseif not has_start(node) then
-      return say(('every step of %s completed: put the cursor on the step to run from'):format(node.run.name), vim.log.levels.WARN)
     end
     deed(node, controls)
   end)
@@ -230,7 +232,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork from here: edit prompt, model, inputs, results; on a turn: reply to the model from there', of_ended(fork) },
+  { { 'f' }, 'fork from here (a completed run: all of it) with edits; on a turn: reply to the model from there', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
