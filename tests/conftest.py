@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ from tests.support.model_server import ModelServer
 from tests.support.processes import Brood
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 # No deadline: several tests share two cores, and a slow example is not a wrong one.
 settings.register_profile("test", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -83,6 +84,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if TIMES > 1 and metafunc.definition.get_closest_marker("concurrency"):
         metafunc.fixturenames.append("turn")
         metafunc.parametrize("turn", range(TIMES), indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without a look for garbage: of ten thousand tests, these took half of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()  # nor is anything of them looked at again
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
