@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,6 +256,23 @@ class Editor:
             return f"Neovim waits for a key in mode {self.mode()!r}\n" + self.output()
         return f"mode {self.mode()!r}; messages:\n{self.messages()}"
 
+    def _hung(self) -> str:
+        """What it waits for, asked in a way that cannot hang as well."""
+        said: list[object] = []
+
+        def ask() -> None:
+            with (
+                contextlib.suppress(OSError, EOFError),
+                pynvim.attach("socket", path=str(self.socket)) as other,
+            ):
+                said.append(other.api.get_mode())
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(10)
+        where = Path(f"/proc/{self.process.pid}/wchan").read_text()
+        return f"mode {said}, in {where}, messages:\n{self.output()}"
+
     # -- the end ----------------------------------------------------------------------------------
 
     def children(self) -> set[int]:
@@ -275,8 +293,12 @@ class Editor:
         :raises AssertionError: a process that it started does not end.
         """
         if self.process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.quit(10)
+            try:
+                self.quit()
+            except subprocess.TimeoutExpired:
+                state = self._hung()
+                self._end()
+                raise AssertionError(f"Neovim does not end: {state}") from None
         survivors = [] if self.brood.gone(within) else self.brood.commands()
         self._end()
         assert not survivors, f"still running after Neovim ended: {survivors}"
