@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -10,7 +10,7 @@ from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.agents.roles import Roles
 from tideate_core.agents.stage import TaskBrief
 from tideate_core.errors import ConfigError
-from tideate_core.workflows import Decision, PromptLibrary, RunContext
+from tideate_core.workflows import MISSING, Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class StageStep:
         self._answers = deque(answers)
         self._usage = usage or Usage(10, 5)
         self._chosen: dict[str, Any] = {}
+        self._numbered = Counter[str]()
+        self.memory: dict[str, Any] = {}
         self._decisions = deque(decisions)
         self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
         self.attempts = attempts
@@ -143,6 +145,16 @@ class StageStep:
     async def confirm(self, kind: str, message: str, *, details: str = "", payload: Any = None) -> Decision:
         self.questions.append(message)
         return self._decisions.popleft()
+
+    def numbered(self, key: str) -> str:
+        self._numbered[key] += 1
+        return f"{key}#{self._numbered[key]}"
+
+    def recall(self, key: str) -> Any:
+        return self.memory.get(key, MISSING)
+
+    async def remember(self, key: str, value: Any) -> None:
+        self.memory[key] = value
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         if key not in self._chosen:

@@ -291,6 +291,9 @@ async def test_a_planned_file_with_a_secret_is_given_only_after_a_yes(bench: Ben
     given = [request for request in bench.server.requests if secret.strip() in text_of(request)]
     assert (result.ok, result.cancelled, bool(given)) == (agrees, not agrees, agrees), result.error
     assert bench.fingerprint()["a.py"].decode() == secret
+    memos = (await bench.runner.store()).reader().memos(result.execution_id)
+    assert ("texts:" in str(memos)) is agrees
+    assert secret.strip() not in str(memos), "a text that is no secret is kept for a resumed run"
 
 
 async def test_each_revision_of_a_plan_has_a_draft_of_its_own_that_is_found_again(bench: Bench) -> None:

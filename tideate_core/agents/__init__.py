@@ -77,6 +77,12 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.planner import plan_task as plan_task
     from tideate_core.agents.project_files import list_for_model as list_for_model
+    from tideate_core.agents.remembered_texts import (
+        first_kept_text as first_kept_text,
+        keep_texts as keep_texts,
+        kept_texts as kept_texts,
+        text_for_answer as text_for_answer,
+    )
     from tideate_core.agents.revising import Comments as Comments, EditsInReview as EditsInReview
     from tideate_core.agents.role_files import (
         BUILTIN_ROLES as BUILTIN_ROLES,
@@ -123,6 +129,7 @@ else:
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
             "project_files": "list_for_model",
+            "remembered_texts": "first_kept_text keep_texts kept_texts text_for_answer",
             "revising": "Comments EditsInReview",
             "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",
             "roles": "Role Roles",

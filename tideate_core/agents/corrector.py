@@ -17,6 +17,7 @@ from tideate_core.agents.file_edits import (
 )
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.remembered_texts import keep_texts, kept_texts
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles, shown_of
 from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
@@ -102,27 +103,43 @@ async def correct_task(
         own = real_names(step.workspace, [*files, *named_files(plan)])
         first = [path for path in failing if beyond or path in own]
         candidates = real_names(step.workspace, [*files, *first, *own])
-        await staged.load(step, candidates)
+        key = step.numbered("correction")
+        await staged.load(step, candidates, kept_texts(step, key))
         usable = [path for path in candidates if staged.knows(path)]
-        notes: list[str] = []
         if stage.may_look:
             may = usable if not beyond else None
             return await _work(stage, plan, report, staged, usable, may)
-        summary, no_change = "", True
-        try:
-            for part in _parts(step, usable, failing, staged):
-                edited = await _correct(stage, plan, report, staged, part)
-                notes += edited.notes
-                no_change = no_change and edited.no_change
-        except _FileNeededError as error:
-            return Corrected([], "", notes, needs=error.needed)
-        except (ContextTooLong, UnusableAnswer) as error:
-            summary = str(error)
-        changes = staged.changes()
-        changed = ", ".join(change.path for change in changes)
-        if changes:
-            summary = f"corrected {changed}; {summary}" if summary else f"corrected {changed}"
-        return Corrected(changes, summary, notes, no_change and not summary)
+        shown = {path: staged.text(path) for path in usable}
+        done = await _ask_for(stage, plan, report, staged, usable, failing)
+        await keep_texts(step, key, shown)
+        return done
+
+
+async def _ask_for(
+    stage: Stage,
+    plan: ExecutionPlan,
+    report: VerificationReport,
+    staged: StagedFiles,
+    files: Sequence[str],
+    failing: Sequence[str],
+) -> Corrected:
+    """Ask a model without tools for the edits of files, in as many questions as they need."""
+    notes: list[str] = []
+    summary, no_change = "", True
+    try:
+        for part in _parts(stage.step, files, failing, staged):
+            edited = await _correct(stage, plan, report, staged, part)
+            notes += edited.notes
+            no_change = no_change and edited.no_change
+    except _FileNeededError as error:
+        return Corrected([], "", notes, needs=error.needed)
+    except (ContextTooLong, UnusableAnswer) as error:
+        summary = str(error)
+    changes = staged.changes()
+    changed = ", ".join(change.path for change in changes)
+    if changes:
+        summary = f"corrected {changed}; {summary}" if summary else f"corrected {changed}"
+    return Corrected(changes, summary, notes, no_change and not summary)
 
 
 async def _work(

@@ -30,6 +30,7 @@ __all__ = [
     "shown_files",
     "text_budget",
     "why_hidden",
+    "why_secret",
 ]
 
 SMALL = 16_384
@@ -179,10 +180,15 @@ async def _outlined(file: ShownFile) -> ShownFile:
 
 async def why_hidden(step: StepContext, path: str, text: str) -> str:
     """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
+    why = await why_secret(step, path, text)
+    return "" if not why or await _agreed(step, path, why) else why
+
+
+async def why_secret(step: StepContext, path: str, text: str) -> str:
+    """Say why a file seems to hold secrets; else empty. Such a text is not kept with the run."""
     from tideate_core.mentions import secret_in, secret_name
 
-    why = secret_name(path) or await asyncio.to_thread(secret_in, text) or await _linked(step, path)
-    return "" if not why or await _agreed(step, path, why) else why
+    return secret_name(path) or await asyncio.to_thread(secret_in, text) or await _linked(step, path)
 
 
 async def _linked(step: StepContext, path: str) -> str:

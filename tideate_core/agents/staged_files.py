@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.model_input import ShownFile, read_if_there, why_hidden
 from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 __all__ = ["StagedFiles", "shown_of"]
+
+NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 class StagedFiles:
@@ -37,14 +40,24 @@ class StagedFiles:
         self._touched: dict[str, None] = {}
         """Files of which something is not exported yet, in order."""
 
-    async def load(self, step: StepContext, paths: Iterable[str]) -> None:
+    async def load(
+        self, step: StepContext, paths: Iterable[str], kept: Mapping[str, str | None] = NOTHING
+    ) -> None:
         """Read files as the person sees them; one that cannot be used is kept with the reason.
 
         Files that are known stay as they are.
+
+        :param kept: texts that are taken instead, by path; None of a file that was not there.
         """
         for path in paths:
-            if path not in self._now and path not in self._hidden:
+            if path in kept:
+                self._take(path, kept[path])
+            elif path not in self._now and path not in self._hidden:
                 await self._load(step, path)
+
+    def _take(self, path: str, text: str | None) -> None:
+        self._hidden.pop(path, None)
+        self._sources[path], self._now[path] = None if text is None else Source(path, text), text
 
     async def read(self, step: StepContext, path: str) -> str | None:
         """Return a file's text as it is wanted, None if there is none.
@@ -129,10 +142,9 @@ class StagedFiles:
     def adopt(self, changes: Sequence[FileChange]) -> None:
         """Take over changes that a model made before, with the texts that they were made for."""
         for change in changes:
-            before = None if change.before is None else Source(change.path, change.before)
-            self._sources[change.path], self._now[change.path] = before, change.before
+            self._take(change.path, change.before)
             if change.move_to is not None:
-                self._sources[change.move_to], self._now[change.move_to] = None, None
+                self._take(change.move_to, None)
         self.stage(changes)
         for change in changes:
             self.note_shown(change.move_to or change.path)

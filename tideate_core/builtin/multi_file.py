@@ -19,10 +19,9 @@ from tideate_core.agents import (
     planning_model,
     project_rules,
     refusal_notice,
-    why_hidden,
     within_plan,
 )
-from tideate_core.builtin.planned_files import PlannedFiles, in_order
+from tideate_core.builtin.planned_files import PlannedFiles, ask_about_secrets, in_order
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
 from tideate_core.engine import (
@@ -201,11 +200,12 @@ async def execute(step: StepContext) -> dict[str, Any]:
     if earlier is not None and _agreed_before(step, earlier):
         written = (earlier.results.get("execute") or {}).get("files", ())
         return await work_again(step, earlier, _names(step, planned), written)
-    await _ask_about_secrets(step, planned)
+    await ask_about_secrets(step, planned)
     if may_look(step):
         return await _work(step, planned)
     files = PlannedFiles(step, await _task(step), planned)
-    kept, failed = await _write_and_ask(step, files, planned)
+    made, failed = await _write_and_ask(step, files, planned)
+    kept = await step.workspace.attach(made)
 
     async def revise(feedback: Feedback) -> list[FileChange]:
         nonlocal kept
@@ -291,7 +291,7 @@ async def _write_and_ask(
             break
         plan = [file for file in wanted if file.path not in changes]
         left = [_with_comments(file, rounds.unanswered) for file in plan]
-        await _ask_about_secrets(step, [file for file in left if file.path not in failed])
+        await ask_about_secrets(step, [file for file in left if file.path not in failed])
     if not changes:
         raise next(iter(failed.values()), Declined("no file is left in the plan"))
     order = [file.path for file in planned]
@@ -382,17 +382,3 @@ def _with_comments(file: PlannedFile, said: Sequence[PlaceComment]) -> PlannedFi
 
 def _is_unchanged(change: FileChange) -> bool:
     return change.action == "modify" and change.before == change.after
-
-
-async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
-    """Ask whether the model may see what it wants to modify, where that seems to be a secret.
-
-    :raises Declined: it may not.
-    """
-    for file in planned:
-        if file.action != "modify":
-            continue
-        real = step.workspace.name_of(step.workspace.resolve(file.path))
-        text = (await step.workspace.read(file.path)).text
-        if why := await why_hidden(step, real, text):
-            raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")

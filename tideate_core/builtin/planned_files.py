@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 
 from tideate_core.agents import (
     edit_format,
+    first_kept_text,
     is_small,
     or_no_change,
     refusal_notice,
     text_budget,
+    text_for_answer,
+    why_hidden,
     write_text,
 )
 from tideate_core.builtin.revising import Rewriting, write_lines
 from tideate_core.edits import fence_for
 from tideate_core.engine import PartlyRevised, with_material
 from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
+from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, is_test, language_of, unified_diff
 
 if TYPE_CHECKING:
@@ -29,8 +33,9 @@ if TYPE_CHECKING:
     from tideate_core.agents import PlannedFile, Written
     from tideate_core.engine import Feedback
     from tideate_core.workflows import StepContext
+    from tideate_core.workspace import Source
 
-__all__ = ["PlannedFiles", "in_order"]
+__all__ = ["PlannedFiles", "ask_about_secrets", "in_order"]
 
 NOT_WRITTEN = "the model writes no text here: remove the comment, and accept or reject the change"
 INDEXES = frozenset({"__init__", "index", "mod"})
@@ -61,9 +66,12 @@ class PlannedFiles:
         """
         if file.action == "create":
             return FileChange(file.path, "create", None, await self._write(file, done, None))
-        document = await self._step.workspace.read(file.path)
-        text = document.text
-        change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
+        async with text_for_answer(self._step, file.path) as source:
+            return await self._change_of(file, done, source)
+
+    async def _change_of(self, file: PlannedFile, done: Sequence[FileChange], source: Source) -> FileChange:
+        text = source.text
+        change = partial(FileChange, file.path, file.action, text, buffer=source.buffer, tick=source.tick)
         if file.action == "delete":
             return change(None)
         if file.action == "move":
@@ -164,8 +172,36 @@ class PlannedFiles:
         return "".join(patches).rstrip("\n")
 
 
+async def ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
+    """Ask whether the model may see what it wants to modify, where that seems to be a secret.
+
+    :raises Declined: it may not.
+    """
+    for file in planned:
+        if file.action != "modify":
+            continue
+        real = step.workspace.name_of(step.workspace.resolve(file.path))
+        kept = first_kept_text(step, file.path)
+        text = (await step.workspace.read(file.path)).text if kept is None else kept
+        if why := await why_hidden(step, real, text):
+            raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
+
+
 async def in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
-    """Return files so that each comes behind those that it names, tests last, else as the plan has them."""
+    """Return files so that each comes behind those that it names, tests last, else as the plan has them.
+
+    After a crash they are in the order that they had: what a model was shown of the others depends on it.
+    """
+    by_path = {file.path: file for file in files}
+
+    async def paths() -> list[str]:
+        return [file.path for file in await _in_order(step, files)]
+
+    key = step.numbered(f"order:{step.attempt}")
+    return [by_path[path] for path in await step.choose_once(key, " ".join(by_path), paths)]
+
+
+async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
     words: dict[str, set[str]] = {}
     for file in files:
         text = "" if file.action == "create" else (await step.workspace.read(file.path)).text

@@ -122,17 +122,30 @@ async def work_again(
 
 
 async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence[FileChange]) -> list[str]:
-    """Stage what was declined; returns the files. One that changed since is left as it is now."""
-    kept = []
-    for change in changes:
-        await staged.load(step, [change.path, *([change.move_to] if change.move_to else [])])
-        if not staged.knows(change.path) or staged.text(change.path) != change.before:
-            continue
-        if change.move_to and (not staged.knows(change.move_to) or staged.text(change.move_to) is not None):
-            continue
-        staged.stage([change])
-        kept.append(change.move_to or change.path)
-    return kept
+    """Stage what was declined; returns the files. One that changed since is left as it is now.
+
+    After a crash it is staged as before it: the model knows of it.
+    """
+
+    async def fitting() -> list[str]:
+        for change in changes:
+            await staged.load(step, [change.path, *([change.move_to] if change.move_to else [])])
+        return [change.path for change in changes if _fits(staged, change)]
+
+    fit = await step.choose_once(f"staged_again:{step.attempt}", "", fitting)
+    again = [change for change in changes if change.path in fit]
+    for change in again:
+        before = {change.path: change.before, **({change.move_to: None} if change.move_to else {})}
+        await staged.load(step, before, before)
+    staged.stage(again)
+    return [change.move_to or change.path for change in again]
+
+
+def _fits(staged: StagedFiles, change: FileChange) -> bool:
+    """Tell whether files are what a change was made for."""
+    if not staged.knows(change.path) or staged.text(change.path) != change.before:
+        return False
+    return not change.move_to or (staged.knows(change.move_to) and staged.text(change.move_to) is None)
 
 
 def summary_of(changes: Sequence[FileChange], unchanged: Sequence[str] = ()) -> str:

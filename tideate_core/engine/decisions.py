@@ -109,7 +109,8 @@ def carried(
     :param keep_open: what is open stays, too, where its lines are others now: no model made it anew.
     """
     if change.whole or earlier.whole:
-        return _carried_whole(earlier, decided, change, keep_accepted=keep_accepted)
+        words = AGAIN if keep_open else REPLACED
+        return _carried_whole(earlier, decided, change, words, keep_accepted=keep_accepted)
     known = _known(earlier, decided, change.before or "", keep_open=keep_open)
     accepted = [hunk for hunk, kept in known.states.items() if kept]
     made = _hunks_by(change, known.own, accepted)
@@ -147,9 +148,12 @@ def carried(
 
 
 def _carried_whole(
-    earlier: FileChange, decided: Decided, change: FileChange, *, keep_accepted: bool
+    earlier: FileChange, decided: Decided, change: FileChange, words: str, *, keep_accepted: bool
 ) -> tuple[FileChange, Decided, list[str]]:
-    """Do it where one of the two is decided about as a whole."""
+    """Do it where one of the two is decided about as a whole.
+
+    :param words: say that what was accepted is open again.
+    """
     if earlier.whole and decided.edited and not decided.accepted:
         mine = replace(earlier, after="\n".join(decided.edited[0].new))
         as_told = _same(change, earlier) or _same(change, mine)
@@ -162,10 +166,10 @@ def _carried_whole(
     stays = kept is not None and decided.edited and keep_accepted
     lost = [made.new for at, made in decided.edited.items() if not (stays and at in decided.accepted)]
     text = [line for lines in lost for line in lines]
-    words = "\n".join([f"{file_name(change)}: {STAYS if stays else REPLACED}", *text])
+    told = "\n".join([f"{file_name(change)}: {STAYS if stays else words}", *text])
     if stays and kept is not None:
-        return kept, Decided(frozenset(range(hunk_count(kept)))), [words]
-    return change, Decided(), [words] if decided.accepted or decided.edited else []
+        return kept, Decided(frozenset(range(hunk_count(kept)))), [told]
+    return change, Decided(), [told] if decided.accepted or decided.edited else []
 
 
 def _same(change: FileChange, other: FileChange) -> bool:

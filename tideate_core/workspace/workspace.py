@@ -176,9 +176,11 @@ class Workspace:
     async def for_text_now(self, change: FileChange) -> FileChange:
         """Return a modification with those of its hunks whose lines stand in the text as it is now.
 
-        It is returned as it is where that text cannot be read, or single hunks cannot be taken of it.
+        A deletion is one of that text. Another change of the whole is returned as it is, and so is one where
+        that text cannot be read.
         """
-        if change.whole or not change.path:
+        deleted = change.action == "delete" and change.before is not None and change.images is None
+        if not change.path or (change.whole and not deleted):
             return change
         try:
             source = await (self._read_bytes(change.path) if change.exact else self.read(change.path))
@@ -186,6 +188,8 @@ class Workspace:
             return change
         if source.text == change.before:
             return change
+        if deleted:
+            return replace(change, before=source.text, buffer=source.buffer, tick=source.tick)
         hunks = rebase_each(change.hunks, change.before or "", source.text)
         parts = tuple(hunk for hunk in hunks if hunk is not None)
         after = "\n".join(apply_hunks(source.text.split("\n"), parts))

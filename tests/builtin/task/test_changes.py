@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.mark.parametrize("kind", CHANGES)
 async def test_what_is_read_back_is_what_was_kept(workspace: Workspace, kind: str) -> None:
     kept = json.loads(json.dumps(as_json(CHANGES[kind])))
-    assert await read_back(workspace, [kept]) == [CHANGES[kind]]
+    assert await read_back(workspace, [kept], {}) == [CHANGES[kind]]
 
 
 def test_a_small_change_of_a_large_file_is_small() -> None:
@@ -51,7 +51,7 @@ async def test_a_file_that_was_changed_since_is_refused(workspace: Workspace, ki
     path = workspace.root / change.path
     path.write_text(path.read_text() + "\nmine")
     with pytest.raises(EditConflict, match=change.path):
-        await read_back(workspace, [as_json(change)])
+        await read_back(workspace, [as_json(change)], {})
     assert path.read_text().endswith("mine")
 
 

@@ -18,7 +18,7 @@ def test_a_person_who_changed_nothing_leaves_the_text_as_it_was() -> None:
 
 async def test_a_deletion_needs_no_text_to_be_read_back() -> None:
     shape = {"path": "old.py", "action": "delete", "digest": None}
-    change = await _read_back(cast("Workspace", None), shape)
+    change = await _read_back(cast("Workspace", None), shape, None)
     assert (change.path, change.action, change.before, change.after) == ("old.py", "delete", None, None)
 
 

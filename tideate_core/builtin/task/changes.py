@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents import Comments
 from tideate_core.engine import PartlyRevised, ask_for_review, revision_prompt, write_changes
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest
+from tideate_core.workspace import FileChange, Hunk, Source, apply_hunks, lines_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,22 +43,25 @@ def as_json(change: FileChange) -> dict[str, Any]:
     return shape
 
 
-async def read_back(workspace: Workspace, shapes: Sequence[Mapping[str, Any]]) -> list[FileChange]:
+async def read_back(
+    workspace: Workspace, shapes: Sequence[Mapping[str, Any]], texts: Mapping[str, str | None]
+) -> list[FileChange]:
     """Return changes as they were, with the files' texts.
 
+    :param texts: that are known, by path; others are read.
     :raises EditConflict: a file is another one than the change was made for.
     :raises WorkspaceError: a file cannot be read.
     """
-    return [await _read_back(workspace, shape) for shape in shapes]
+    return [await _read_back(workspace, shape, texts.get(shape["path"])) for shape in shapes]
 
 
-async def _read_back(workspace: Workspace, shape: Mapping[str, Any]) -> FileChange:
+async def _read_back(workspace: Workspace, shape: Mapping[str, Any], text: str | None) -> FileChange:
     path, action, filetype = shape["path"], shape["action"], shape.get("filetype", "")
     if action == "create":
         return FileChange(path, action, None, shape["text"], filetype=filetype)
     if shape["digest"] is None:  # no text: it is only moved or deleted
         return FileChange(path, action, None, None, move_to=shape.get("move_to"), filetype=filetype)
-    source = await workspace.read(path)
+    source = await workspace.read(path) if text is None else Source(path, text)
     if text_digest(source.text) != shape["digest"]:
         raise EditConflict(f"{path} was changed since its edit was made; nothing was written. Run it again.")
     hunks = [Hunk(one["start"], tuple(one["old"]), tuple(one["new"])) for one in shape.get("hunks", ())]

@@ -9,6 +9,8 @@ from tideate_core.agents import (
     EditsInReview,
     apply_fixes,
     audit_plan,
+    keep_texts,
+    kept_texts,
     named_files,
     parse_plan_document,
     plan_as_markdown,
@@ -62,6 +64,8 @@ __all__ = [
 GATES: Final = {1: "plan", 2: "audit", 3: "execution", 4: "documentation", 5: "verification"}
 MOST_ISSUES: Final = 100
 """Of one gate that are told and kept."""
+STAGED: Final = "staged"
+"""The key of the texts that edits were made for."""
 LONGEST_DIFF: Final = 40_000
 """Characters of the diff that are kept for the documenter."""
 
@@ -349,10 +353,16 @@ async def documentation_gate(
 
 
 async def _staged(step: StepContext, record: TaskRecord) -> list[FileChange]:
-    """Return what the stage before wants written; the review is of a model that may be a demonstration."""
+    """Return what the stage before wants written; the review is of a model that may be a demonstration.
+
+    After a crash it is for the same texts, and what became of the files is merged when it is written.
+    """
     step.demonstration = step.demonstration or record.staged.get("demonstration", False)
-    live = record.live.get(record.source)
-    changes = await read_back(step.workspace, record.staged["changes"]) if live is None else live
+    changes = record.live.get(record.source)
+    if changes is None:
+        kept = kept_texts(step, STAGED)
+        changes = await read_back(step.workspace, record.staged["changes"], kept)
+    await keep_texts(step, STAGED, {one.path: one.before for one in changes if one.before is not None})
     return await step.workspace.attach(changes)
 
 

@@ -282,6 +282,82 @@ async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
     assert desk.changed() == DONE
 
 
+# files that change on disk
+
+DIES = """
+import asyncio, os, pathlib, signal, sys
+from tests.builtin.task.runs.site import RUN
+from tests.builtin.task.runs.test_revisions import rejects_lines
+from tideate_core.app.wiring import build_catalog, open_project, open_runner
+from tideate_core.engine import RunRequest
+from tideate_core.workflows import Decision
+from tests.support.tally import TASK
+
+root, step = sys.argv[1:]
+
+class Front:
+    editor = None
+
+    async def confirm(self, request):
+        if (request.kind, request.step) != ("review", step):
+            return Decision(True)
+        if "revision" in request.payload:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rejects_lines(request)
+
+    def emit(self, event):
+        pass
+
+async def main():
+    request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
+    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
+        await runner.run(request)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.concurrency
+@pytest.mark.parametrize(
+    ("step", "tools"),
+    [("awaiting_execution_gate", False), ("awaiting_execution_gate", True), ("self_correcting", False)],
+)
+async def test_the_last_round_goes_on_though_a_file_changed_on_disk(
+    desk: Desk, server: ModelServer, step: str, tools: bool
+) -> None:
+    changed = "src/tally/__init__.py"
+    if tools:
+        with_tools(desk, server)
+    elif step == "self_correcting":
+        desk.model.says("executor", edits({**CODE, LINES_FILE: LINES.replace(BODY, "return 0")}))
+        desk.model.says("corrector", edits({LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
+        changed = LINES_FILE
+    else:
+        desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
+    code = [sys.executable, "-c", DIES, str(desk.root), step]
+    place = Path(__file__).parents[4]
+    done = await asyncio.to_thread(
+        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    asked = len(server.requests)
+    path = desk.root / changed
+    before = path.read_text()
+    path.write_text(f"{before}\n# mine\n")
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        assert len(server.requests) == asked, "the model is asked nothing again"
+        assert (request.payload["revision"], opened(request)) == (2, [LINES_FILE])
+        return accepts(request)
+
+    left = says(desk, answer)
+    result = await asyncio.wait_for(desk.runner().resume_run(RUN), 60)
+    assert result.ok, (result.error, server.unmatched)
+    assert next(left, None) is None
+    assert path.read_text().endswith("\n# mine\n")
+    assert "for now" not in (desk.root / LINES_FILE).read_text()
+
+
 # the plan
 
 SHORTER = "Let the script be: nobody counts lines with it"

@@ -1,0 +1,250 @@
+"""Reviews of several rounds that a crash cuts off: they go on from the last one, though files changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.test_revisions import FIRST, because, reviews
+from tests.builtin.test_with_tools import edit, hand_in
+from tests.engine.logbook import RUN
+from tideate_core.engine import kept_review, write_draft
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.engine.conftest import Bench
+    from tideate_core.engine import ConfirmationRequest
+
+pytestmark = pytest.mark.slow
+
+WORDS = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+ELSEWHERE = "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven!\n"
+UNDER_A_HUNK = WORDS.replace("three", "three!")
+PLAN = [
+    {"action": "modify", "path": "a.txt", "why": "as b.txt has it"},
+    {"action": "modify", "path": "b.txt", "why": "so"},
+    {"action": "delete", "path": "old.txt", "why": "dead"},
+]
+
+
+def refactored(bench: Bench) -> dict[str, Any]:
+    bench.server.answers("what must not change", "The order stays.", times=1)
+    bench.server.answers("in one fenced block", "```\nONE\ntwo\nTHREE\nfour\n```", times=1)
+    bench.server.answers(FIRST, "```\nein\ntwo\nTHREE\nfour\n```", times=1)
+    return {"name": "refactor", "context": bench.context("a.txt", 1, 4)}
+
+
+def generated(bench: Bench) -> dict[str, Any]:
+    bench.server.answers("more words", "```\nEINS\n```", times=1)
+    bench.server.answers(FIRST, "```\nein\n```", times=1)
+    return {"name": "generate", "prompt": "more words", "context": bench.context("a.txt", 4, 4)}
+
+
+def planned(bench: Bench) -> dict[str, Any]:
+    """Without tools each file is asked for by itself, the one that the other is about first."""
+    bench.server.answers("Which files have to be", {"files": PLAN}, times=1)
+    for path in ("a.txt", "b.txt"):
+        answer = f"```\n{WORDS.replace('one', 'ONE').replace('three', 'THREE')}```"
+        bench.server.answers(f"Change {path}", answer, times=1)
+    answer = f"```\n{WORDS.replace('one', 'ein').replace('three', 'THREE')}```"
+    bench.server.answers(FIRST, answer, times=1)
+    return {"name": "multi_file", "prompt": "shout"}
+
+
+def worked(bench: Bench) -> dict[str, Any]:
+    bench.server.calls("Which files have to", "submit_plan", {"files": PLAN}, times=1)
+    for path in ("a.txt", "b.txt"):
+        edit(bench, path, "one", "ONE")
+        edit(bench, path, "three", "THREE")
+    bench.server.calls("Carry it out completely", "delete_file", {"path": "old.txt"}, times=1)
+    hand_in(bench)
+    again = {"path": "a.txt", "edits": [{"search": "ONE", "replace": "ein"}]}
+    bench.server.calls(FIRST, "edit_file", again, times=1)
+    bench.server.calls(FIRST, "submit_work", {"summary": "As you say."}, times=1)
+    return {"name": "multi_file", "prompt": "shout"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workflow whose model gives in to a comment.
+
+    :param script: has the model answer, each time once; returns the run's request.
+    """
+
+    script: Callable[[Bench], dict[str, Any]]
+    tools: bool = False
+
+
+CASES = {
+    "refactor": Case(refactored),
+    "refactor with tools": Case(refactored, tools=True),
+    "generate": Case(generated),
+    "generate with tools": Case(generated, tools=True),
+    "multi_file": Case(planned),
+    "multi_file with tools": Case(worked, tools=True),
+}
+
+
+def project(bench: Bench) -> None:
+    for name in ("a.txt", "b.txt", "old.txt"):
+        bench.write(name, WORDS)
+
+
+def verdicts(request: ConfirmationRequest, rejected: int | None = None) -> list[dict[str, Any]]:
+    """Accept all, but for one hunk of a.txt."""
+    files = [
+        {"path": file["path"], "accepted": list(range(max(1, len(file["hunks"])))), "rejected": []}
+        for file in request.payload["files"]
+    ]
+    if rejected is not None:
+        (first,) = [file for file in files if file["path"] == "a.txt"]
+        first["accepted"].remove(rejected)
+        first["rejected"].append(rejected)
+    return files
+
+
+def rejects_the_first(request: ConfirmationRequest) -> Decision:
+    comments = [because(0, FIRST)]
+    return Decision(False, {"files": verdicts(request, rejected=0), "comments": comments})
+
+
+def accepts(request: ConfirmationRequest) -> Decision:
+    return Decision(True, {"files": verdicts(request), "comments": []})
+
+
+def dies_in_the_second_review(request: ConfirmationRequest) -> Decision:
+    """Comment on the first, and be killed when something is decided in the second."""
+    if request.kind != "review":
+        return Decision(True)
+    if "revision" not in request.payload:
+        return rejects_the_first(request)
+    at = 1 + [file["path"] for file in request.payload["files"]].index("a.txt")
+    write_draft(Path(request.draft), [{"v": 1, "by": os.getpid()}, {"decided": [[at, 1, "a", None]]}])
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("it was killed")
+
+
+CHILD = """
+import asyncio, pathlib, sys
+from types import SimpleNamespace
+from tests.builtin.test_resumed_reviews import CASES, RUN, dies_in_the_second_review
+from tests.engine.conftest import Bench
+
+root, url, name = sys.argv[1:]
+
+class Told:
+    base_url = url
+
+    def __getattr__(self, name):
+        return lambda *told, **more: None  # the parent scripts the model
+
+async def main():
+    bench = Bench(pathlib.Path(root), Told(), tools=CASES[name].tools)
+    bench.front.answer = dies_in_the_second_review
+    await bench.run(**{"prompt": "shout", **CASES[name].script(bench), "execution_id": RUN})
+
+asyncio.run(main())
+"""
+
+
+async def killed(bench: Bench, name: str) -> int:
+    """Have a process begin the run and die in the second review; returns the requests that it sent."""
+    project(bench)
+    CASES[name].script(bench)
+    code = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, name]
+    place = Path(__file__).parents[2]
+    done = await asyncio.to_thread(
+        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL, (done.stderr, bench.server.unmatched)
+    return len(bench.server.requests)
+
+
+@pytest.mark.concurrency
+@pytest.mark.parametrize(("name", "tools"), [(name, case.tools) for name, case in CASES.items()])
+async def test_the_last_round_goes_on_though_the_file_changed_on_disk(bench: Bench, name: str) -> None:
+    asked = await killed(bench, name)
+    bench.write("a.txt", ELSEWHERE)
+    kept = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        kept.append(kept_review(Path(request.draft)))
+        return accepts(request)
+
+    bench.front.answer = answer
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert len(bench.server.requests) == asked, "the model is asked nothing again"
+    (review,) = reviews(bench)
+    assert review.payload["revision"] == 2
+    files = {file["path"]: file for file in review.payload["files"]}
+    assert files["a.txt"]["hunks"][0]["new"] == ["ein"]
+    decided = {path: file["decided"]["accepted"] for path, file in files.items()}
+    more = {"b.txt": [0, 1], "old.txt": [0]} if "multi_file" in name else {}
+    assert decided == {"a.txt": [] if "generate" in name else [1], **more}, "the first round's stand"
+    at = list(files).index("a.txt")
+    assert [one.accepted for one in kept] == [{at: {0}}], "what was decided in the second is kept"
+    changed = (
+        ELSEWHERE.replace("four", "four\nein")
+        if "generate" in name
+        else (ELSEWHERE.replace("one", "ein").replace("three", "THREE"))
+    )
+    assert bench.fingerprint()["a.txt"].decode() == changed
+    assert ("old.txt" in bench.fingerprint()) is ("multi_file" not in name)
+
+
+def accepts_and_changes_files(bench: Bench, change: Callable[[], object]) -> None:
+    """Accept all that is reviewed; files change while the second round is looked at."""
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind != "review":
+            return Decision(True)
+        if "revision" not in request.payload:
+            return rejects_the_first(request)
+        if "warnings" not in request.payload:
+            change()
+        return accepts(request)
+
+    bench.front.answer = answer
+
+
+@pytest.mark.concurrency
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_changed_where_the_person_decided_is_merged_as_in_a_review_that_went_on(
+    bench: Bench, restarted: bool
+) -> None:
+    def change() -> None:
+        bench.write("a.txt", UNDER_A_HUNK)
+        bench.write("old.txt", "not so dead")
+
+    accepts_and_changes_files(bench, (lambda: None) if restarted else change)
+    if restarted:
+        await killed(bench, "multi_file")
+        change()
+        result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    else:
+        project(bench)
+        result = await bench.run(**planned(bench))
+    assert result.ok, (result.error, bench.server.unmatched)
+    again = reviews(bench)[-1].payload
+    assert again["revision"] == 2
+    assert [words.partition(":")[0] for words in again["warnings"]] == ["a.txt", "old.txt"]
+    assert all("is open again, for the text as it is now" in words for words in again["warnings"])
+    files = {file["path"]: file for file in again["files"]}
+    assert files["a.txt"]["hunks"][1] == {"start": 2, "old": ["three!"], "new": ["THREE"]}
+    assert files["old.txt"]["before"] == "not so dead"
+    assert [files[path]["decided"]["accepted"] for path in ("a.txt", "b.txt", "old.txt")] == [[0], [0, 1], []]
+    assert bench.fingerprint() == {
+        "a.txt": WORDS.replace("one", "ein").replace("three", "THREE").encode(),
+        "b.txt": WORDS.replace("one", "ONE").replace("three", "THREE").encode(),
+    }
