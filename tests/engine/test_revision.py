@@ -5,16 +5,21 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
 from tests.support.work import assert_linear
+from tideate_core.engine.composed_hunks import MadeHunks
 from tideate_core.engine.decisions import Decided, carried, reduced
 from tideate_core.engine.moved_hunks import TextNow
 from tideate_core.engine.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BEFORE = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl"
 
@@ -744,3 +749,55 @@ def test_places_are_found_by_work_that_grows_as_the_hunks_do() -> None:
         assert all(merged)
 
     assert_linear(make, merge, 100)
+
+
+Carried = tuple[FileChange, Decided, FileChange]
+
+
+def edited_everywhere(now: str, then: str) -> Callable[[int], Carried]:
+    """Return what makes a change whose every hunk was edited and accepted, and the one that follows it.
+
+    :param now: what became of each line that a hunk is about, by its number.
+    :param then: what the next revision makes of it.
+    """
+
+    def make(count: int) -> Carried:
+        lines, proposed, text, answer = (
+            "\n".join(form.format(row) if row % 4 == 1 else f"line {row}" for row in range(4 * count))
+            for form in ("line {}", "proposed {}", now, then)
+        )
+        made = change(proposed, lines)
+        edits = {at: replace(hunk, new=(f"mine {at}",)) for at, hunk in enumerate(made.hunks)}
+        return made, Decided(frozenset(edits), edited=edits), change(answer, text)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        ("line {}", "proposed {}"),
+        ("line {}", "another {}"),
+        ("line {} now", "line {} now"),
+        ("line {}", "line {0}\nbeside {0}"),
+    ],
+    ids=["the same", "others", "changed meanwhile", "left out"],
+)
+def test_decisions_are_carried_over_by_work_that_grows_as_the_hunks_do(now: str, then: str) -> None:
+    def carry(given: Carried) -> None:
+        assert carried(*given, keep_accepted=True)[0].hunks
+
+    assert_linear(edited_everywhere(now, then), carry, 50)
+
+
+def test_small_hunks_are_found_in_one_large_one_by_work_that_grows_as_they_do() -> None:
+    def make(count: int) -> tuple[MadeHunks, list[Hunk]]:
+        new = [f"line {row}" for row in range(4 * count)]
+        inner = [Hunk(row, ("old",), (new[row - 1], new[row])) for row in range(1, 4 * count - 1, 4)]
+        return MadeHunks([Hunk(0, ("old",) * 4 * count, tuple(new))]), inner
+
+    def find(given: tuple[MadeHunks, list[Hunk]]) -> None:
+        made, inner = given
+        assert all(made.make(hunk) for hunk in inner)
+
+    assert_linear(make, find, 60)

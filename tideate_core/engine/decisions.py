@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.composed_hunks import MadeHunks, hunks_by, place_of
 from tideate_core.engine.moved_hunks import TextNow
 from tideate_core.workspace import (
     FileChange,
     Hunk,
+    HunkIndex,
     apply_hunks,
     diff_lines,
     lines_of,
@@ -17,7 +18,7 @@ from tideate_core.workspace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 __all__ = ["LEFT_OUT", "Decided", "carried", "file_name", "hunk_count", "reduced"]
 
@@ -113,31 +114,28 @@ def carried(
         return _carried_whole(earlier, decided, change, words, keep_accepted=keep_accepted)
     known = _known(earlier, decided, change.before or "", keep_open=keep_open)
     accepted = [hunk for hunk, kept in known.states.items() if kept]
-    made = _hunks_by(change, known.own, accepted)
-    there = [part for hunk in made for part in known.edits.get(hunk, (hunk,))]
     mine = [part for parts in known.edits.values() for part in parts]
-    stays = [hunk for hunk in mine if keep_accepted and not _within(hunk, there) and _any_clash(hunk, there)]
-    there = [*stays, *(hunk for hunk in there if not _any_clash(hunk, stays))]
-    missing = [hunk for hunk in accepted if not _within(hunk, there)]
-    clashing = [hunk for hunk in missing if _any_clash(hunk, there)]
-    left_out = [hunk for hunk in missing if hunk not in clashing]
+    there, stays = _proposed(change, known, accepted, mine if keep_accepted else [])
+    missing = [hunk for hunk in accepted if not there.make(hunk)]
+    left_out = [hunk for hunk in missing if not there.clash(hunk)]
     # lines of the person's that the model wrote more around are in an open hunk
-    opened = [*clashing, *(hunk for hunk in mine if hunk not in [*there, *missing])]
-    kept = [*there, *(left_out if keep_accepted else [])]
-    mine_gone = [hunk for hunk in mine if hunk in kept and _any_clash(hunk, [*known.reopened])]
-    kept = [*(hunk for hunk in kept if not _any_clash(hunk, [*known.reopened])), *known.reopened]
-    again = [hunk for hunk in known.again if hunk in kept or (keep_accepted and not _any_clash(hunk, kept))]
-    kept += [hunk for hunk in again if hunk not in kept]
+    as_accepted = {*there.hunks, *missing}
+    opened = [hunk for hunk in missing if there.clash(hunk)]
+    opened += [hunk for hunk in mine if hunk not in as_accepted]
+    wanted = [*there.hunks, *(left_out if keep_accepted else [])]
+    kept, again = known.opened_among(wanted, keep_accepted=keep_accepted)
+    displaced = {hunk for hunk in wanted if known.reopened_at.clashes(hunk)}
     fallen = [f"{file_name(change)}:{hunk.start + 1}: {words}" for hunk, words in known.moved_on]
     fallen += _messages(change, [hunk for hunk in known.again if hunk not in again], MOVED_ON)
-    fallen += _messages(change, mine_gone, CLASHES, mine) + _messages(change, stays, STAYS)
-    for hunk, words in {**known.reopened, **{hunk: known.again[hunk] for hunk in again}}.items():
+    fallen += _messages(change, [hunk for hunk in mine if hunk in displaced], CLASHES, displaced)
+    fallen += _messages(change, stays, STAYS)
+    for hunk, words in {**known.reopened, **again}.items():
         fallen += _messages(change, [hunk], words) if words else []
-    unkept = [hunk for hunk in mine if hunk not in kept]
+    unkept = {*mine}.difference(kept)
     fallen += _messages(change, opened, REPLACED, unkept)
     if not keep_accepted:
         fallen += _messages(change, left_out, LEFT_OUT, unkept)
-    hunks = sorted(kept, key=_place)
+    hunks = sorted(kept, key=place_of)
     after = "\n".join(apply_hunks(lines_of(change.before), hunks))
     change = replace(change, after=after, parts=tuple(hunks))
     verdict = Decided(
@@ -145,6 +143,20 @@ def carried(
         frozenset(at for at, hunk in enumerate(hunks) if known.states.get(hunk) is False),
     )
     return change, verdict, fallen
+
+
+def _proposed(
+    change: FileChange, known: _Known, accepted: Sequence[Hunk], mine: Sequence[Hunk]
+) -> tuple[MadeHunks, list[Hunk]]:
+    """Return the hunks of a change with what stays of the person's own, and those for which it has others.
+
+    :param mine: what stays.
+    """
+    proposed = [part for hunk in hunks_by(change, known.own, accepted) for part in known.parts(hunk)]
+    made = MadeHunks(proposed)
+    stays = [hunk for hunk in mine if not made.make(hunk) and made.clash(hunk)]
+    staying = HunkIndex(stays)
+    return MadeHunks([*stays, *(hunk for hunk in proposed if not staying.clashes(hunk))]), stays
 
 
 def _carried_whole(
@@ -177,100 +189,15 @@ def _same(change: FileChange, other: FileChange) -> bool:
     return shapes[0] == shapes[1]
 
 
-def _place(hunk: Hunk) -> tuple[int, int]:
-    return hunk.start, hunk.end
-
-
-def _any_clash(hunk: Hunk, others: Sequence[Hunk]) -> bool:
-    return any(hunk.clashes(one) for one in others)
-
-
-def _hunks_by(change: FileChange, *known: Sequence[Hunk]) -> Sequence[Hunk]:
-    """Return the hunks of a change, with the borders of the known ones that it differs least from.
-
-    Where lines repeat, a comparison would part the same text in other ways.
-    """
-    lines, after = lines_of(change.before), lines_of(change.after)
-    found, least = change.hunks, _size(change.hunks)
-    for hunks in known:
-        applied = apply_hunks(lines, hunks)
-        # no line and one empty line are the same text
-        differing = diff_lines(applied, after) if "\n".join(applied) != change.after else []
-        if (size := _size(differing)) >= least:
-            continue
-        made = _composed(lines, sorted(hunks, key=_place), differing)
-        same = "\n".join(apply_hunks(lines, made)) == change.after
-        if same and not any(hunk.clashes(one) for hunk, one in pairwise(made)):
-            found, least = made, size
-    return found
-
-
-def _size(hunks: Sequence[Hunk]) -> int:
-    return sum(len(hunk.old) + len(hunk.new) for hunk in hunks)
-
-
-def _composed(lines: Sequence[str], first: Sequence[Hunk], then: Sequence[Hunk]) -> list[Hunk]:
-    """Return hunks that make of a text what two changes make, one after the other.
-
-    :param first: in order; those that the second change does not touch stay as they are.
-    """
-    middle = apply_hunks(lines, first)
-    shift, spans = 0, list[tuple[Hunk, Hunk]]()
-    for hunk in first:
-        spans.append((hunk, Hunk(hunk.start + shift, hunk.new, hunk.old)))
-        shift += len(hunk.new) - len(hunk.old)
-    groups = list[tuple[list[Hunk], list[tuple[Hunk, Hunk]]]]()
-    for hunk in then:
-        touched = [span for span in spans if span[1].start <= hunk.end and hunk.start <= span[1].end]
-        if groups and touched and touched[0] in groups[-1][1]:
-            groups[-1][0].append(hunk)
-            groups[-1][1].extend(touched[1:])
-        else:
-            groups.append(([hunk], touched))
-    gone = [own for _, touched in groups for own, _ in touched]
-    made = [part for group in groups for part in _joined(lines, middle, spans, *group)]
-    return sorted([*(hunk for hunk in first if hunk not in gone), *made], key=_place)
-
-
-def _joined(
-    lines: Sequence[str],
-    middle: Sequence[str],
-    spans: Sequence[tuple[Hunk, Hunk]],
-    then: Sequence[Hunk],
-    touched: Sequence[tuple[Hunk, Hunk]],
-) -> Iterator[Hunk]:
-    """Yield what the comparison finds in the lines of hunks that touch each other."""
-    low, high = then[0].start, then[-1].end
-    start = low + sum(len(own.old) - len(own.new) for own, span in spans if span.end < low)
-    if touched:
-        high = max(high, touched[-1][1].end)
-        if touched[0][1].start <= low:
-            low, start = touched[0][1].start, touched[0][0].start
-    size = high - low + sum(len(own.old) - len(own.new) for own, _ in touched)
-    new = apply_hunks(middle[low:high], [replace(hunk, start=hunk.start - low) for hunk in then])
-    for part in diff_lines(lines[start : start + size], new):
-        yield replace(part, start=part.start + start)
-
-
 def _compared(hunk: Hunk) -> tuple[Hunk, ...]:
     """Return the hunks that the comparison finds in one."""
     parts = diff_lines(hunk.old, hunk.new)
     return tuple(replace(part, start=hunk.start + part.start) for part in parts)
 
 
-def _within(hunk: Hunk, others: Sequence[Hunk]) -> bool:
-    """Tell whether one of the others makes the change, too."""
-    return any(hunk in _parts(one, hunk) for one in others if one.start <= hunk.start and hunk.end <= one.end)
-
-
-def _parts(one: Hunk, inner: Hunk) -> list[Hunk]:
-    """Return what a hunk may make of the lines of another that lies in it: as many lines, at its edge."""
-    size, last = len(inner.new), len(one.new) - len(inner.new)
-    at_edge = [at for at, edge in ((0, one.start == inner.start), (last, one.end == inner.end)) if edge]
-    return [replace(inner, new=one.new[at : at + size]) for at in at_edge or range(last + 1) if at >= 0]
-
-
-def _messages(change: FileChange, hunks: Sequence[Hunk], words: str, typed: Sequence[Hunk] = ()) -> list[str]:
+def _messages(
+    change: FileChange, hunks: Sequence[Hunk], words: str, typed: Collection[Hunk] = ()
+) -> list[str]:
     """Return a line for each hunk, and below it the text of those that the person typed."""
     return [
         "\n".join([f"{file_name(change)}:{hunk.start + 1}: {words}", *(hunk.new if hunk in typed else ())])
@@ -292,6 +219,28 @@ class _Known:
     again: dict[Hunk, str]
     """The others whose lines are others now, for these."""
     edits: dict[Hunk, tuple[Hunk, ...]]
+    reopened_at: HunkIndex
+    again_at: HunkIndex
+
+    def parts(self, hunk: Hunk) -> tuple[Hunk, ...]:
+        """Return what the person made of a hunk, else the hunk."""
+        return self.edits.get(hunk, (hunk,))
+
+    def opened_among(
+        self, wanted: Sequence[Hunk], *, keep_accepted: bool
+    ) -> tuple[list[Hunk], dict[Hunk, str]]:
+        """Return hunks with those that are open again, and which of `again` are among these.
+
+        :param wanted: of these, what the person wrote takes the place of those that it clashes with.
+        """
+        kept = [*(hunk for hunk in wanted if not self.reopened_at.clashes(hunk)), *self.reopened]
+        known, taken = {*kept}, HunkIndex(kept)
+        again = {
+            hunk: words
+            for hunk, words in self.again.items()
+            if hunk in known or (keep_accepted and not taken.clashes(hunk))
+        }
+        return [*kept, *(hunk for hunk in again if hunk not in known)], again
 
     def decide(self, place: Hunk, verdict: bool | None, made: Hunk | None) -> None:
         if verdict is None:
@@ -309,15 +258,20 @@ class _Known:
         """
         if merged is not None and merged.old == merged.new:
             return  # the person made the change themselves
-        clash = merged and next((one for one in self.reopened if one.clashes(merged)), None)
-        if merged is None or (not written and _any_clash(merged, [*self.reopened, *self.again])):
+        clash = None if merged is None else self.reopened_at.first_clash(merged)
+        if merged is None or (not written and (clash is not None or self.again_at.clashes(merged))):
             lost = TAKEN_OUT if written else MOVED_ON if words == AGAIN else LOST
             self.moved_on.append((hunk, lost))
-        elif written and clash:  # two at one place, where no line of either is left
-            del self.reopened[clash]
-            self.reopened[replace(clash, new=clash.new + merged.new)] = words
+        elif not written:
+            self.again[merged] = words
+            self.again_at.add(merged)
         else:
-            (self.reopened if written else self.again)[merged] = words
+            if clash is not None:  # two at one place, where no line of either is left
+                earlier = self.reopened_at.remove(clash)
+                del self.reopened[earlier]
+                merged = replace(earlier, new=earlier.new + merged.new)
+            self.reopened[merged] = words
+            self.reopened_at.add(merged)
 
 
 def _known(earlier: FileChange, decided: Decided, before: str, *, keep_open: bool) -> _Known:
@@ -325,13 +279,13 @@ def _known(earlier: FileChange, decided: Decided, before: str, *, keep_open: boo
     decisions = dict.fromkeys(decided.accepted, True) | dict.fromkeys(decided.rejected, False)
     known = [(hunk, decisions.get(at), decided.edited.get(at), True) for at, hunk in enumerate(own)]
     known += [(hunk, True, None, False) for hunk in decided.added]
-    known.sort(key=lambda one: _place(one[0]))
+    known.sort(key=lambda one: place_of(one[0]))
     hunks = [hunk for hunk, *_ in known]
     places: Sequence[Hunk | None] = hunks
     if before != earlier.before:
         places = rebase_each(hunks, earlier.before or "", before)
     now = TextNow(lines_of(earlier.before), lines_of(before))
-    found, moved = _Known([], {}, [], {}, {}, {}), list[tuple[Hunk, bool | None]]()
+    found, moved = _Known([], {}, [], {}, {}, {}, HunkIndex(), HunkIndex()), list[tuple[Hunk, bool | None]]()
     for (hunk, verdict, made, is_own), rebased in zip(known, places, strict=True):
         place = rebased or (None if verdict is None and made is None else now.place(hunk, made))
         if made is not None and (place is None or verdict is None):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StrictInt, ValidationError
 from tideate_core.edits import fence_for
 from tideate_core.engine.decisions import LEFT_OUT, Decided, carried, file_name, hunk_count, reduced
 from tideate_core.errors import InvalidInput, UnusableAnswer
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, unified_diff
+from tideate_core.workspace import FileChange, Hunk, HunkIndex, apply_hunks, lines_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -300,19 +300,22 @@ def _check(change: FileChange, verdict: _Verdict) -> None:
     if verdict.added and change.whole:
         raise InvalidInput(f"{UNUSABLE}: {name} is a {change.action}, and a hunk was added to it")
     if verdict.added:
-        accepted = [change.hunks[at] for at in verdict.accepted]
+        own = change.hunks
+        accepted = [own[at] for at in verdict.accepted]
         _check_added(change, accepted, [one.hunk for one in verdict.added])
 
 
 def _check_added(change: FileChange, accepted: Sequence[Hunk], added: Sequence[Hunk]) -> None:
     """Refuse hunks of other compared runs that do not go with the text, or with what else is accepted."""
     name, lines = file_name(change), lines_of(change.before)
-    for at, hunk in enumerate(added):
+    taken = HunkIndex(accepted)
+    for hunk in added:
         place = f"line {hunk.start + 1} of {name}"
         if not 0 <= hunk.start <= len(lines) or tuple(lines[hunk.start : hunk.end]) != hunk.old:
             raise InvalidInput(f"{UNUSABLE}: the hunk that was added at {place} is not of its text")
-        if any(hunk.clashes(one) for one in [*accepted, *added[:at]]):
+        if taken.clashes(hunk):
             raise InvalidInput(f"{UNUSABLE}: two hunks that were accepted change {place}; take one of them")
+        taken.add(hunk)
 
 
 def _check_edited(change: FileChange, verdict: _Verdict) -> None:

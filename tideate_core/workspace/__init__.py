@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         patched_images as patched_images,
         read_images as read_images,
     )
+    from tideate_core.workspace.hunk_index import HunkIndex as HunkIndex
     from tideate_core.workspace.image_changes import (
         Difference as Difference,
         change_note as change_note,
@@ -124,6 +125,7 @@ else:
             "git": (
                 "EXCLUDE_PRIVATE SAFE_GIT find_moves git_environment make_patch patched_images read_images"
             ),
+            "hunk_index": "HunkIndex",
             "image_changes": "Difference change_note changes_between reversed_change",
             "journal": "Journal",
             "journal_manifest": "FileEntry JournalManifest",

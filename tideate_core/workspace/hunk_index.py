@@ -1,0 +1,66 @@
+"""Hunks by the lines that they take: what clashes with one is found without a look at the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tideate_core.workspace.changes import Hunk
+
+__all__ = ["HunkIndex"]
+
+
+class HunkIndex:
+    """Hunks of one text, numbered in the order in which they are added."""
+
+    def __init__(self, hunks: Iterable[Hunk] = ()) -> None:
+        self._hunks: dict[int, Hunk] = {}
+        self._owners: dict[int, list[int]] = {}
+        self._added = 0
+        for hunk in hunks:
+            self.add(hunk)
+
+    def add(self, hunk: Hunk) -> None:
+        """Add a hunk, whatever it clashes with."""
+        self._hunks[self._added] = hunk
+        for place in _places(hunk):
+            self._owners.setdefault(place, []).append(self._added)
+        self._added += 1
+
+    def remove(self, number: int) -> Hunk:
+        """Take a hunk out, and return it."""
+        hunk = self._hunks.pop(number)
+        for place in _places(hunk):
+            self._owners[place].remove(number)
+            if not self._owners[place]:
+                del self._owners[place]
+        return hunk
+
+    def clashes(self, hunk: Hunk) -> bool:
+        """Tell whether a hunk clashes with one of them."""
+        return not self._owners.keys().isdisjoint(_places(hunk))
+
+    def first_clash(self, hunk: Hunk) -> int | None:
+        """Return the lowest number of those that a hunk clashes with."""
+        numbers = (number for place in _places(hunk) for number in self._owners.get(place, ()))
+        return min(numbers, default=None)
+
+    def around(self, hunk: Hunk) -> list[int]:
+        """Return the numbers of those in whose lines a hunk lies, or at whose edge it inserts."""
+        beside = range(2 * hunk.start - 1, 2 * hunk.start + 2)
+        found = {number for place in beside for number in self._owners.get(place, ())}
+        return sorted(number for number in found if _is_within(hunk, self._hunks[number]))
+
+
+def _places(hunk: Hunk) -> range:
+    """Return what a hunk takes: odd numbers are lines, even ones the places between them.
+
+    Two hunks have one of them in common where they clash, and only there.
+    """
+    return range(2 * hunk.start + 1, 2 * hunk.end) if hunk.old else range(2 * hunk.start, 2 * hunk.start + 1)
+
+
+def _is_within(hunk: Hunk, other: Hunk) -> bool:
+    return other.start <= hunk.start and hunk.end <= other.end
