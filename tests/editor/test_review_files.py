@@ -222,6 +222,47 @@ def test_accepting_all_hunks_of_a_file_makes_as_much_work_as_there_are_hunks(
     assert many < 15 * few, work
 
 
+COMPARED = """
+local count = ...
+local function hunks(word)
+  local found = {}
+  for i = 1, count do found[i] = { start = 4 * i, old = { 'line ' .. i }, new = { word .. i } } end
+  return found
+end
+local function file(own) return { path = 'a.txt', action = 'modify', before = '', hunks = own } end
+local others = hunks('other')
+for i = 2, count, 2 do others[i].start = others[i].start + 2 end
+local one, comments = file(hunks('own')), {}
+local decided = { accepted = {}, rejected = {}, added = others, edited = {} }
+for i = 1, count do
+  decided.edited[i] = { hunk = i - 1, old = { 'line ' .. i }, new = { 'mine' } }
+  comments[i] = { path = 'a.txt', hunk = i - 1, text = 'why?' }
+end
+one.decided = decided
+local runs = { { adapter = 'other', files = { file(others) } } }
+_G.question = { payload = { files = { one }, alternatives = runs, comments = comments, revisable = true } }
+"""
+AGAIN = """
+local find, found = require('tideate.ui.review.alternatives').find, 0
+local entry = require('tideate.ui.review.model').new(_G.question).entries[1]
+for own, hunk in ipairs(_G.question.payload.alternatives[1].files[1].hunks) do
+  local unit, variant = find(entry, own % 2 == 0 and -1 or own - 1, hunk)
+  found = found + (unit and variant and 1 or 0)
+end
+_G.found = found
+"""
+
+
+def test_a_compared_review_opens_again_with_work_that_grows_as_its_hunks_do(editor: Editor) -> None:
+    work = []
+    for hunks in (50, 500):
+        editor.lua(COMPARED, hunks)
+        work.append(lua_work_of(editor, AGAIN))
+        assert editor.lua("return _G.found") == hunks
+    few, many = work
+    assert many < 15 * few, work
+
+
 def test_what_clashes_with_an_accepted_hunk_is_found_as_by_comparing_each_with_each(editor: Editor) -> None:
     clashes = """
       math.randomseed(7)

@@ -14,22 +14,68 @@ local function clashes(one, other)
   return both_insert or (one.start < other_end and other.start < one_end)
 end
 
+--- What equal hunks have in common.
+---@param hunk tideate.Hunk
+---@return string
+local function key(hunk)
+  return vim.mpack.encode({ hunk.start, hunk.old, hunk.new })
+end
+
+--- The places that a hunk takes, from and to: odd numbers are lines, even ones the places between them. Two hunks
+--- have one in common where they clash, and only there.
+---@param hunk tideate.Hunk
+---@return integer first
+---@return integer last
+local function places(hunk)
+  local first = 2 * hunk.start
+  return #hunk.old > 0 and first + 1 or first, math.max(first, first + 2 * #hunk.old - 1)
+end
+
+--- What finds the units whose own hunks clash with another one.
+---@param units tideate.ReviewUnit[] of all hunks of a file
+---@return fun(hunk: tideate.Hunk): tideate.ReviewUnit[]
+local function by_place(units)
+  local owners = vim.defaulttable(function()
+    return {}
+  end) ---@type table<integer, tideate.ReviewUnit[]>
+  for _, unit in ipairs(units) do
+    local first, last = places(unit.hunks[1])
+    for place = first, last do
+      table.insert(owners[place], unit)
+    end
+  end
+  return function(hunk)
+    local found, known = {}, {} ---@type tideate.ReviewUnit[], table<tideate.ReviewUnit, boolean>
+    local first, last = places(hunk)
+    for place = first, last do
+      for _, unit in ipairs(rawget(owners, place) or {}) do
+        if not known[unit] then
+          known[unit] = true
+          table.insert(found, unit)
+        end
+      end
+    end
+    return found
+  end
+end
+
 --- The hunks that other runs make of the same text, each once, without those that the reviewed one makes, too.
 ---@param file tideate.ReviewFile
 ---@param runs { adapter: string, files: tideate.ReviewFile[] }[]
 ---@return tideate.ReviewVariant[]
 local function others(file, runs)
-  local found, known = {}, vim.deepcopy(file.hunks)
+  local found, known = {}, {} ---@type tideate.ReviewVariant[], table<string, boolean>
+  for _, hunk in ipairs(file.hunks) do
+    known[key(hunk)] = true
+  end
   for _, run in ipairs(runs) do
     for _, other in ipairs(run.files) do
       local same = other.path == file.path and other.action == 'modify'
       if same and other.digest == file.digest and other.before == file.before then
         for _, hunk in ipairs(other.hunks) do
-          local twice = vim.iter(known):any(function(one)
-            return vim.deep_equal(one, hunk)
-          end)
-          if not twice then
-            table.insert(known, hunk)
+          local name = key(hunk)
+          if not known[name] then
+            known[name] = true
             table.insert(found, { hunk = hunk, adapter = run.adapter })
           end
         end
@@ -62,30 +108,34 @@ end
 ---@return tideate.ReviewUnit? unit
 ---@return integer? variant nil where it has none such
 function M.find(entry, own, taken)
-  for _, unit in ipairs(entry.units) do
-    if unit.own == own or own < 0 and not unit.own and vim.deep_equal(unit.hunks[1], taken) then
-      for variant, one in ipairs(unit.variants or {}) do
-        if vim.deep_equal(one.hunk, taken or unit.variants[1].hunk) then
-          return unit, variant
-        end
-      end
-      return unit
+  local unit = entry.own[own + 1] or own < 0 and entry.others[key(taken or {})] or nil
+  for variant, one in ipairs(unit and unit.variants or {}) do
+    if vim.deep_equal(one.hunk, taken or unit.variants[1].hunk) then
+      return unit, variant
     end
   end
+  return unit
 end
 
 --- Accept the hunks that were taken of others in an earlier round.
 ---@param units tideate.ReviewUnit[]
 ---@param added tideate.Hunk[]
 local function repeat_added(units, added)
-  for _, hunk in ipairs(added) do
-    for _, unit in ipairs(units) do
-      for variant, one in ipairs(unit.variants or {}) do
-        if vim.deep_equal(one.hunk, hunk) then
-          M.show(unit, variant)
-          unit.state = 'accepted'
-        end
+  local wanted = {} ---@type table<string, integer>
+  for index, hunk in ipairs(added) do
+    wanted[key(hunk)] = index
+  end
+  for _, unit in ipairs(#added > 0 and units or {}) do
+    local last, taken = 0, nil
+    for variant, one in ipairs(unit.variants or {}) do
+      local index = wanted[key(one.hunk)] or 0
+      if index > last then
+        last, taken = index, variant
       end
+    end
+    if taken then
+      M.show(unit, taken)
+      unit.state = 'accepted'
     end
   end
 end
@@ -95,20 +145,21 @@ end
 ---@param file tideate.ReviewFile
 ---@param units tideate.ReviewUnit[] of all hunks of the file
 ---@param runs { adapter: string, files: tideate.ReviewFile[] }[]
----@return tideate.ReviewUnit[] in the order of their places
+---@return tideate.ReviewUnit[] all in the order of their places
+---@return table<string, tideate.ReviewUnit> only what others change, by what `find` knows it by
 function M.add(file, units, runs)
-  local all = vim.list_slice(units)
+  local all, alone, clashing = vim.list_slice(units), {}, by_place(units)
   for _, other in ipairs(others(file, runs)) do
-    local here = vim.tbl_filter(function(unit)
-      return unit.own ~= nil and clashes(unit.variants and unit.variants[1].hunk or unit.hunks[1], other.hunk)
-    end, units)
+    local here = clashing(other.hunk)
     for _, unit in ipairs(here) do
       unit.variants = unit.variants or { { hunk = unit.hunks[1] } }
       unit.variant = unit.variant or 1
       table.insert(unit.variants, other)
     end
     if #here == 0 then
-      table.insert(all, { hunks = { other.hunk }, proposed = { other.hunk }, state = 'rejected', stale = false, variants = { other }, variant = 1 })
+      local unit = { hunks = { other.hunk }, proposed = { other.hunk }, state = 'rejected', stale = false, variants = { other }, variant = 1 }
+      table.insert(all, unit)
+      alone[key(other.hunk)] = unit
     end
   end
   table.sort(all, function(one, other)
@@ -116,7 +167,7 @@ function M.add(file, units, runs)
     return a.start < b.start or a.start == b.start and #a.old < #b.old
   end)
   repeat_added(all, file.decided and file.decided.added or {})
-  return all
+  return all, alone
 end
 
 --- The accepted hunks of a file in the order of their places, and of each the last line that it or one before reaches.

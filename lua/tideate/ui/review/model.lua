@@ -47,6 +47,8 @@ local M = {}
 ---@field index integer
 ---@field danger string? why other tools run the file by themselves
 ---@field units tideate.ReviewUnit[]
+---@field own tideate.ReviewUnit[] those of its own hunks, in their order
+---@field others table<string, tideate.ReviewUnit> those of what only another run of a comparison changes
 ---@field whole boolean the file is decided about as a whole
 ---@field written boolean the change stands in the file already: what is rejected is reverted
 ---@field count tideate.ReviewCount
@@ -125,15 +127,12 @@ function M.edit(one, edit)
 end
 
 --- Repeat what the person made of hunks in an earlier round.
----@param units tideate.ReviewUnit[]
+---@param units tideate.ReviewUnit[] of its own hunks
 ---@param edited tideate.EditedHunk[]?
 local function repeat_edits(units, edited)
   for _, one in ipairs(edited or {}) do
-    for _, about in ipairs(units) do
-      if about.own == one.hunk then
-        M.edit(about, { start = about.proposed[1].start, old = one.old, new = one.new })
-      end
-    end
+    local about = units[one.hunk + 1]
+    M.edit(about, { start = about.proposed[1].start, old = one.old, new = one.new })
   end
 end
 
@@ -162,22 +161,25 @@ end
 local function entry_of(question, file, index)
   local hunks = file.hunks or {}
   local whole = file.action ~= 'modify' or file.whole == true or #hunks == 0
-  local units = whole and { unit(hunks) } or vim.tbl_map(function(hunk)
+  local own = whole and { unit(hunks) } or vim.tbl_map(function(hunk)
     return unit({ hunk })
   end, hunks)
-  for number, one in ipairs(units) do
+  for number, one in ipairs(own) do
     one.own = number - 1
   end
-  repeat_decisions(units, file.decided)
+  repeat_decisions(own, file.decided)
   local others = question.payload.alternatives or {}
+  local units, only_others = own, {}
   if #others > 0 and not whole then
-    units = require('tideate.ui.review.alternatives').add(file, units, others)
+    units, only_others = require('tideate.ui.review.alternatives').add(file, own, others)
   end
-  repeat_edits(units, file.decided and file.decided.edited)
+  repeat_edits(own, file.decided and file.decided.edited)
   local entry = {
     file = file,
     index = index,
     units = units,
+    own = own,
+    others = only_others,
     whole = whole,
     written = question.payload.written == true,
     count = zero(),
@@ -204,13 +206,13 @@ end
 ---@param model tideate.ReviewModel
 ---@param comments { path: string?, hunk: integer?, text: string }[]
 local function repeat_comments(model, comments)
+  local by_path = {} ---@type table<string, tideate.ReviewEntry>
+  for _, entry in ipairs(model.entries) do
+    by_path[entry.file.path] = by_path[entry.file.path] or entry
+  end
   for _, one in ipairs(comments) do
-    local entry = vim.iter(model.entries):find(function(entry)
-      return entry.file.path == one.path
-    end)
-    local about = entry and vim.iter(entry.units):find(function(known)
-      return known.own == (one.hunk or 0)
-    end)
+    local entry = one.path and by_path[one.path]
+    local about = entry and entry.own[(one.hunk or 0) + 1]
     if about then
       model:set(about, about.state, { text = joined(about.comment, one.text), because = about.state == 'rejected' })
     else
