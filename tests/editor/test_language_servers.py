@@ -63,7 +63,10 @@ FILES = {
 START = """
 local command, root = ...
 vim.api.nvim_create_autocmd('FileType', { pattern = 'python', callback = function(event)
-  vim.lsp.start({ name = 'ty', cmd = { command, 'server' }, root_dir = root }, { bufnr = event.buf })
+  vim.lsp.start({ name = 'ty', cmd = { command, 'server' }, root_dir = root, on_init = function(client)
+    -- Neovim asks for the colours some time later, and they are marks in the buffer
+    client.server_capabilities.semanticTokensProvider = nil
+  end }, { bufnr = event.buf })
 end })
 """
 USES = [

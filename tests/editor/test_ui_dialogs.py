@@ -279,6 +279,38 @@ def test_details_are_shown_and_hidden(screen_editor: Editor) -> None:
     assert answers(screen_editor)[0]["accepted"] is True
 
 
+PAUSES = """
+local typing, waiting = require('tideate.ui.typing'), 0
+local when_quiet = typing.when_quiet
+typing.when_quiet = function(callback)
+  waiting = waiting + 1
+  local function ended()
+    waiting = waiting - 1
+  end
+  local finish = when_quiet(function()
+    ended()
+    callback()
+  end)
+  return function()
+    finish()
+    ended()
+  end
+end
+_G.pauses = function() return waiting end
+"""
+
+
+def test_a_question_takes_the_focus_once(editor: Editor) -> None:
+    editor.lua(PAUSES)
+    gate(editor)
+    assert editor.lua("return _G.pauses()") == 1
+    wait_focused(editor)
+    assert editor.lua("return _G.pauses()") == 0
+    editor.lua("vim.cmd.tabnew() require('tideate.ui').focus()")
+    assert focused(editor)
+    assert editor.lua("return _G.pauses()") == 0, "who leaves it again would be brought back"
+
+
 def test_a_question_follows_to_another_tab(editor: Editor) -> None:
     gate(editor)
     editor.command("tabnew")

@@ -70,7 +70,6 @@ function M.open(spec)
   open_ones[self] = true
   require('tideate.ui.output').arrange()
   self:show()
-  self:wait_for_quiet()
   return self
 end
 
@@ -333,13 +332,13 @@ end
 --- Give the person the window.
 ---@param unasked boolean? nothing that the person did brings them here
 function Dialog:focus(unasked)
-  if self.stop_waiting then
-    self.stop_waiting()
-    self.stop_waiting = nil
-  end
   self.called = true
   if self.aside or not require('tideate.ui.window').visible(self.win) then
     self:show()
+  end
+  if self.stop_waiting then
+    self.stop_waiting()
+    self.stop_waiting = nil
   end
   self:uncover_code()
   local current = vim.api.nvim_get_current_win()
