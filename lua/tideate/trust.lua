@@ -80,7 +80,8 @@ function M.question(plan)
 end
 
 ---@param plan tideate.TrustPlan
-local function ask(plan)
+---@param expecting tideate.ui.Expecting
+local function ask(plan, expecting)
   local items = waiting(plan)
   for _, item in ipairs(plan.items) do
     if item.mistake ~= '' then
@@ -103,15 +104,16 @@ local function ask(plan)
       local paths = result.paths ---@type string[]
       require('tideate.ui').notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
     end)
-  end)
+  end, expecting)
 end
 
 --- Show what a file, or a project, could run once it is trusted, and ask.
 ---@param path string may be empty: the project
 function M.trust(path)
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
+  local expecting = require('tideate.ui.typing').expect()
   require('tideate.stored_runs').request('trust', params, function(result)
-    ask(result.plan)
+    ask(result.plan, expecting)
   end)
 end
 

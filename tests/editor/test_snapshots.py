@@ -146,7 +146,8 @@ def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) ->
     made(nvim)
     changed(nvim)
     listed(nvim)
-    nvim.feed("R")
+    nvim.feed("Rk")
+    nvim.wait_screen("waits for you")  # a key was typed since: the next one is none meant for the question
     wait_focused(nvim)
     nvim.wait_screen("delete `new.txt`")
     nvim.feed("y")

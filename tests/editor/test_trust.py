@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import wait_focused
+from tests.support.dialogs import focused, wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tests.support.state import state_below
@@ -65,6 +65,26 @@ def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) ->
     state = state_below(editor.home / "state", other)
     assert (state / "trust.json").is_file()
     assert not (editor.state / "trust.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("typed", "end"), [("y", "<Esc>"), ("iyes", "<Esc>")])
+def test_what_is_typed_before_the_question_is_there_does_not_answer_it(
+    start_editor: EditorFactory, typed: str, end: str
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    config = editor.cwd / ".tideate" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('[mcp.servers.s]\ncommand = ["./s.sh"]\n')
+    editor.feed(f":Workflow trust<CR>{typed}")
+    editor.wait_screen("waits for you")
+    assert not focused(editor)
+    editor.feed(end)
+    wait_focused(editor)
+    assert not (editor.state / "trust.json").exists()
+    editor.feed("y")
+    editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
+    assert editor.lines() == ["yes" if "i" in typed else ""]
 
 
 @pytest.mark.slow

@@ -11,10 +11,11 @@ local asked = 0
 ---@field diff? string what `d` shows
 ---@field cautious? boolean <CR> is a no
 
---- Ask; the person just pressed a key or gave a command, so that the next key answers.
+--- Ask; the next key answers if the person typed nothing since they pressed the key, or gave the command, for it.
 ---@param question tideate.OwnQuestion
 ---@param on_yes fun()
-function M.yes(question, on_yes)
+---@param expecting? tideate.ui.Expecting since that key; nil where it was pressed just now
+function M.yes(question, on_yes, expecting)
   asked = asked + 1
   local ui = require('tideate.ui')
   ui.confirm('own' .. asked, {
@@ -32,7 +33,9 @@ function M.yes(question, on_yes)
   end, function(err)
     ui.notify(err, vim.log.levels.ERROR)
   end)
-  vim.schedule(ui.focus)
+  if not expecting or expecting.free() then
+    vim.schedule(ui.focus)
+  end
 end
 
 return M

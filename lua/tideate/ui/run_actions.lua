@@ -79,6 +79,7 @@ end
 ---@param folder string
 ---@param roll_back fun()
 local function preview_rollback(run, folder, roll_back)
+  local expecting = require('tideate.ui.typing').expect()
   ask('rollback_preview', run, folder, function(result)
     local count = #result.files
     if count == 0 then
@@ -93,7 +94,7 @@ local function preview_rollback(run, folder, roll_back)
       message = ('Roll back %d file%s to what was there before this run?'):format(count, count == 1 and '' or 's'),
       details = table.concat(files, '\n'),
       diff = patch_of(result),
-    }, roll_back)
+    }, roll_back, expecting)
   end)
 end
 

@@ -32,22 +32,28 @@ function M.watch()
 end
 
 ---@class tideate.ui.Expecting
+---@field free fun(): boolean whether nothing was typed since, so that the next key is meant for the question; ends this
 ---@field when_free fun(callback: fun()) calls back once, and ends this
 ---@field stop fun()
 
 --- A command was given that may have to ask something soon: at once if nothing was typed since, else when the
---- person has stopped typing.
+--- person has stopped typing. Ends at the first key, too.
 ---@return tideate.ui.Expecting
 function M.expect()
   local own, typed = vim.api.nvim_create_namespace(''), false
-  vim.on_key(function()
-    typed = true
-  end, own)
   local function stop()
     vim.on_key(nil, own)
   end
+  vim.on_key(function()
+    typed = true
+    stop()
+  end, own)
   return {
     stop = stop,
+    free = function()
+      stop()
+      return not typed and M.plain_normal()
+    end,
     when_free = function(callback)
       stop()
       if typed or vim.fn.getcmdwintype() ~= '' or vim.fn.reg_recording() ~= '' then

@@ -66,6 +66,7 @@ end
 ---@param folder string
 ---@param on_done fun()
 function M.restore(one, delete_added, folder, on_done)
+  local expecting = require('tideate.ui.typing').expect()
   -- an interrupted restore is rolled back first, so that the difference shown is the one restored
   ask('snapshot_diff', { snapshot_id = one.id, changes = false, recover = true, folder = folder }, function(result)
     local message, details, anything = words().restore_words(result, delete_added)
@@ -79,7 +80,7 @@ function M.restore(one, delete_added, folder, on_done)
       details = details,
     }, function()
       restore(one, delete_added, folder, on_done)
-    end)
+    end, expecting)
   end)
 end
 
