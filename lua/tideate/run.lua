@@ -285,7 +285,7 @@ function M.fork_stored(params, on_done)
   local folder = params.folder or require('tideate.context').folder()
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
   require('tideate.reply').note_folder(id, { cwd = folder })
-  local edited = { 'prompt', 'adapter', 'inputs', 'inputs_json', 'results', 'results_json' }
+  local edited = { 'turn', 'prompt', 'adapter', 'inputs', 'inputs_json', 'results', 'results_json' }
   local method = vim.iter(edited):any(function(name)
     return params[name] ~= nil
   end) and 'fork' or 'retry'

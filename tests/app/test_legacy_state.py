@@ -70,6 +70,7 @@ NEWER = (
     ("workflow_executions", "forked_step"),
     ("workflow_executions", "reused"),
     ("workflow_executions", "compared"),
+    ("workflow_memos", "event"),
 )
 """Columns that migrations after the 15th made."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import THREE, answered_by_host, kill, second
+from tests.editor.test_trust import trust
 from tests.support.dialogs import wait_focused
 from tests.support.panel import (
     FOCUSED,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 MODEL = "model (empty: the same)"
+SAY = "say to the model before that turn"
 
 
 @pytest.fixture
@@ -330,6 +332,55 @@ def test_f_on_a_turn_that_no_run_goes_on_from_says_that_the_step_is_run_again(
     assert editor.lines()[0] == words
 
 
+LOOKS = """
+steps:
+  - id: one
+    task: Say what is in b.py
+    tools: [read_file]
+  - id: two
+    task: Shorten that it is {{ steps.one.result }}
+    dependencies: [one]
+"""
+
+
+def test_f_on_a_turn_of_an_earlier_step_takes_that_turn_again_with_what_is_said(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "looks.yaml").write_text(LOOKS)
+    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
+    configure(editor, server, tools=True)
+    trust(editor, ".tideate/workflows/looks.yaml")
+    server.calls("Say what is in b.py", "read_file", {"path": "b.py"}, times=1)
+    server.answers("VALUE_OF_B", "It is 41.", times=1)
+    server.answers("Shorten that it is", "41", times=2)
+    first = start(editor, "looks", "go")
+    done = result(editor)
+    assert done["ok"], (done["error"], server.unmatched)
+    editor.feed("q")
+    open_panel(editor)
+    go_to(editor, f"✓ looks .*{first[:8]}")
+    editor.feed("zo")
+    go_to(editor, "✓ one")
+    editor.feed("zo")
+    go_to(editor, "turn 2 ")
+    editor.feed("f")
+    editor.wait("vim.bo.filetype == 'tideate-fork'")
+    head, say, line, model, *_ = editor.lines()
+    assert (head, say, line) == ("▍▍ anew from turn 2 of the step one on", f"▍ {SAY}", "")
+    assert model == f"▍ {MODEL}"
+    asked = len(server.requests)
+    server.answers("and say it in words", "It is forty-one.", times=1)
+    editor.feed("iand say it in words<Esc>:w<CR>")
+    newest = "(require('tideate.state').runs()[1] or {})"
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    again, shortened = server.requests[asked:]
+    assert [one["role"] for one in again["messages"][-3:]] == ["assistant", "tool", "user"]
+    assert again["messages"][-1]["content"] == "and say it in words"
+    assert "forty-one" in str(shortened["messages"])
+
+
 def to_turn(editor: Editor, run: str, label: str = "ask") -> None:
     """Open the panel on the first turn of a run."""
     open_panel(editor)
@@ -406,7 +457,7 @@ def test_a_turn_whose_tokens_were_not_kept_is_known_by_its_place(editor: Editor)
         end
         local turn, found = { number = 1, usage = { input_tokens = 5, output_tokens = 2 } }, nil
         local node = { run = { id = 'r' }, step = 'query', turns = 1, about = turn }
-        require('tideate.ui.panel.details').continued_turn(node, '.', function(number) found = number end)
+        require('tideate.ui.panel.details').number_of_turn(node, '.', function(number) found = number end)
         return found
         """
     )

@@ -11,7 +11,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tideate_core.adapters import Conversation
     from tideate_core.store import Reader, RunRow, State
@@ -53,8 +53,9 @@ def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any
 def read_step_thread(reader: Reader, wanted: str, step: str) -> list[dict[str, Any]]:
     """Return what was said in a step, with instructions, reasoning and what each turn took; blocking.
 
-    As `read_thread` returns it, without the numbers of turns; `role` may be `system`, too. Of a step that
-    keeps no conversation, or has not ended, only the models' answers are known.
+    As `read_thread` returns it; `role` may be `system`, too. Of a step that keeps no conversation, or has not
+    ended, only the models' answers are known, without `turn`. `step_turn` of the step's own turns is their
+    number in it, which a fork names.
 
     :param step: or an item of it.
     :raises RunNotFound: no run has this id.
@@ -66,14 +67,34 @@ def read_step_thread(reader: Reader, wanted: str, step: str) -> list[dict[str, A
 
     kept, replies = said_in_step(reader, reader.run(wanted).id, step)
     if kept is None:
-        return [_answer(one) for one in replies]
+        return [{**_answer(one), "step_turn": number} for number, one in enumerate(replies, start=1)]
     conversation = Conversation.of_json(kept)
+    numbers = _step_turns(conversation, replies)
     turns = (message for message in conversation.messages if isinstance(message, ModelTurn))
     said = [{"role": "system", "text": conversation.system}] if conversation.system else []
     for one in _said(conversation):
-        took = _answer(next(turns).as_json()) if one["role"] == "model" else {}
-        said.append({**took, **one})
+        if one["role"] != "model":
+            said.append(one)
+            continue
+        answer = {**_answer(next(turns).as_json()), **one}
+        if one["turn"] in numbers:
+            answer["step_turn"] = numbers[one["turn"]]
+        said.append(answer)
     return said
+
+
+def _step_turns(conversation: Conversation, replies: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Return the numbers in the step of the turns of a conversation that are its own, by those in that."""
+    from tideate_core.adapters import ModelTurn
+
+    turns = [one.as_json() for one in conversation.messages if isinstance(one, ModelTurn)]
+    numbers, at = {}, len(turns)
+    for number, reply in reversed([*enumerate(replies, start=1)]):
+        # what it answered by itself, or in another conversation, is none of this one
+        found = next((place for place in range(at, 0, -1) if turns[place - 1] == reply), None)
+        if found is not None:
+            numbers[found], at = number, found - 1
+    return numbers
 
 
 def _answer(reply: Mapping[str, Any]) -> dict[str, Any]:

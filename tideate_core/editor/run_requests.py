@@ -155,23 +155,27 @@ class StoredRuns:
     async def fork(self, params: dict[str, Any]) -> dict[str, Any]:
         """As `retry`, with other `inputs` and `results`, another `prompt` or `adapter` where they are given.
 
-        Without a `step`, and where none failed, all of the run is run anew.
+        Without a `step`, and where none failed, all of the run is run anew. With a `turn` the step's model
+        takes that one anew, told what is in `say`.
         `inputs_json` and `results_json` are more of them, as JSON that a person wrote.
 
         :raises InvalidInput: it is none.
         """
         prompt, adapter = params.get("prompt"), params.get("adapter") or None
         inputs, results = (_values(params, name) for name in ("inputs", "results"))
-        edits = RunEdits(prompt, inputs, adapter, results, params.get("new_id") or None)
+        turn, said = params.get("turn"), str(params.get("say") or "")
+        edits = RunEdits(prompt, inputs, adapter, results, params.get("new_id") or None, turn, said)
         return await self._fork(params, edits, or_whole=True)
 
     async def fork_plan(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what a fork at `step` begins with, to be edited: `prompt`, `adapter`, `inputs`, `results`.
 
+        At a `turn` of its model that is its `adapter` only.
+
         :raises TideateError: there can be none; says why.
         """
         wanted, step = str(params["execution_id"]), params.get("step") or None
-        return await run_views.fork_plan(self._root(params), wanted, step)
+        return await run_views.fork_plan(self._root(params), wanted, step, params.get("turn"))
 
     async def _fork(
         self, params: dict[str, Any], edits: RunEdits, *, or_whole: bool = False

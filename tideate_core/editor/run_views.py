@@ -253,13 +253,19 @@ async def diff_texts(
     return {"ok": True, **await read_runs(root, read)}
 
 
-async def fork_plan(root: Path | None, wanted: str, step: str | None) -> dict[str, Any]:
+async def fork_plan(
+    root: Path | None, wanted: str, step: str | None, turn: int | None = None
+) -> dict[str, Any]:
     """Return what a fork of a run begins with: its prompt, its inputs, the results that it reuses.
 
+    :param turn: of the step's model that is taken anew, then these are as they were; where that cannot be,
+        or nothing is before it, the plan is one of all of the step, without a `turn`.
     :raises TideateError: there can be none; says why.
     """
 
     def read(reader: Reader) -> dict[str, Any]:
+        if turn is not None and (found := _turn_plan(reader, wanted, step, turn)) is not None:
+            return found
         plan = plan_fork(reader, wanted, step, RunEdits(), or_whole=True)
         request = plan.request
         kept = [_editable(row.step, row.result) for row in plan.reused if row.result is not None]
@@ -276,6 +282,18 @@ async def fork_plan(root: Path | None, wanted: str, step: str | None) -> dict[st
         }
 
     return {"ok": True, **await read_runs(root, read)}
+
+
+def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict[str, Any] | None:
+    try:
+        plan = plan_fork(reader, wanted, step, RunEdits(turn=turn), or_whole=True)
+    except InvalidInput:
+        return None
+    if turn == 1 and not plan.hears:
+        return None
+    fixed = {"all": False, "inputs": [], "results": [], "more": 0, "prompt": plan.request.prompt}
+    place = {"run": run_json(plan.source), "step": plan.step, "turn": turn, "hears": plan.hears}
+    return {**place, **fixed, "adapter": plan.request.adapter}
 
 
 async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.selected_text import Subject
 from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
+from tideate_core.engine.turns import cut_at_turn
 from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
 from tideate_core.store import Fork
@@ -57,6 +58,10 @@ class RunEdits:
     """Of steps before it, by step; the value has to be of the type that it was of."""
     execution_id: str | None = None
     """The fork's; None: a new one."""
+    turn: int | None = None
+    """Of the step's model, from 1: those before it are reused with their tool results, it is taken anew."""
+    say: str = ""
+    """The words of the person that the model is told before that turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,10 @@ class ForkPlan:
     request: RunRequest
     definition: Definition
     fork: Fork
+    turn: int | None = None
+    """Of the step, from which on it is taken anew."""
+    hears: bool = False
+    """The model can be told something before that turn."""
 
 
 def split_run_step(wanted: str) -> tuple[str, str | None]:
@@ -90,6 +99,8 @@ def plan_fork(
 
     Of a graph every result is reused that does not depend on the step; of a machine those of the visits
     before it.
+
+    With a turn the step begins with all that it had done when that one was asked for.
 
     :param wanted: the run's id, or the beginning of it.
     :param step: None: the first that failed.
@@ -118,6 +129,9 @@ def plan_fork(
     kept = {row.step for row in reused}
     _check_results(edits.results, reused, rows)
     repeated = [row for row in rows if row.step not in kept]
+    edited = edits.prompt is not None or bool(edits.inputs or edits.results)
+    at = None if whole else chosen.step
+    cut = cut_at_turn(reader, source, at, edits.turn, edits.say, edited=edited)
     request = _edited(reader.request(source.id), edits)
     begun = [row.order for row in repeated if row.order is not None]
     fork = Fork(
@@ -133,9 +147,22 @@ def plan_fork(
         no_memos=tuple(f"{CONVERSATION}{name}" for name in (*(row.step for row in repeated), *edits.results)),
         request=request.model_dump(mode="json"),
         results=edits.results,
+        until=cut.until if cut else None,
+        step_memos=cut.memos if cut else {},
     )
     files = tuple(dict.fromkeys(path for row in repeated for path in row.files))
-    return ForkPlan(source, chosen.step, whole, tuple(reused), files, request, definition, fork)
+    return ForkPlan(
+        source,
+        chosen.step,
+        whole,
+        tuple(reused),
+        files,
+        request,
+        definition,
+        fork,
+        edits.turn,
+        hears=bool(cut and cut.hears),
+    )
 
 
 async def begin_fork(
@@ -243,7 +270,7 @@ def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, A
     reused = (
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
     )
-    what = f"all of run {source} anew" if plan.whole else f"{reused}; anew from the step {plan.step!r} on"
+    what = f"all of run {source} anew" if plan.whole else f"{reused}; anew from {_place_of(plan)} on"
     words = [(what, "info")]
     if stands:
         files = listed(plan.repeated_files)
@@ -261,6 +288,11 @@ def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, A
             )
         )
     return [{"step": "", "message": message, "level": level} for message, level in words]
+
+
+def _place_of(plan: ForkPlan) -> str:
+    step = f"the step {plan.step!r}"
+    return step if plan.turn is None else f"turn {plan.turn} of {step}"
 
 
 def _check_source(source: RunRow, definition: Definition) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "CONVERSATION",
     "EARLIER",
     "FAILED",
+    "ITEM_DONE",
     "MISSING",
     "NEXT_RUN",
     "PENDING_END",
@@ -46,6 +47,8 @@ CONVERSATION: Final = "conversation:"
 """Stands before the names of steps, in the keys of the conversations that they had."""
 EARLIER: Final = "earlier"
 """The key of what a run goes on with that continues another."""
+ITEM_DONE: Final = "choice:item:"
+"""Stands in the keys of the results of a `for_each`, before the item's index."""
 NEXT_RUN: Final = "next_run"
 """The key of the run that is proposed to follow."""
 PENDING_END: Final = "taking_back"

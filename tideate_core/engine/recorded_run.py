@@ -10,7 +10,7 @@ from tideate_core.adapters import Usage
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
-from tideate_core.engine.memory import CONTEXT, FAILED, PENDING_END, RUN, spent_on
+from tideate_core.engine.memory import CONTEXT, FAILED, ITEM_DONE, PENDING_END, RUN, spent_on
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.result import WorkflowResult
 from tideate_core.engine.run import RunRequest
@@ -37,8 +37,6 @@ __all__ = [
 _ALL: Final = 1_000_000
 """Checkpoints of a run that are read; there is one for a completed step, and those that a person wanted."""
 _ENDED: Final = ("completed", "failed", "skipped")
-_ITEM_DONE: Final = "choice:item:"
-"""Stands in the keys of the results of a `for_each`, before the item's index."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,10 @@ class RecordedRun:
     def finished(self) -> frozenset[str]:
         """The steps whose work stays as it is, and the items that are done of a step that is not."""
         items = (
-            f"{step}[{key.removeprefix(_ITEM_DONE)}]"
+            f"{step}[{key.removeprefix(ITEM_DONE)}]"
             for step, kept in self.memos.items()
             for key in kept
-            if key.startswith(_ITEM_DONE)
+            if key.startswith(ITEM_DONE)
         )
         return frozenset(self.settled).union(items)
 

@@ -52,15 +52,16 @@ _COPIES: Final = (
     " ORDER BY position",
     # of a step that was running then, its memos from before: answers that were given are not asked again;
     # items of a list have memos of their own
-    "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor)"
-    " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last) FROM workflow_memos m"
+    "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
+    " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last), m.event - 1 - (SELECT"
+    "   COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = :old) FROM workflow_memos m"
     " LEFT JOIN workflow_steps s ON s.execution_id = m.execution_id AND s.step_id = m.step_id"
     " WHERE m.execution_id = :old AND CASE m.step_id WHEN '' THEN"
-    "   m.key IN (SELECT value FROM json_each(:memos)) OR (m.cursor < :memos_before"
-    "   AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
-    "   ELSE (m.cursor < :cursor OR s.ordinal <= :cursor)"
+    "   m.key IN (SELECT value FROM json_each(:memos)) OR ((m.cursor < :memos_before"
+    "   OR m.event < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
+    "   ELSE (m.step_id = :step AND m.event < :until) OR ((m.cursor < :cursor OR s.ordinal <= :cursor)"
     "   AND substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1)"
-    "     NOT IN (SELECT value FROM json_each(:again)) END",
+    "     NOT IN (SELECT value FROM json_each(:again))) END",
     "INSERT INTO workflow_graphs (execution_id, nodes, edges, execution_order, created_at)"
     " SELECT :new, nodes, edges, execution_order, :at FROM workflow_graphs WHERE execution_id = :old",
     # the files in objects/ that the copied columns name
@@ -79,6 +80,11 @@ _COPIES: Final = (
 
 _COPY_PROMPT: Final = (
     "INSERT INTO run_texts (execution_id, prompt) SELECT ?, prompt FROM run_texts WHERE execution_id = ?"
+)
+
+_ADD_MEMO: Final = (
+    "INSERT OR REPLACE INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
+    " VALUES (?, ?, ?, ?, ?, -1)"
 )
 
 _LAST: Final = (
@@ -108,6 +114,7 @@ def fork(
     wanted: Fork,
     request: str | Packed | None,
     results: Mapping[str, str | Packed] | None = None,
+    memos: Mapping[str, str | Packed] | None = None,
 ) -> None:
     """Make a run that nobody has, paused where another one stood; that one stays as it is.
 
@@ -116,6 +123,7 @@ def fork(
 
     :param request: what the new run is started with, as a column holds it; None: what the old one was.
     :param results: other results of steps that it has, as columns hold them, by step.
+    :param memos: of the named step that it has beside those of the old run, or in place of them, by key.
     :raises RunNotFound: the old run is gone.
     :raises StoreError: there is a run with the new id.
     """
@@ -125,6 +133,7 @@ def fork(
         raise StoreError(f"there is a run {wanted.run} already; a run's id is used once")
     before = wanted.cursor if wanted.memos_before is None else wanted.memos_before
     named: dict[str, Any] = {"old": wanted.source, "new": wanted.run, "cursor": wanted.cursor}
+    named |= {"until": wanted.until}
     named |= {"checkpoint": wanted.checkpoint, "step": wanted.step, "at": wanted.at, "memos_before": before}
     lists = {"again": wanted.again, "memos": wanted.memos, "no_memos": wanted.no_memos}
     named |= {name: json.dumps(value) for name, value in lists.items()}
@@ -148,6 +157,9 @@ def fork(
             "UPDATE workflow_steps SET result = ? WHERE execution_id = ? AND step_id = ?",
             (transaction.column(wanted.run, result), wanted.run, step),
         )
+    for key, value in (memos or {}).items():
+        column = transaction.column(wanted.run, value)
+        transaction.execute(_ADD_MEMO, (wanted.run, wanted.step, key, column, named["last"]))
 
 
 def checkpoint_fork(

@@ -111,7 +111,7 @@ class RunLog(RunBuffer):
         :raises InvalidInput: its key or its value cannot be kept.
         """
         _require_memo(step, key, value)
-        self._buffer(partial(write_memo, step=step, key=key, value=pack(value)))
+        self._buffer(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
 
     async def remember(self, step: str, key: str, value: Any) -> None:
         """Write a memo of a step; durable when this returns.
@@ -121,7 +121,7 @@ class RunLog(RunBuffer):
         :raises StoreError: it could not be written.
         """
         _require_memo(step, key, value)
-        await self._durable(partial(write_memo, step=step, key=key, value=pack(value)))
+        await self._durable(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
 
     async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
         """Write a memo of a step, the texts that its model reads; durable when this returns.
@@ -133,9 +133,8 @@ class RunLog(RunBuffer):
         :raises StoreError: it could not be written.
         """
         value = pack([message.text for message in messages])
-        await self._durable(
-            partial(write_read_messages, step=step, key=key, value=value, read=tuple(messages))
-        )
+        read = partial(write_read_messages, step=step, key=key, value=value, read=tuple(messages))
+        await self._durable(partial(read, event=self._sequence))
 
     def drop(self, message: Message) -> None:
         """Delete a message that no model of the run can read."""

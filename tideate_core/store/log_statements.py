@@ -117,21 +117,32 @@ def write_outcome(
     return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at)
 
 
-def write_memo(transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed) -> None:
-    """Write a memo of a step; a key's last value counts."""
+def write_memo(
+    transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed, event: int
+) -> None:
+    """Write a memo of a step; a key's last value counts.
+
+    :param event: the number of the last event when it was made.
+    """
     transaction.execute(
-        "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (execution_id, step_id, key) DO UPDATE SET value = excluded.value,"
-        " cursor = excluded.cursor",
-        (tally.run, step, key, transaction.column(tally.run, value), tally.cursor),
+        "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (execution_id, step_id, key) DO UPDATE SET"
+        " value = excluded.value, cursor = excluded.cursor, event = excluded.event",
+        (tally.run, step, key, transaction.column(tally.run, value), tally.cursor, event),
     )
 
 
 def write_read_messages(
-    transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed, read: Sequence[Message]
+    transaction: Transaction,
+    tally: Tally,
+    step: str,
+    key: str,
+    value: str | Packed,
+    event: int,
+    read: Sequence[Message],
 ) -> None:
     """Write the memo of a step whose model reads these messages, and delete them, of any run."""
-    write_memo(transaction, tally, step, key, value)
+    write_memo(transaction, tally, step, key, value, event)
     delete_messages(transaction, tally, read)
 
 

@@ -234,6 +234,13 @@ class Reader:
         found = self._fetch(rows.MEMOS_OF_STEP, values)
         return {key[len(beginning) :]: self._objects.load(value) for key, value in found}
 
+    def events_of_memos(self, run_id: str, step: str) -> dict[str, int | None]:
+        """Return, by the keys of a step's memos, the number of the last event when each was made.
+
+        It is below 0 in a run that was forked from the memo's; None of a memo of an earlier version.
+        """
+        return dict(self._fetch(rows.EVENTS_OF_MEMOS, (run_id, step)))
+
     def checkpoints(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
         """Return the checkpoints of a run, or of all runs, the newest first.
 

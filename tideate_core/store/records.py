@@ -293,6 +293,10 @@ class Fork:
     """What it is started with; None: what the source was."""
     results: Mapping[str, Any] = field(default_factory=dict)
     """Other results of steps that are in it, by step."""
+    until: int | None = None
+    """Memos of `step` are in it that were made before this event, and those of the whole run."""
+    step_memos: Mapping[str, Any] = field(default_factory=dict)
+    """Memos of `step` that are in it beside those, or in place of them, by key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ __all__ = [
     "DEFINITION",
     "EVENTS",
     "GATES",
+    "EVENTS_OF_MEMOS",
     "GRAPH",
     "LAST_EVENT",
     "MEMOS",
@@ -84,6 +85,8 @@ EVENTS: Final = f"{_RUN_EVENTS} AND sequence > ? ORDER BY sequence LIMIT ?"
 LAST_EVENT: Final = f"{_RUN_EVENTS} AND name = ? ORDER BY sequence DESC LIMIT 1"
 
 MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
+
+EVENTS_OF_MEMOS: Final = "SELECT key, event FROM workflow_memos WHERE execution_id = ? AND step_id = ?"
 
 MEMOS_OF_STEP: Final = (
     "SELECT key, value FROM workflow_memos WHERE execution_id = ? AND step_id = ? AND substr(key, 1, ?) = ?"

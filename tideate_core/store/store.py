@@ -163,7 +163,8 @@ class Store:
 
         request = None if wanted.request is None else pack(wanted.request)
         results = {step: pack(result) for step, result in wanted.results.items()}
-        await self._writer.do(lambda transaction: fork(transaction, wanted, request, results))
+        memos = {key: pack(value) for key, value in wanted.step_memos.items()}
+        await self._writer.do(lambda transaction: fork(transaction, wanted, request, results, memos))
 
     async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
         """Ask the process that has a run for something; it knows within 50 ms, this process at once.

@@ -134,3 +134,34 @@ def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
     terminal.wait_for("completed, reused")
     terminal.wait_for("+    return total_of(range(n))")
     assert terminal.wait_exit() == 0
+
+
+def test_a_turn_of_a_step_is_taken_anew_with_what_is_said(shell: Shell, answering: ModelServer) -> None:
+    shell.configure(
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{answering.base_url}"\nmodel = "scripted"\n'
+    )
+    shell.write("a.py", LOOP)
+    shell.write("b.py", "VALUE_OF_B = 41\n")
+    answering.calls("what must not change", "read_file", {"path": "b.py"}, times=1)
+    answering.answers("VALUE_OF_B", "- it adds up", times=1)
+    answering.answers("in one fenced block", f"```python\n{SHORT}```", times=2)
+    run = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))
+    assert run["ok"], (run, answering.unmatched)
+    place = f"{run['execution_id'][:8]}.analyze"
+    assert shell.run("rollback", "--yes", run["execution_id"]).returncode == 0
+    thread = shell.run("show", run["execution_id"], "--step", "analyze", "--thread").stdout
+    assert [line.split()[1] for line in thread.splitlines() if line.startswith("── ")] == [
+        *("instructions", "you", "1", "2")
+    ]
+    count = len(answering.requests)
+    answering.answers("say that it is slow, too", "- it adds up, slowly", times=1)
+    done = shell.run("fork", place, "--turn", "2", "--say", "say that it is slow, too", "--yes", "--json")
+    result = object_of(done)
+    assert result["ok"], (done.stderr, answering.unmatched)
+    assert result["results"]["analyze"] == "- it adds up, slowly"
+    assert "anew from turn 2 of the step 'analyze' on" in done.stderr
+    again, _ = answering.requests[count:]
+    assert [one["role"] for one in again["messages"][-3:]] == ["assistant", "tool", "user"]
+    refused = shell.run("fork", place, "--turn", "3", "--yes")
+    assert (refused.returncode, len(answering.requests)) == (2, count + 2)
+    assert "there is no turn 3: the model took 2 turns in the step 'analyze' of run" in refused.stderr

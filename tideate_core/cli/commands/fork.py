@@ -78,6 +78,19 @@ def fork(
             help="Another result of a step that is reused, JSON where it is no text; repeatable.",
         ),
     ] = (),
+    turn: Annotated[
+        int | None,
+        Parameter(
+            name="--turn",
+            metavar="N",
+            help="Take this turn of the step's model anew, as numbered by `tideate show RUN --step STEP "
+            "--thread`: those before it, and the results of their tool calls, are reused.",
+        ),
+    ] = None,
+    say: Annotated[
+        str,
+        Parameter(name="--say", metavar="TEXT", help="With --turn: what the model is told before that turn."),
+    ] = "",
     definition: Definition = "stored",
     yes: Yes = None,
     json: Json = False,
@@ -93,7 +106,8 @@ def fork(
         raise InvalidInput("the prompt is given twice, with --prompt and behind the run")
     if words:
         prompt = sys.stdin.read().strip() if words == (STDIN,) else " ".join(words)
-    edits = RunEdits(prompt, parse_inputs(inputs), adapter, _results(results, run, root) if results else {})
+    known = _results(results, run, root) if results else {}
+    edits = RunEdits(prompt, parse_inputs(inputs), adapter, known, turn=turn, say=say)
     return _start(run, edits, definition, or_whole=True, yes=yes, json=json, root=root)
 
 

@@ -15,6 +15,7 @@ from tideate_core.app import (
     locate_project,
     next_command,
     read_details,
+    read_step_thread,
     read_thread,
     reader_of,
     rollback_states,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tideate_core.machines.diagrams import LaneRow
-    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
+    from tideate_core.store import CheckpointRow, EventRow, Reader, RunRow, StepRow
 
 __all__ = ["show"]
 
@@ -75,16 +76,21 @@ def show(
     calls: Annotated[bool, Parameter(name="--calls", help="Also list all tool calls.")] = False,
     step: Annotated[str | None, Parameter(name="--step", help="Show one step with its whole result.")] = None,
     thread: Annotated[
-        bool, Parameter(name="--thread", help="Show the conversation: prompts, answers, tool calls.")
+        bool,
+        Parameter(
+            name="--thread",
+            help="Show the conversation: prompts, answers, tool calls; with --step that of the step, whose "
+            "turns have the numbers of `tideate fork --turn`.",
+        ),
     ] = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
     """Print a run, one of its steps, or its conversation; return the exit status."""
     if thread:
-        if step is not None or events:
-            raise InvalidInput("--thread cannot be used with --step or --events")
-        found, said = read_thread(reader_of(root), run)
+        if events:
+            raise InvalidInput("--thread cannot be used with --events")
+        found, said = _thread(reader_of(root), run, step)
         if json:
             print_json({"ok": True, "execution_id": found.id, "thread": said})
         else:
@@ -103,6 +109,18 @@ def show(
         if events:
             _show_events(details.events)
     return DONE
+
+
+def _thread(reader: Reader, wanted: str, step: str | None) -> tuple[RunRow, list[dict[str, Any]]]:
+    """Return a run with all that was said, or what was said in one step of it.
+
+    :raises InvalidInput: there is no such step, or no conversation.
+    """
+    if step is None:
+        return read_thread(reader, wanted)
+    run = reader.run(wanted)
+    step_named(reader.steps(run.id), step.partition("[")[0])
+    return run, read_step_thread(reader, run.id, step)
 
 
 def _show(details: RunDetails, back: set[str], *, all_calls: bool) -> None:

@@ -24,17 +24,22 @@ LONGEST: Final = 100
 
 
 def show_thread(said: Iterable[Mapping[str, Any]]) -> None:
-    """Print what `read_thread` gives; the numbers of the turns are those of `--turn`."""
+    """Print what `read_thread` or `read_step_thread` gives; the numbers of the turns are those of `--turn`.
+
+    A turn of an earlier step has none in a step's conversation.
+    """
+    said = list(said)
+    key = "step_turn" if any("step_turn" in one for one in said) else "turn"
     for one in said:
-        if one["role"] == "user":
-            _print_head("you", "")
+        if one["role"] in ("user", "system"):
+            _print_head("you" if one["role"] == "user" else "instructions", "")
             _print_text(_in_short(one["text"]))
         elif one["role"] == "tool":
             lines = one["text"].count("\n") + 1
             words = f"  ← {visible(one['tool'])}: {lines} line{'' if lines == 1 else 's'}"
             results().print(Text(words, style="dim"), soft_wrap=True)
         else:
-            _print_head(str(one["turn"]), one["model"])
+            _print_head(str(one.get(key, "earlier")), one["model"])
             _print_text(one["text"])
             for call in one["calls"]:
                 results().print(_call(call), soft_wrap=True)

@@ -13,6 +13,7 @@ local LONGEST = 300 -- bytes of a word that may be one
 ---@field calls? {tool: string, arguments?: any}[]
 ---@field tool? string
 ---@field turn? integer its number in the conversation, where that is kept
+---@field step_turn? integer its number among the turns of its step, where it is one of these
 
 local HEADS = { system = 'Instructions', user = 'Prompt', tool = 'Result of %s', model = 'Answer of %s' }
 
@@ -88,14 +89,16 @@ local function place_of(said, node)
   return #found > 1 and sure and by_place or found[1], sure
 end
 
---- The number of a turn in the conversation that a run can go on with; nil where its step has to be run again.
+--- The number of a turn in the conversation that a run can go on with, and that in its step, from which on that
+--- can be run again; nil where it cannot.
 ---@param node tideate.ui.Node of a turn
 ---@param folder string
----@param take fun(number: integer?)
-function M.continued_turn(node, folder, take)
+---@param take fun(continued: integer?, of_step: integer?)
+function M.number_of_turn(node, folder, take)
   read_said(node, folder, function(said, continued)
     local at, sure = place_of(said, node)
-    take(continued and at and sure and said[at].turn or nil)
+    local found = at and sure and said[at] or {}
+    take(continued and found.turn or nil, found.step_turn)
   end)
 end
 

@@ -4,12 +4,13 @@ local M = {}
 -- begins the lines that are headings; a line of a text that begins so has another one before it
 local SIGN = '▍'
 local MODEL = 'model (empty: the same)'
+local SAY = 'say to the model before that turn'
 
 ---@class tideate.ui.ForkPart
 ---@field head string
 ---@field text string as it is now
 ---@field json? boolean the text is JSON
----@field group 'prompt'|'adapter'|'inputs'|'results'
+---@field group 'prompt'|'say'|'adapter'|'inputs'|'results'
 ---@field name? string of the input or the step
 
 ---@class tideate.ui.ForkPlan the host's answer to `fork_plan`
@@ -21,16 +22,20 @@ local MODEL = 'model (empty: the same)'
 ---@field inputs {name: string, text: string, json: boolean}[]
 ---@field results {name: string, text: string, json: boolean}[]
 ---@field whole? string turn that cannot be gone on from: all of its step is run again
+---@field turn? integer of the step's model, which is taken again; prompt, inputs and results are as they were
+---@field hears? boolean the model can be told something before that turn
 ---@field more integer results that are too long to be shown
 
 ---@param plan tideate.ui.ForkPlan
 ---@return tideate.ui.ForkPart[]
 local function parts_of(plan)
   local plain = require('tideate.ui.text').plain
-  local parts = {
-    { head = 'prompt', text = plan.prompt, group = 'prompt' },
-    { head = MODEL, text = plan.adapter or '', group = 'adapter' },
-  }
+  local parts = { { head = MODEL, text = plan.adapter or '', group = 'adapter' } }
+  if not plan.turn then
+    table.insert(parts, 1, { head = 'prompt', text = plan.prompt, group = 'prompt' })
+  elseif plan.hears then
+    table.insert(parts, 1, { head = SAY, text = '', group = 'say' })
+  end
   for _, group in ipairs({ 'inputs', 'results' }) do
     for _, one in ipairs(plan[group]) do
       local head = (group == 'inputs' and 'input ' or 'result of ') .. plain(one.name) .. (one.json and ' (JSON)' or '')
@@ -46,8 +51,9 @@ end
 local function lines_of(plan, parts)
   local more = plan.more > 0 and ('; %d more results: `tideate fork --result` in a shell'):format(plan.more) or ''
   local step = require('tideate.ui.text').plain(plan.step)
-  local whole = plan.whole and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
-  local where = plan.all and 'all of it anew' or ('anew from the step %s on'):format(step)
+  local whole = plan.whole and not plan.turn and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
+  local from = plan.turn and ('turn %d of the step %s'):format(plan.turn, step) or ('the step %s'):format(step)
+  local where = plan.all and 'all of it anew' or ('anew from %s on'):format(from)
   local lines = { ('%s%s %s%s%s'):format(SIGN, SIGN, where, whole, more) }
   for _, part in ipairs(parts) do
     table.insert(lines, SIGN .. ' ' .. part.head)
@@ -128,6 +134,7 @@ local function open(plan, folder, lines)
     end
     local params = changes(parts, texts)
     params.execution_id, params.step, params.folder = plan.run.execution_id, plan.step, folder
+    params.turn = plan.turn
     if plan.all then
       params.step, params.prompt = nil, params.prompt or plan.prompt -- without an edit it would be a retry
     end
@@ -157,10 +164,10 @@ local function open(plan, folder, lines)
 end
 
 --- Open the form of a fork from a line on.
----@param place {execution_id: string, step?: string, folder: string, whole?: string, may_open?: fun(): boolean}
---- `whole` as of the plan; `may_open` is asked when the host has answered, and tells the person if it may not
+---@param place {execution_id: string, step?: string, turn?: integer, folder: string, whole?: string, may_open?: fun(): boolean}
+--- `turn` and `whole` as of the plan; `may_open` is asked when the host has answered, and tells the person if it may not
 function M.open(place)
-  local params = { execution_id = place.execution_id, step = place.step, folder = place.folder }
+  local params = { execution_id = place.execution_id, step = place.step, turn = place.turn, folder = place.folder }
   require('tideate.stored_runs').ask('fork_plan', params, function(result)
     result.whole = place.whole
     if not place.may_open or place.may_open() then

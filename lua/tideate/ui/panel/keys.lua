@@ -145,18 +145,18 @@ local function still_here(run)
   end
 end
 
---- Go on from a turn where the conversation can be; anywhere else the step is run again.
+--- Go on from a turn where the conversation can be; else the step is run again, from that turn on where it can be.
 local function fork(node, controls)
   local place = place_of(node, controls)
   place.may_open = still_here(node.run)
   if node.kind ~= 'turn' then
     return require('tideate.ui.panel.fork').open(place)
   end
-  require('tideate.ui.panel.details').continued_turn(node, place.folder, function(turn)
+  require('tideate.ui.panel.details').number_of_turn(node, place.folder, function(turn, of_step)
     if turn and place.may_open() then
       require('tideate.reply').to_turn(node.run, turn, place.folder)
     elseif not turn then
-      require('tideate.ui.panel.fork').open(vim.tbl_extend('error', place, { whole = node.label }))
+      require('tideate.ui.panel.fork').open(vim.tbl_extend('error', place, { turn = of_step, whole = node.label }))
     end
   end)
 end
@@ -232,7 +232,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork from here (a completed run: all of it) with edits; on a turn: reply to the model from there', of_ended(fork) },
+  { { 'f' }, 'fork from here (a completed run: all of it) with edits; on a turn: from there, told something', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
