@@ -199,6 +199,17 @@ return {
     end,
   },
   {
+    name = 'export',
+    args = '[id] [markdown|json] [file]',
+    help = 'Export a run, the newest by default, with all that was said in it: as Markdown, or as JSON, into a new buffer or a new file, whose name tells the format',
+    complete = function(lead)
+      return require('tideate.run_export').complete(lead)
+    end,
+    run = function(rest)
+      require('tideate.run_export').run(rest)
+    end,
+  },
+  {
     name = 'checkpoint',
     args = '[id]',
     help = 'Make a checkpoint of a run where it is now; `C` in the window of a run lists and restores them',

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         ("`tideate trust a.yaml` or `:Workflow trust a.yaml`; then", "`:Workflow trust a.yaml`; then"),
         ("Read it, then run :Workflow trust or `tideate trust`", "Read it, then run :Workflow trust"),
         ("`tideate snapshot list` names them", "`:Workflow snapshot` names them"),
+        ("`tideate snapshot diff 1a2b` shows it", "`:Workflow snapshot` shows it"),
+        ("`tideate export 1a2b` has all", "`:Workflow export 1a2b` has all"),
+        ("`tideate export 1a2b -o a.md` writes it", "`tideate export 1a2b -o a.md` writes it"),
         ("`tideate doctor` says where", "`:Workflow health` says where"),
         ("export it, or `tideate login openai`", "export it, or `:Workflow login openai`"),
         (

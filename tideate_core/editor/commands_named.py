@@ -11,12 +11,16 @@ if TYPE_CHECKING:
 __all__ = ["name_editor_commands", "with_editor_commands"]
 
 SAME: Final[Mapping[str, str]] = {
-    **{word: word for word in ("cancel", "history", "list", "login", "resume", "retry", "rollback", "show")},
+    **{
+        word: word
+        for word in ("cancel", "export", "history", "list", "login", "resume", "retry", "rollback", "show")
+    },
     "context list": "context",
     "doctor": "health",
     "mcp tools": "tools",
     "models": "model",
     "snapshot create": "snapshot",
+    "snapshot diff": "snapshot",
     "snapshot list": "snapshot",
     "trust": "trust",
 }
@@ -26,6 +30,8 @@ OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "retry": frozenset({"--definition=file"}),
 }
 """Options that both have."""
+BARE: Final = frozenset({"snapshot diff"})
+"""Commands whose counterpart takes no argument, or another one."""
 WORDS: Final = ("error", "message", "reason")
 """Keys of events and questions whose texts a person reads."""
 
@@ -51,7 +57,7 @@ def _named(found: re.Match[str]) -> str:
     options = {argument for argument in arguments.split() if argument.startswith("-")}
     if options - OPTIONS.get(name, frozenset()):
         return found[0]
-    return f"`:Workflow {SAME[name]}{arguments}`"
+    return f"`:Workflow {SAME[name]}{'' if name in BARE else arguments}`"
 
 
 def with_editor_commands(data: dict[str, Any]) -> dict[str, Any]:

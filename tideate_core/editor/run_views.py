@@ -309,7 +309,7 @@ async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, A
     def read(reader: Reader) -> dict[str, Any]:
         text = export_runs(reader, wanted, cast("ExportFormat", form), root)
         if len(text) > LONGEST_TEXTS:
-            raise InvalidInput("that is too long for a buffer; `tideate export` in a shell writes a file")
+            raise InvalidInput("that is too long for a buffer; `tideate export -o FILE` in a shell writes it")
         return {"text": text}
 
     return {"ok": True, **await read_runs(root, read)}
@@ -396,6 +396,4 @@ def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) <= LONGEST_RESULT:
         return text
-    return (
-        f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `tideate show --json` in a shell has them all)"
-    )
+    return f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `:Workflow export json` has them all)"

@@ -42,7 +42,7 @@ RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
         *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint", "pick"),
-        *("snapshot", "model", "login", "say", "compare"),
+        *("snapshot", "model", "login", "say", "compare", "export"),
     }
 )
 """Subcommands of `:Workflow`; a workflow may not take such a name."""

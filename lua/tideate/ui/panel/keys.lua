@@ -175,7 +175,7 @@ local function compare(node, controls)
 end
 
 local function export(node, controls)
-  require('tideate.ui.panel.export').of(node, controls)
+  require('tideate.run_export').of(node, controls)
 end
 
 local function output(run)

@@ -234,7 +234,7 @@ function M.events(run, result)
     })
   end
   if result.more then
-    table.insert(page.lines, { { ' more: `tideate show --events` in a shell', 'TideateHint' } })
+    table.insert(page.lines, { { (' more: `:Workflow export %s json`'):format(run.execution_id:sub(1, 8)), 'TideateHint' } })
   end
   return page
 end
