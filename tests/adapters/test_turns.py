@@ -142,3 +142,17 @@ def test_a_model_that_writes_without_end_is_stopped() -> None:
     with pytest.raises(InvalidReply, match="more than"):
         for _ in range(5):
             stream.take(PartDeltaEvent(index=1, delta=TextPartDelta("x" * 1_000_000)))
+
+
+def test_the_arguments_of_a_tool_that_hands_in_an_answer_stream_as_a_text_does() -> None:
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, ToolCallPart, ToolCallPartDelta
+
+    told: list[str] = []
+    stream = TurnStream(told.append, tools=[READ, replace(READ, name="submit", is_answer=True)])
+    stream.take(PartStartEvent(index=0, part=TextPart("so")))
+    stream.take(PartStartEvent(index=1, part=ToolCallPart("read", '{"path": "a"}')))
+    stream.take(PartStartEvent(index=2, part=ToolCallPart("submit", "")))
+    stream.take(PartDeltaEvent(index=2, delta=ToolCallPartDelta(args_delta='{"a')))
+    stream.take(PartDeltaEvent(index=1, delta=ToolCallPartDelta(args_delta=" ")))
+    stream.take(PartDeltaEvent(index=2, delta=ToolCallPartDelta(args_delta='": 1}')))
+    assert told == ["so", '\n\n{"a', '": 1}']

@@ -120,7 +120,7 @@ class StageStep:
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
-        assert quiet
+        assert quiet or (schema is not None and schema.__name__ == "PlanAnswer")
         self.asked.append(prompt)
         self.adapters.append(adapter)
         assert self._answers, f"asked once too often: {prompt.user[-400:]}"

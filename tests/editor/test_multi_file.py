@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -83,6 +84,24 @@ def test_open_files_change_in_their_buffers_and_are_saved_with_the_others(nvim: 
     assert not nvim.lua("return vim.bo[...].modified", opened)
     assert buffer_named(nvim, "new/there.py") > 0
     assert sorted(done["files"]) == ["closed.py", "new/made.py", "new/there.py", "old.py", "open.py"]
+
+
+def test_a_plan_is_readable_while_it_is_written(nvim: Editor, server: ModelServer) -> None:
+    text = json.dumps(PLAN)
+    cut = text.index('"closed.py"') + 11
+    server.forgets("Which files have to be")
+    gate = server.holds("Which files have to be", text=text, pieces=[text[:cut], text[cut:]])
+    start(nvim, "multi_file", "rename A to B")
+    found = "vim.fn.bufnr('tideate://multi_file/')"
+    last = f"vim.api.nvim_buf_get_lines({found}, -2, -1, true)[1]"
+    nvim.wait(f"{found} > 0 and {last}:find('`closed.py`', 1, true)")
+    shown = nvim.lua("return vim.fn.bufnr('tideate://multi_file/')")
+    assert nvim.lines(shown)[-3:] == ["files:", "- modify `open.py`: rename", "- modify `closed.py`"]
+    gate.release()
+    nvim.wait("require('tideate.ui').pending()[1]")
+    assert "- move `here.py` → `new/there.py`: belongs there" in nvim.lines(shown)
+    assert not [line for line in nvim.lines(shown) if '"' in line]
+    nvim.lua("require('tideate').cancel()")
 
 
 def test_an_open_file_with_other_unsaved_changes_is_not_saved_and_the_end_says_so(nvim: Editor) -> None:

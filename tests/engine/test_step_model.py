@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
+from pydantic import BaseModel
 
 from tests.engine.test_run import Looking
 from tests.engine.test_scheduler import graph, step
+from tideate_core.adapters import Prompt
+from tideate_core.agents.loop import Submission, WorkLoop
+from tideate_core.engine import EventName
 from tideate_core.engine.step_model import SurrogateJoiner, mended
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
+    from tideate_core.workflows import StepContext
 
 
 def test_a_pair_that_was_cut_in_two_becomes_its_character() -> None:
@@ -39,3 +44,38 @@ async def test_tools_are_not_offered_to_a_model_that_cannot_call_them(bench: Ben
     assert (result.ok, result.error_code) == (False, "ConfigError")
     assert result.error == "the adapter 'fake' cannot use tools (look are wanted)"
     assert bench.server.requests == []
+
+
+class Plan(BaseModel):
+    files: list[str]
+
+
+async def test_a_structured_answer_streams_as_what_a_person_reads(bench: Bench) -> None:
+    async def ask(step: StepContext) -> Any:
+        reply = await step.ask(Prompt("plan it"), schema=Plan)
+        return [reply.text, (await step.ask(Prompt("say it"))).text]
+
+    bench.server.answers("plan it", {"files": ["a.py", "b.py"]})
+    bench.server.answers("say it", '{"files": []}')
+    graph(bench, {"a": ask}, step("a"))
+    result = await bench.run("g")
+    assert result.results["a"] == ['{"files": ["a.py", "b.py"]}', '{"files": []}']
+    shown = "".join(event["text"] for event in bench.front.data(EventName.TOKEN))
+    assert shown == 'files:\n- `a.py`\n- `b.py`\n{"files": []}'
+
+
+@pytest.mark.parametrize("tools", [True])
+async def test_an_answer_that_is_handed_in_streams_too(bench: Bench) -> None:
+    async def ask(step: StepContext) -> Any:
+        async def take(value: Plan) -> str:
+            return "" if value.files else "it names no file"
+
+        submission = Submission(Plan, "Hand it in.", take, is_answer=True)
+        done = await WorkLoop(step, "plan", [], submission=submission).run(Prompt("plan it"))
+        return done.value.files if done.value else None
+
+    bench.server.calls("plan it", "submit", {"files": ["a.py"]})
+    graph(bench, {"a": ask}, step("a"))
+    assert (await bench.run("g")).results["a"] == ["a.py"]
+    shown = "".join(event["text"] for event in bench.front.data(EventName.TOKEN))
+    assert shown == "files:\n- `a.py`\n"

@@ -97,6 +97,8 @@ class OfferedTool:
     model. An exception ends the answer."""
     parallel: bool = False
     """It only reads: calls of one turn may run side by side."""
+    is_answer: bool = False
+    """It hands in an answer: its arguments stream as a text does."""
     recalled: Callable[[str], None] | None = None
     """Is given the key of a call that was made before a crash, and is not made again."""
 

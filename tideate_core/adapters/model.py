@@ -207,7 +207,7 @@ class ModelAdapter:
     ) -> ModelTurn:
         from tideate_core.adapters.turns import TurnStream, request_turn
 
-        stream = TurnStream(on_token, on_reasoning)
+        stream = TurnStream(on_token, on_reasoning, tools)
 
         async def once(opened: OpenModel) -> ModelTurn:
             settings = self._settings(None, opened)

@@ -29,14 +29,23 @@ LONGEST: Final = 4 << 20
 
 
 class TurnStream:
-    """Passes on what streams of a turn, and counts it."""
+    """Passes on what streams of a turn, and counts it.
+
+    :param tools: of those that hand in an answer the arguments stream, too.
+    """
 
     def __init__(
         self,
         on_token: Callable[[str], None] | None = None,
         on_reasoning: Callable[[str], None] | None = None,
+        tools: Sequence[OfferedTool] = (),
     ) -> None:
         self.characters = 0
+        self._answers = {tool.name for tool in tools if tool.is_answer}
+        self._said: object = None
+        """The part of the turn that was passed on last."""
+        self._streams_arguments: dict[int, bool] = {}
+        """Of each call, by its place in the turn."""
         self._on_token = on_token
         self._on_reasoning = on_reasoning
 
@@ -56,10 +65,24 @@ class TurnStream:
         self.characters += len(text) + len(arguments)
         if self.characters > LONGEST:
             raise InvalidReply(f"the model's answer has more than {LONGEST} characters")
-        if isinstance(part, TextPart | TextPartDelta) and text and self._on_token:
-            self._on_token(text)
+        if isinstance(part, TextPart | TextPartDelta) and text:
+            self._say(text, "text")
+        elif isinstance(arguments, str):
+            self._take_arguments(event, part, arguments)
         if isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
             self._on_reasoning(text)
+
+    def _take_arguments(self, event: object, part: object, arguments: str) -> None:
+        index = getattr(event, "index", 0)
+        if name := getattr(part, "tool_name", None):
+            self._streams_arguments[index] = name in self._answers
+        if arguments and self._streams_arguments.get(index):
+            self._say(arguments, index)
+
+    def _say(self, text: str, said: object) -> None:
+        if self._on_token:
+            self._on_token(text if self._said in (None, said) else f"\n\n{text}")
+        self._said = said
 
 
 async def request_turn(

@@ -190,7 +190,7 @@ def _submission(schema: type[T], name: str) -> Submission[T]:
     async def accept(_value: T) -> str:
         return ""
 
-    return Submission(schema, SUBMIT_ANSWER, accept, name)
+    return Submission(schema, SUBMIT_ANSWER, accept, name, is_answer=True)
 
 
 async def skills_of(step: StepContext) -> str:

@@ -54,12 +54,14 @@ class Submission(Generic[T]):
 
     :param accept: returns why it will not do, for the model; empty where it will.
     :param name: of the tool that hands it in.
+    :param is_answer: the person reads it while it is written.
     """
 
     shape: type[T]
     description: str
     accept: Callable[[T], Awaitable[str]]
     name: str = SUBMIT
+    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +357,11 @@ class WorkLoop(Generic[T]):
             return await self._submit(submission, arguments)
 
         return OfferedTool(
-            submission.name, submission.description, submission.shape.model_json_schema(), call
+            submission.name,
+            submission.description,
+            submission.shape.model_json_schema(),
+            call,
+            is_answer=submission.is_answer,
         )
 
     async def _submit(self, submission: Submission[T], arguments: dict[str, Any]) -> str:

@@ -91,4 +91,4 @@ async def plan_task(
             issues=[" ".join(issue.split()) for issue in issues],
             fence=fence_for(before),
         )
-        return (await stage.ask_for(PlanAnswer, prompt)).as_plan()
+        return (await stage.ask_for(PlanAnswer, prompt, quiet=False)).as_plan()

@@ -206,9 +206,9 @@ class Stage:
         """Tell that an answer was refused and is asked for again."""
         refusal_notice(self.step)(reason)
 
-    async def ask_for(self, schema: type[T], prompt: Prompt) -> T:
+    async def ask_for(self, schema: type[T], prompt: Prompt, *, quiet: bool = True) -> T:
         """Ask for a value of a schema; see `ask`."""
-        parsed = (await self.ask(prompt, schema=schema)).parsed
+        parsed = (await self.ask(prompt, schema=schema, quiet=quiet)).parsed
         assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
         return parsed
 

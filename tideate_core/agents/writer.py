@@ -10,7 +10,15 @@ from pydantic import BaseModel, Field
 
 from tideate_core.adapters import OfferedTool
 from tideate_core.agents.answers import Answer, tidy_text
-from tideate_core.agents.asking import LOOKING, SUBMIT_ANSWER, LookingModel, skills_of, with_skills
+from tideate_core.agents.asking import (
+    LOOKING,
+    SUBMIT_ANSWER,
+    LookingModel,
+    RememberedModel,
+    may_look,
+    skills_of,
+    with_skills,
+)
 from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.agents.model_input import in_part, text_budget
@@ -136,13 +144,18 @@ async def write_with_tools(
     )
 
 
-async def planning_model(step: StepContext, key: str, *, earlier: Conversation | None = None) -> LookingModel:
+async def planning_model(
+    step: StepContext, key: str, *, earlier: Conversation | None = None
+) -> LookingModel | RememberedModel:
     """Return the run's model for a plan that it carries out afterwards, in the same conversation.
 
-    It has the tools of `write_with_tools` already; those that edit refuse.
+    It has the tools of `write_with_tools` already, if it can call tools; those that edit refuse.
 
     :param earlier: the conversation that its first question goes on with.
     """
+
+    if not may_look(step):
+        return RememberedModel(step, earlier)
 
     async def not_yet(_paths: Sequence[str]) -> str:
         return PLAN_FIRST

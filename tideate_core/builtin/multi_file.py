@@ -14,7 +14,6 @@ from tideate_core.agents import (
     list_for_model,
     make_plan,
     may_look,
-    model_of,
     parse_plan,
     planning_model,
     project_rules,
@@ -66,23 +65,24 @@ async def plan(step: StepContext) -> dict[str, Any]:
     if proposed is not None:
         about["fence"] = fence_for(about["text"], proposed.done)
     before = earlier.conversation if earlier else None
-    plans = may_look(step)
-    key = "plan"
-    model = await planning_model(step, key, earlier=before) if plans else model_of(step, key, earlier=before)
+    model = await planning_model(step, "plan", earlier=before)
     prompt = step.render(
         "multi_file_plan",
         prompt=step.prompt,
         files=listed.lines,
         more=listed.more,
-        tools=plans,
+        tools=may_look(step),
         proposed=proposed,
         **about,
     )
-    # JSON is for the parser: the person sees the list
-    quietly = model.ask if plans else partial(model.ask, quiet=True)
     prompt = await with_material(step, prompt, rules=earlier is None)
     planned = await make_plan(
-        quietly, prompt, step.workspace, listed.files, attempts=step.attempts, on_refused=refusal_notice(step)
+        model.ask,
+        prompt,
+        step.workspace,
+        listed.files,
+        attempts=step.attempts,
+        on_refused=refusal_notice(step),
     )
     return _as_json(planned)
 
@@ -143,17 +143,13 @@ async def _plan_anew(
 ) -> dict[str, Any]:
     """Have the model that made a plan make it anew, in the same conversation."""
     listed = await list_for_model(step, step.prompt)
-    earlier, plans = step.conversation(step.step) or step.conversation("plan"), may_look(step)
-    model = (
-        await planning_model(step, "plan", earlier=earlier)
-        if plans
-        else model_of(step, "plan", earlier=earlier)
-    )
+    earlier = step.conversation(step.step) or step.conversation("plan")
+    model = await planning_model(step, "plan", earlier=earlier)
     prompt = step.render("multi_file_replan", plan=files, comments=comments)
     if earlier is not None:
         prompt = replace(prompt, system=earlier.system)
     made = await make_plan(
-        model.ask if plans else partial(model.ask, quiet=True),
+        model.ask,
         prompt,
         step.workspace,
         listed.files,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -14,9 +16,10 @@ from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.result import usage_json
 from tideate_core.engine.spending import TURN
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
+from tideate_core.util.readable_json import ReadableJson
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from pydantic import BaseModel
@@ -119,13 +122,14 @@ class StepModel:
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
-            self._stream_again(of, kept["text"], quiet=quiet)
+            self._stream_again(of, kept["text"], quiet=quiet, structured=schema is not None)
             return _reply_of(kept, schema)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
         limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
         with limit, report_retries(partial(self._notice_retry, of)):
             begun = time.monotonic()
-            reply = await asked.ask(prompt, on_token=None if quiet else self._stream(of), schema=schema)
+            with self._stream(of, quiet=quiet, structured=schema is not None) as on_token:
+                reply = await asked.ask(prompt, on_token=on_token, schema=schema)
             reply = replace(reply, text=mended(reply.text))
             self._count(asked, reply, begun, of)
         if not reply.text.strip() and reply.parsed is None:
@@ -169,23 +173,25 @@ class StepModel:
         :raises AdapterError: the adapter failed.
         """
         asked = self._named(adapter)
+        answers = {tool.name for tool in tools if tool.is_answer}
         key = self._key_of_turn(of, key)
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             turn = ModelTurn.of_json(kept["turn"])
-            self._stream_again(of, turn.text, quiet=quiet)
+            self._stream_again(of, _said(turn, answers), quiet=quiet, structured=bool(answers))
             return turn
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
         conversation = self._with_origin(conversation)
         limit = self._within_cost_limit(of, asked, conversation_tokens(conversation, tools))
         with limit, report_retries(partial(self._notice_retry, of)):
             begun = time.monotonic()
-            turn = await taker.take_turn(
-                conversation,
-                tools,
-                on_token=None if quiet else self._stream(of),
-                on_reasoning=None if quiet else self._stream(of, EventName.REASONING),
-            )
+            with (
+                self._stream(of, quiet=quiet, structured=bool(answers)) as on_token,
+                self._stream(of, EventName.REASONING, quiet=quiet) as on_reasoning,
+            ):
+                turn = await taker.take_turn(
+                    conversation, tools, on_token=on_token, on_reasoning=on_reasoning
+                )
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
             self._count(asked, turn, begun, of)
             self._memory.ledger.spend(of, turn)
@@ -218,17 +224,34 @@ class StepModel:
             return adapter
         raise ConfigError(f"the adapter {adapter.name!r} cannot use tools ({', '.join(tools)} are wanted)")
 
-    def _stream(self, of: str, event: EventName = EventName.TOKEN) -> Callable[[str], None]:
-        joiner = SurrogateJoiner()
+    @contextmanager
+    def _stream(
+        self, of: str, event: EventName = EventName.TOKEN, *, quiet: bool, structured: bool = False
+    ) -> Iterator[Callable[[str], None] | None]:
+        """Give what sends pieces of an answer; of a structured one what a person reads of it."""
+        if quiet:
+            yield None
+            return
+        joiner, readable = SurrogateJoiner(), ReadableJson() if structured else None
 
-        def stream(piece: str) -> None:
-            if text := joiner.feed(piece):
+        def send(text: str) -> None:
+            if text:
                 self._emit(event, of, text=text)
 
-        return stream
+        def stream(piece: str) -> None:
+            text = joiner.feed(piece)
+            send(text if readable is None else mended(readable.feed(text)))
 
-    def _stream_again(self, of: str, text: str, *, quiet: bool) -> None:
+        try:
+            yield stream
+        finally:
+            send("" if readable is None else mended(readable.end()))
+
+    def _stream_again(self, of: str, text: str, *, quiet: bool, structured: bool = False) -> None:
         # whoever resumed the run has not seen it, and may be asked about it
+        if structured:
+            readable = ReadableJson()
+            text = mended(readable.feed(text) + readable.end())
         if text.strip() and not quiet:
             self._emit(EventName.TOKEN, of, text=f"{text.rstrip()}\n\n", again=True)
 
@@ -265,6 +288,12 @@ class StepModel:
 
     def _emit(self, event: EventName, of: str, /, **data: Any) -> None:
         self._recorder.event(event, {"step": of, **data})
+
+
+def _said(turn: ModelTurn, answers: Collection[str]) -> str:
+    """Return the text of a turn, and what it handed in, as they streamed."""
+    handed_in = [json.dumps(call.arguments) for call in turn.calls if call.name in answers and call.arguments]
+    return "\n\n".join(filter(None, [turn.text, *handed_in]))
 
 
 def _json_of(reply: Reply) -> dict[str, Any]:

@@ -246,9 +246,8 @@ class RunView:
         return [Text(f"  ┆ {line if len(line) <= room else '…' + line[1 - room :]}", style="dim italic")]
 
     def _answer_rows(self) -> list[Text]:
-        # a typed answer streams as JSON, which is no reading matter
         said = next(iter(self._streams.values()), "")
-        if not said.strip() or said.lstrip().startswith("{"):
+        if not said.strip():
             return []
         room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
         width = max(10, self._console.width - 4)

@@ -176,7 +176,8 @@ class WantedOutput:
                 return str(error)
             return ""
 
-        return Submission(self.shape, "Hand in the result; this ends the work.", look_at)
+        words = "Hand in the result; this ends the work."
+        return Submission(self.shape, words, look_at, is_answer=True)
 
     def value_of(self, text: str, parsed: BaseModel | None) -> Any:
         """Return the value that a model answered with.

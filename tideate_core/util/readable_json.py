@@ -1,0 +1,272 @@
+"""JSON that streams, as a list that a person reads while it comes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+__all__ = ["ReadableJson"]
+
+DEPTH: Final = 40
+"""Levels of nesting from which on JSON is shown as it is."""
+HELD: Final = 200
+"""Characters of a line's beginning that wait for what tells whether it is JSON."""
+
+_CODE_UNIT: Final = r"u[0-9a-fA-F]{4}"
+_HALF: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_CUT: Final = r"\\(?:u[0-9a-fA-F]{0,3})?"
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
+_ESCAPE: Final = re.compile(rf'{_HALF}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|\\(?:["\\/bfnrt]|{_CODE_UNIT})')
+_CUT_ESCAPE: Final = re.compile(rf"(?:{_CUT}|{_HALF}(?:{_CUT})?)\Z")
+_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
+_BLANK: Final = re.compile(r"[ \t\r\n]+")
+_BEGINNING: Final = re.compile(r"[ \t\r]*(?P<fence>```(?:json)?[ \t\r]*\n\s*)?\{", re.IGNORECASE)
+_CUT_BEGINNING: Final = re.compile(r"[ \t\r]*(?:`{0,2}|```\w{0,4}[ \t\r]*(?:\n\s*)?)\Z")
+_END_OF_FENCE: Final = re.compile(r"\s*```[ \t\r]*(?:\n|\Z)")
+_CUT_END_OF_FENCE: Final = re.compile(r"\s*(?:`{0,2}|```[ \t\r]*\n?)\Z")
+_LINE: Final = re.compile(r"[^\n]*\n?")
+
+SEPARATORS: Final = {
+    "action": " ", "type": " ", "path": " ", "move_to": " → ", "why": ": ", "description": ": "
+}  # fmt: skip
+"""Keys of an item whose values say by themselves what they are, and what stands before them."""
+
+
+class _Unexpected(Exception):
+    """The text is no JSON."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """An object or a list that is not closed yet."""
+
+    is_list: bool
+    indent: int
+    """Columns before what stands in it."""
+    head: str | None
+    """The line that it begins with, until it is shown; an empty object or list shows none."""
+    expects: str
+    """What may come: `"` a key, `v` a value, or a sign."""
+    is_item: bool = False
+    """An object in a list: its first values stand on one line."""
+    key: str = ""
+    """Of the value that comes next."""
+    on_one_line: bool = False
+
+
+class ReadableJson:
+    """Turns JSON in a text that streams into a list of its keys and texts; each piece costs what is in it.
+
+    What stands around an object, and what is not well-formed from there on, is given as it is. Left out are
+    nulls, and empty texts, lists and objects beside others.
+    """
+
+    def __init__(self) -> None:
+        self._left = ""
+        self._levels: list[_Level] = []
+        self._out: list[str] = []
+        self._unshown: list[str] | None = None
+        """The object as it is, until something of it is shown."""
+        self._key: list[str] | None = None
+        """A key that is read."""
+        self._in_text = self._text_shown = self._fenced = self._is_raw = False
+        self._scalar: list[str] = []
+        self._at_line_start = True
+
+    def feed(self, piece: str) -> str:
+        """Return what can be shown of a piece; may be empty."""
+        if self._is_raw:
+            return piece
+        text, at = self._left + piece, 0
+        try:
+            while at < len(text) and (end := self._take(text, at)) > at:
+                if self._unshown is not None:
+                    self._unshown.append(text[at:end])
+                at = end
+            self._left = text[at:]
+        except _Unexpected:
+            self._show_raw(text[at:])
+        return self._taken()
+
+    def end(self) -> str:
+        """Return what was held back; nothing is fed any more."""
+        left, self._left = self._left, ""
+        if self._unshown:
+            self._out += [*self._unshown, left]
+        elif not (self._fenced and not self._levels and _END_OF_FENCE.fullmatch(left)):
+            self._out += [*self._scalar, left]
+        return self._taken()
+
+    def _taken(self) -> str:
+        shown, self._out = "".join(self._out), []
+        return shown
+
+    def _show_raw(self, rest: str) -> None:
+        if self._unshown is not None:
+            self._out += self._unshown
+        else:
+            self._out += ["\n", *self._scalar, *(['"', *self._key] if self._key is not None else ())]
+        self._out.append(rest)
+        self._is_raw, self._left, self._unshown, self._scalar = True, "", None, []
+
+    def _take(self, text: str, at: int) -> int:
+        """Take a token; returns where it ends, `at` where more of it has to come first."""
+        if not self._levels:
+            return self._take_outside(text, at)
+        if self._in_text or self._key is not None:
+            return self._take_characters(text, at)
+        if found := _SCALAR.match(text, at):
+            if not self._scalar:
+                self._expect("v")
+            self._scalar.append(found[0])
+            return found.end()
+        self._end_scalar()
+        if found := _BLANK.match(text, at):
+            return found.end()
+        return self._take_sign(text, at)
+
+    def _take_outside(self, text: str, at: int) -> int:
+        if self._at_line_start:
+            if self._fenced and (found := _END_OF_FENCE.match(text, at)) and found.end() < len(text):
+                self._fenced = False
+                return found.end()
+            if found := _BEGINNING.match(text, at):
+                self._fenced = found["fence"] is not None
+                self._levels.append(_Level(is_list=False, indent=0, head=None, expects='"}'))
+                self._unshown = []
+                return found.end()
+            cut = _CUT_END_OF_FENCE if self._fenced else _CUT_BEGINNING
+            if len(text) - at < HELD and cut.match(text, at):
+                return at
+        found = _LINE.match(text, at)
+        assert found is not None  # noqa: S101 it matches everything
+        self._at_line_start = found[0].endswith("\n")
+        self._out.append(found[0])
+        return found.end()
+
+    def _take_characters(self, text: str, at: int) -> int:
+        if found := _PLAIN.match(text, at):
+            self._add(found[0])
+            return found.end()
+        if text[at] == '"':
+            self._end_string()
+            return at + 1
+        if _CUT_ESCAPE.match(text, at):
+            return at
+        if found := _ESCAPE.match(text, at):
+            self._add(json.loads(f'"{found[0]}"'))
+            return found.end()
+        raise _Unexpected
+
+    def _take_sign(self, text: str, at: int) -> int:
+        level, sign = self._levels[-1], text[at]
+        if sign == '"' and '"' in level.expects:
+            self._key = []
+        elif sign == '"':
+            self._expect("v")
+            self._in_text, self._text_shown = True, False
+        elif sign in "{[":
+            self._expect("v")
+            self._open(level, is_list=sign == "[")
+        elif sign not in level.expects:
+            raise _Unexpected
+        elif sign in "}]":
+            self._close()
+        else:
+            level.expects = "v" if sign == ":" or level.is_list else '"'
+        return at + 1
+
+    def _expect(self, what: str) -> None:
+        if what not in self._levels[-1].expects:
+            raise _Unexpected
+
+    def _open(self, level: _Level, *, is_list: bool) -> None:
+        if len(self._levels) == DEPTH:
+            raise _Unexpected
+        deeper = level.is_list or level.is_item or not is_list
+        head = "-" if level.is_list and is_list else "- " if level.is_list else f"{_words(level.key)}:"
+        inner = _Level(is_list, level.indent + 2 * deeper, head, "v]" if is_list else '"}')
+        inner.is_item = inner.on_one_line = level.is_list and not is_list
+        inner.key = level.key if is_list else ""
+        self._levels.append(inner)
+
+    def _close(self) -> None:
+        self._levels.pop()
+        if self._levels:
+            self._after_value()
+            return
+        self._out += self._unshown + ["}"] if self._unshown is not None else ["\n"]  # noqa: RUF005
+        self._unshown, self._at_line_start = None, True
+
+    def _end_string(self) -> None:
+        level = self._levels[-1]
+        if self._key is not None:
+            level.key, level.expects, self._key = "".join(self._key), ":", None
+        else:
+            self._out.append("`" if self._text_shown and _is_path(level.key) else "")
+            self._in_text = False
+            self._after_value()
+
+    def _end_scalar(self) -> None:
+        if not self._scalar:
+            return
+        try:
+            value = json.loads("".join(self._scalar))
+        except ValueError:
+            raise _Unexpected from None
+        if value is not None:
+            self._begin_value(self._levels[-1])
+            self._out += self._scalar
+        self._scalar = []
+        self._after_value()
+
+    def _after_value(self) -> None:
+        level = self._levels[-1]
+        level.expects = ",]" if level.is_list else ",}"
+
+    def _add(self, text: str) -> None:
+        """Take characters of a key or a text."""
+        if self._key is not None:
+            self._key.append(text)
+            return
+        level = self._levels[-1]
+        if not self._text_shown:
+            self._text_shown = True
+            self._begin_value(level)
+            self._out.append("`" if _is_path(level.key) else "")
+        self._out.append(text.replace("\n", "\n" + " " * (level.indent + 2 * level.is_list)))
+
+    def _begin_value(self, level: _Level) -> None:
+        """Show what stands before a value: the heads that lead to it, and its own key."""
+        marked = False  # the line has an item's mark alone
+        for above, inner in pairwise(self._levels):
+            if inner.head is not None:
+                if not marked:
+                    self._new_line(above.indent)
+                self._out.append(inner.head)
+                above.on_one_line, inner.head, marked = False, None, inner.is_item
+        separator = SEPARATORS.get(level.key) if level.on_one_line else None
+        if not marked and (level.is_list or separator is None):
+            self._new_line(level.indent)
+        if level.is_list:
+            self._out.append("- ")
+        elif separator is None:
+            level.on_one_line = False
+            self._out.append(f"{_words(level.key)}: ")
+        elif not marked:
+            self._out.append(separator)
+
+    def _new_line(self, indent: int) -> None:
+        self._out.append(("\n" if self._unshown is None else "") + " " * indent)
+        self._unshown = None
+
+
+def _is_path(key: str) -> bool:
+    return key in {"files", "path", "move_to"}
+
+
+def _words(key: str) -> str:
+    return " ".join(key.replace("_", " ").split())
