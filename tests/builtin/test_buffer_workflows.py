@@ -177,7 +177,7 @@ async def test_cancel_in_the_review_leaves_everything_as_it_was(bench: Bench) ->
         ("ask", "  ", RunContext(), "needs a prompt"),
         ("summarize", "", RunContext(), "needs a text"),
         ("summarize", "", RunContext(buffer=BufferContext(text="\n \n")), "is empty"),
-        ("refactor", "x", RunContext(buffer=BufferContext(text="a", modifiable=False)), "cannot be changed"),
+        ("refactor", "x", RunContext(buffer=BufferContext(text="a", modifiable=False)), "is read-only"),
         ("summarize", "", RunContext(buffer=BufferContext(text="a", binary=True)), "binary"),
         ("summarize", "", RunContext(buffer=BufferContext(text="a\nb\udcff")), ":2: not valid UTF-8"),
         (

@@ -144,7 +144,7 @@ def test_a_plan_that_is_no_json_fails_the_run(nvim: Editor, server: ModelServer)
 
 @pytest.mark.parametrize(
     ("setting", "words"),
-    [("vim.bo.readonly = true", "cannot be changed"), ("vim.bo.modifiable = false", "cannot be changed")],
+    [("vim.bo.readonly = true", "is read-only"), ("vim.bo.modifiable = false", "is read-only")],
 )
 def test_a_buffer_that_may_not_be_changed_is_refused_first(
     nvim: Editor, server: ModelServer, setting: str, words: str

@@ -32,7 +32,7 @@ def check(needs: tuple[str, ...], text: str | None = "a\nb", prompt: str = "do i
         (("text",), {"text": None}, "open a file, or name one with --file"),
         (("text",), {"text": " \n"}, "the selection or buffer is empty"),
         (("text",), {"text": "a\n\nb", "lines": (2, 2)}, "the selection or buffer is empty"),
-        (("lines",), {"modifiable": False}, r"a.py cannot be changed"),
+        (("lines",), {"modifiable": False}, r"a.py is read-only"),
         ((), {"lines": (1, 3)}, "lines 1 to 3 do not exist: the text has 2"),
         (("text",), {"text": "x" * 1025}, r"limits.max_file_kib"),
         ((), {"text": "x" * 1025, "lines": (1, 1)}, r"limits.max_file_kib"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -193,7 +192,7 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
     :raises WorkspaceError: it cannot be read.
     """
     from tideate_core.workflows import BufferContext, RunContext, Selection
-    from tideate_core.workspace import language_of
+    from tideate_core.workspace import is_writable, language_of
 
     cwd = str(project.directory)
     if argument is None:
@@ -207,7 +206,7 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
         path=str(path),
         text=source.text,
         filetype=language_of(str(path)),
-        modifiable=os.access(path, os.W_OK),
+        modifiable=is_writable(path, path.stat().st_mode),
     )
     return RunContext(cwd=cwd, buffer=buffer, selection=selection)
 

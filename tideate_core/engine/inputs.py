@@ -44,7 +44,8 @@ def check_inputs(
             raise InvalidInput(f"{definition.name} needs a text, but the selection or buffer is empty")
     if "lines" in definition.needs and buffer is not None and not buffer.modifiable:
         where = buffer.path or "the buffer"
-        raise InvalidInput(f"{where} cannot be changed ('nomodifiable' or 'readonly'); nothing was asked")
+        how = "in Neovim: 'readonly' or 'nomodifiable'"
+        raise InvalidInput(f"{where} is read-only ({how}); nothing was asked")
 
 
 def typed_inputs(

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         FileOperation as FileOperation,
         ModeOperation as ModeOperation,
         WritePlan as WritePlan,
+        is_writable as is_writable,
     )
     from tideate_core.workspace.transaction import CommittedPlan as CommittedPlan, Committer as Committer
     from tideate_core.workspace.workspace import (
@@ -136,7 +137,7 @@ else:
             "rollback_planner": "plan_rollback",
             "rollback_state": "RollbackPlan",
             "run_changes": "AppliedChanges",
-            "staging": "DirectoryOperation FileOperation ModeOperation WritePlan",
+            "staging": "DirectoryOperation FileOperation ModeOperation WritePlan is_writable",
             "transaction": "Committer CommittedPlan",
             "workspace": "MAX_BYTES Source Workspace",
         },

@@ -185,7 +185,7 @@ def _refuse_large(path: Path, name: str) -> None:
 
 
 def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
-    if not is_writable(path, found):
+    if not is_writable(path, found.state.mode):
         raise EditConflict(f"{name} is read-only; nothing was written")
 
 

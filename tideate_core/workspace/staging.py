@@ -222,7 +222,7 @@ class Stager:
         self._claim(path, change.path)
         if not found.state.holds_same_as(before.state):
             raise EditConflict(f"{change.path} changed meanwhile; nothing was written")
-        if found.state.kind == "file" and not is_writable(path, found):
+        if found.state.kind == "file" and not is_writable(path, found.state.mode):
             raise EditConflict(f"{change.path} is read-only; nothing was written. Make it writable first.")
         target, there = path, found
         if change.move_to:
@@ -348,9 +348,9 @@ def current_image(path: Path, name: str) -> FileImage:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 
 
-def is_writable(path: Path, found: FileImage) -> bool:
-    """Tell whether a file may be written, by its permissions and for this process."""
-    return bool(found.state.mode & _WRITE_BITS) and os.access(path, os.W_OK)
+def is_writable(path: Path, mode: int) -> bool:
+    """Tell whether a file of these permissions may be written, by them and for this process."""
+    return bool(mode & _WRITE_BITS) and os.access(path, os.W_OK)
 
 
 def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
@@ -358,7 +358,7 @@ def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
         raise EditConflict(f"{name} does not exist any more; nothing was written")
     if found.state.kind == "other":
         raise EditConflict(f"{name} is a directory or no regular file; nothing was written")
-    if found.state.kind == "file" and not is_writable(path, found):
+    if found.state.kind == "file" and not is_writable(path, found.state.mode):
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 
 

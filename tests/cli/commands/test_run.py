@@ -150,6 +150,14 @@ def test_no_declines_and_shows_what_it_declined(shell: Shell, answering: ModelSe
 
 
 @pytest.mark.slow
+def test_no_model_is_asked_to_change_a_read_only_file(shell: Shell, answering: ModelServer) -> None:
+    shell.write("a.py", LOOP).chmod(0o444)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes")
+    assert done.returncode == 2
+    assert "a.py is read-only" in done.stderr
+    assert answering.requests == []
+
+
 def test_several_files_are_written_together(shell: Shell, answering: ModelServer) -> None:
     script_two_files(answering)
     file = shell.write("a.py", LOOP)
