@@ -16,7 +16,8 @@ import pytest
 from tests.builtin.test_revisions import FIRST, because, reviews
 from tests.builtin.test_with_tools import edit, hand_in
 from tests.engine.logbook import RUN
-from tideate_core.engine import kept_review, write_draft
+from tests.support.reviewing import Here, Question, Separate
+from tideate_core.engine import RunRequest, kept_review, write_draft
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def project(bench: Bench) -> None:
         bench.write(name, WORDS)
 
 
-def verdicts(request: ConfirmationRequest, rejected: int | None = None) -> list[dict[str, Any]]:
+def verdicts(request: ConfirmationRequest | Question, rejected: int | None = None) -> list[dict[str, Any]]:
     """Accept all, but for one hunk of a.txt."""
     files = [
         {"path": file["path"], "accepted": list(range(max(1, len(file["hunks"])))), "rejected": []}
@@ -113,12 +114,12 @@ def verdicts(request: ConfirmationRequest, rejected: int | None = None) -> list[
     return files
 
 
-def rejects_the_first(request: ConfirmationRequest) -> Decision:
+def rejects_the_first(request: ConfirmationRequest | Question) -> Decision:
     comments = [because(0, FIRST)]
     return Decision(False, {"files": verdicts(request, rejected=0), "comments": comments})
 
 
-def accepts(request: ConfirmationRequest) -> Decision:
+def accepts(request: ConfirmationRequest | Question) -> Decision:
     return Decision(True, {"files": verdicts(request), "comments": []})
 
 
@@ -248,3 +249,31 @@ async def test_what_changed_where_the_person_decided_is_merged_as_in_a_review_th
         "a.txt": WORDS.replace("one", "ein").replace("three", "THREE").encode(),
         "b.txt": WORDS.replace("one", "ONE").replace("three", "THREE").encode(),
     }
+
+
+@pytest.mark.concurrency
+async def test_rounds_that_followed_a_conflict_go_on_though_its_file_changes_again(bench: Bench) -> None:
+    project(bench)
+    request = RunRequest(**planned(bench), execution_id=RUN)
+    first = await Separate.begin(bench, request)
+    try:
+        asked = await first.question()
+        assert isinstance(asked, Question)
+        bench.write("a.txt", UNDER_A_HUNK)
+        await first.answer(accepts(asked))
+        opened = await first.question()
+        assert isinstance(opened, Question)
+        assert "warnings" in opened.payload
+        await first.answer(rejects_the_first(opened))
+        revised = await first.question()
+    finally:
+        await first.leave()
+    bench.write("a.txt", f"{UNDER_A_HUNK}eight\n".replace("three!", "three?"))
+    asked_before = len(bench.server.requests)
+    second = Here(bench, request)
+    asked = await second.question()
+    assert isinstance(asked, Question)
+    assert isinstance(revised, Question)
+    assert (asked.payload, len(bench.server.requests)) == (revised.payload, asked_before)
+    assert asked.payload["revision"] == 2
+    await second.leave()

@@ -1,33 +1,34 @@
 """A random walk through the rounds of reviews of files that no editor has open, and that others write to.
 
-Each step is an answer: decisions, edits, comments that bring a revision, changes on the disk before it, or
-the run is left and resumed in place of one. `REVIEW_STEPS` and `REVIEW_SEED` make it longer, or another one.
+Each step is an answer: decisions, edits, comments that bring a revision, changes on the disk before it. In
+place of one the run is left, or its process killed, at the question or somewhere behind the answer; files may
+change on the disk until it is resumed. `REVIEW_STEPS` and `REVIEW_SEED` make it longer, or another one.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Front
-from tideate_core.engine import RunRequest
+from tests.support.reviewing import Ended, Here, Question, Separate
+from tideate_core.engine import RunRequest, kept_review, write_draft
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.engine.conftest import Bench
     from tests.support.model_rules import Body
-    from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 pytestmark = pytest.mark.slow
 
 STEPS = int(os.environ.get("REVIEW_STEPS", "12"))
 SEED = int(os.environ.get("REVIEW_SEED", "3"))
-LIMIT = 60.0
 HUNKS = {"a.txt": 5, "b.txt": 3}
 PLAN = [(path, "modify") for path in HUNKS] + [("new.txt", "create"), ("old.txt", "delete")]
 BORDERS = [f"line {row}" for row in range(0, 25, 5)]
@@ -36,31 +37,20 @@ Place = tuple[str, str]
 """A file, and the first word of the line that a hunk is about; of a whole file nothing."""
 
 
-class Asking(Front):
-    """Has the questions answered one by one from outside."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: asyncio.Queue[tuple[ConfirmationRequest, asyncio.Future[Decision]]] = asyncio.Queue()
-
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        if request.kind != "review":
-            return Decision(True)
-        given: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self.asked.put_nowait((request, given))
-        return await given
-
-
 def word(line: str) -> str:
     return line.partition(":")[0]
 
 
 class Walk:
-    def __init__(self, bench: Bench, seed: int) -> None:
-        self.bench, self.random = bench, random.Random(seed)
+    def __init__(self, bench: Bench, seed: int, *, separate: bool = False) -> None:
+        self.bench, self.random, self.separate = bench, random.Random(seed), separate
         self.step = 0
+        self.left = 0
         self.log: list[str] = []
-        self.front = Asking()
+        self.unanswered: tuple[Any, ...] | None = None
+        self.drafted: dict[tuple[int, int], str] = {}
+        self.typed: dict[tuple[int, int], list[str]] = {}
+        """Of the question that is open, by file and hunk."""
         self.disk = {
             path: [f"{row // 5}: base" if row % 5 == 2 else f"line {row}" for row in range(count * 5)]
             for path, count in HUNKS.items()
@@ -95,36 +85,75 @@ class Walk:
         self.decided: dict[Place, tuple[str, str]] = {}
         self.said: set[Place] = set()
         self.stood: dict[Place, list[str]] = {}
-        self.runner = bench.make_runner(bench.config, front=self.front)
-        request = RunRequest(name="multi_file", prompt="do it")
-        self.running = asyncio.create_task(self.runner.run(request))
-        while (asked := await self.question()) is not None:
-            review, given = asked
-            self.step += 1
-            self.check(review)
-            # where a file changed meanwhile the run asks the model anew
-            if self.random.random() < 0.2 and self.disk == self.base:
-                await self.restart(review.execution_id)
-            else:
-                given.set_result(self.answer(review))
-        self.check_written(self.running.result())
+        self.request = RunRequest(
+            name="multi_file", prompt="do it", execution_id=f"{self.random.getrandbits(128):032x}"
+        )
+        await self.begin()
+        try:
+            asked = await self.reviewing.question()
+            while isinstance(asked, Question):
+                self.step += 1
+                self.check_either(asked.payload)
+                leave = self.random.random() < (0.3 if self.left else 1)
+                asked = await (self.leave_at(asked) if leave else self.answered(asked))
+        finally:
+            await self.reviewing.leave()
+        self.check_written(asked)
 
-    async def question(self) -> tuple[ConfirmationRequest, asyncio.Future[Decision]] | None:
-        asked = asyncio.create_task(self.front.asked.get())
-        await asyncio.wait([asked, self.running], timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
-        if asked.done():
-            return asked.result()
-        asked.cancel()
-        assert self.running.done(), "neither a question nor the end"
-        return None
+    async def begin(self) -> None:
+        """Begin the run, or go on with it."""
+        self.reviewing: Here | Separate = (
+            await Separate.begin(self.bench, self.request)
+            if self.separate
+            else Here(self.bench, self.request)
+        )
 
-    async def restart(self, run: str) -> None:
-        self.log.append("restart")
-        self.said = self.heard
-        self.runner.leave()
-        await asyncio.wait_for(self.running, LIMIT)
-        self.runner = self.bench.make_runner(self.bench.config, front=self.front)
-        self.running = asyncio.create_task(self.runner.resume_run(run))
+    async def again(self) -> Question | Ended:
+        """End the process, and go on in another one."""
+        self.left += 1
+        await self.reviewing.leave()
+        await self.begin()
+        return await self.reviewing.question()
+
+    async def leave_at(self, review: Question) -> Question | Ended:
+        """Leave the run where something is decided, and go on with it; files may change meanwhile."""
+        self.draft(review)
+        for _ in range(self.random.choice([0, 1, 2])):
+            self.change_on_disk()
+        self.log.append(f"left at the question, with {self.drafted} {self.typed}")
+        asked = await self.again()
+        assert isinstance(asked, Question), asked
+        assert asked.payload == review.payload, "it is asked again as it was"
+        self.check_drafted(asked)
+        self.decided = {**self.shown}
+        return asked
+
+    async def answered(self, review: Question) -> Question | Ended:
+        """Answer; a process may be killed anywhere behind that."""
+        self.drafted, self.typed = {}, {}
+        self.unanswered = {**self.decided}, {*self.heard}, {**self.stood}, {**self.proposed}
+        await self.reviewing.answer(self.answer(review.payload))
+        if isinstance(self.reviewing, Here) or self.random.random() < 0.5:
+            self.unanswered = None
+            return await self.reviewing.question()
+        asked = await self.reviewing.pass_(self.random.randrange(12))
+        if asked is not None:
+            self.unanswered = None
+            return asked
+        self.log.append("killed behind the answer")
+        return await self.again()
+
+    def draft(self, review: Question) -> None:
+        """Decide about some hunks as a front end writes it down."""
+        for file, shown in enumerate(review.payload["files"]):
+            for at, (place, hunk) in enumerate(self.units(shown)):
+                if self.random.random() < 0.3:
+                    self.drafted[file, at] = state = self.random.choice("ar")
+                    decision: list[Any] = [file + 1, at + 1, state, None]
+                    if state == "a" and place[0] in HUNKS and self.random.random() < 0.7:
+                        self.typed[file, at] = [f"{place[1]}: drafted {self.step}"]
+                        decision += [None, {"old": hunk["old"], "new": self.typed[file, at]}]
+                    write_draft(Path(review.draft), [{"decided": [decision]}])
 
     # what is shown
 
@@ -140,11 +169,34 @@ class Walk:
             (place, {**hunk, "new": edited.get(at, hunk["new"])}) for at, (place, hunk) in enumerate(named)
         ]
 
-    def check(self, review: ConfirmationRequest) -> None:
+    def check_either(self, payload: Mapping[str, Any]) -> None:
+        """Check; where a process was killed behind an answer, it was written down whole, or not at all."""
+        unanswered, self.unanswered = self.unanswered, None
+        try:
+            self.check(payload)
+        except AssertionError:
+            if unanswered is None:
+                raise
+            self.log.append("the answer had not been written down")
+            self.decided, self.said, self.stood, self.proposed = unanswered
+            self.check(payload)
+
+    def check_drafted(self, review: Question) -> None:
+        """What was decided and typed in a review that was left is still there."""
+        kept = kept_review(Path(review.draft))
+        for (file, hunk), state in self.drafted.items():
+            place = f"hunk {hunk} of file {file}"
+            states = kept.accepted if state == "a" else kept.rejected
+            assert hunk in states.get(file, ()), f"{place} is not decided any more"
+            edit = kept.edited.get(file, {}).get(hunk, {"new": None})
+            typed = self.typed.get((file, hunk)) if state == "a" else None
+            assert edit["new"] == typed, f"{place} became {edit}"
+
+    def check(self, payload: Mapping[str, Any]) -> None:
         """What was decided holds, unless its line changed or it was commented on; what was typed is there."""
         shown: dict[Place, tuple[str, str]] = {}
         stood, self.stood = self.stood, {}
-        for file in review.payload["files"]:
+        for file in payload["files"]:
             known = file.get("decided", {"accepted": [], "rejected": []})
             for at, (place, hunk) in enumerate(self.units(file)):
                 state = next((name for name in ("accepted", "rejected") if at in known[name]), "open")
@@ -152,7 +204,7 @@ class Walk:
                 self.stood[place] = hunk["old"]
         for place, (state, text) in self.decided.items():
             line = next((line for line in self.disk.get(place[0], []) if word(line) == place[1]), None)
-            same = line is None or stood[place] == self.stood.get(place) == [line]
+            same = line is None or stood.get(place) == self.stood.get(place) == [line]
             if line != text:
                 self.check_unit(place, state, text, shown.get(place), same=same)
         self.shown = shown
@@ -192,20 +244,20 @@ class Walk:
         self.log.append(f"disk {path}:{row}")
         self.write(path)
 
-    def answer(self, review: ConfirmationRequest) -> Decision:
+    def answer(self, payload: Mapping[str, Any]) -> Decision:
         self.decided, verdicts = {}, []
-        for file in review.payload["files"]:
+        for file in payload["files"]:
             verdict: dict[str, Any] = {"path": file["path"], "accepted": [], "rejected": [], "edited": []}
             for at, (place, hunk) in enumerate(self.units(file)):
                 self.decide(verdict, at, place, hunk)
             verdicts.append(verdict)
         for _ in range(self.random.choice([0, 0, 1, 2])):
             self.change_on_disk()
-        comments = self.comments(review) if review.payload["revisable"] else []
+        comments = self.comments(payload) if payload["revisable"] else []
         if not (comments or any(file["accepted"] for file in verdicts)):
             verdicts[0]["rejected"] = [at for at in verdicts[0]["rejected"] if at]
             verdicts[0]["accepted"] = [0]
-            place, hunk = self.units(review.payload["files"][0])[0]
+            place, hunk = self.units(payload["files"][0])[0]
             self.decided[place] = "accepted", "\n".join(hunk["new"])
             verdicts[0]["edited"] = [one for one in verdicts[0]["edited"] if one["hunk"]]
         self.log.append(f"{self.decided} {comments}")
@@ -223,12 +275,12 @@ class Walk:
             verdict["edited"].append({"hunk": at, "old": hunk["old"], "new": [text]})
         self.decided[place] = state, text
 
-    def comments(self, review: ConfirmationRequest) -> list[dict[str, Any]]:
-        paths = [file["path"] for file in review.payload["files"] if file["path"] != "old.txt"]
+    def comments(self, payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+        paths = [file["path"] for file in payload["files"] if file["path"] != "old.txt"]
         if not paths or self.random.random() < 0.5:
             return []
         path = self.random.choice(paths)
-        units = self.units(next(file for file in review.payload["files"] if file["path"] == path))
+        units = self.units(next(file for file in payload["files"] if file["path"] == path))
         hunk = self.random.randrange(len(units))
         place, _ = units[hunk]
         self.proposed[place] = f"{place[1]}: again {self.step}" if place[1] else f"again {self.step}"
@@ -237,7 +289,7 @@ class Walk:
 
     # what is written
 
-    def check_written(self, result: WorkflowResult) -> None:
+    def check_written(self, result: Ended) -> None:
         assert result.ok, result.error
         accepted = {place: text for place, (state, text) in self.decided.items() if state == "accepted"}
         for path, lines in self.disk.items():
@@ -251,11 +303,21 @@ class Walk:
         self.log.append("written")
 
 
-async def test_a_random_walk_of_rounds_loses_no_byte_and_no_decision(bench: Bench) -> None:
-    walk = Walk(bench, SEED)
+async def go(walk: Walk, steps: int) -> None:
     try:
-        while walk.step < STEPS:
+        while walk.step < steps:
             await walk.run()
     except BaseException as error:
         error.add_note(f"REVIEW_SEED={SEED}, {walk.step} steps:\n" + "\n".join(walk.log[-12:]))
         raise
+
+
+async def test_a_random_walk_of_rounds_loses_no_byte_and_no_decision(bench: Bench) -> None:
+    await go(Walk(bench, SEED), STEPS)
+
+
+@pytest.mark.concurrency
+async def test_a_walk_whose_processes_are_killed_loses_no_byte_and_no_decision(bench: Bench) -> None:
+    walk = Walk(bench, SEED, separate=True)
+    await go(walk, STEPS // 4)
+    assert walk.left

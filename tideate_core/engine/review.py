@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.changes_now import changes_now
 from tideate_core.engine.review_payload import (
     compare_and_check,
     new_errors_of,
@@ -15,7 +16,7 @@ from tideate_core.engine.review_payload import (
 )
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.engine.saving import save_with_earlier
-from tideate_core.errors import EditConflict, InvalidInput, StepFailed, TideateError, WorkspaceError
+from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_changes
@@ -253,20 +254,19 @@ class _Review:
 
     async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
         """Open the review again, for texts as they are now, where what was accepted cannot be written."""
-        workspace, shown = self._step.workspace, self._revision
-        try:
-            await workspace.stage([change for change in accepted if not change.is_of_no_file])
+        shown = self._revision
+        now = await changes_now(self._step, accepted, shown.changes)
+        if now is None:
             return False
-        except EditConflict as error:
-            refused = str(error)
-            now = [await workspace.for_text_now(change) for change in shown.changes]
         self._unanswered, self._warnings = [], []
-        if now == shown.changes:  # a new file is there already, say: for the person to change, or to reject
+        if (
+            now.changes == shown.changes
+        ):  # a new file is there already, say: for the person to change, or to reject
             self._refused += 1
             self._revision = replace(shown, decided=decided)
-            self._warn(refused)
+            self._warn(now.refused)
             return self._refused < MOST_REFUSED
-        self._revision = shown.for_texts_now(decided, now)
+        self._revision = shown.for_texts_now(decided, now.changes)
         for words in self._revision.fallen or [MEANWHILE]:
             self._warn(words)
         return True

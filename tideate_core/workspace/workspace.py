@@ -173,33 +173,36 @@ class Workspace:
         await self._run_changes().stage(changes)
         return [change for change in changes if change.changes_something]
 
-    async def for_text_now(self, change: FileChange) -> FileChange:
+    async def for_text_now(self, change: FileChange, text: str | None = None) -> FileChange:
         """Return a modification with those of its hunks whose lines stand in the text as it is now.
 
         A deletion is one of that text. Another change of the whole is returned as it is, and so is one where
         that text cannot be read.
+
+        :param text: it, where it is known.
         """
         deleted = change.action == "delete" and change.before is not None and change.images is None
         if not change.path or (change.whole and not deleted):
             return change
         try:
-            source = await (self._read_bytes(change.path) if change.exact else self.read(change.path))
+            source = await self._text_now(change) if text is None else Source(change.path, text)
         except (WorkspaceError, UnicodeDecodeError):
             return change
         if source.text == change.before:
             return change
+        now = replace(change, before=source.text, buffer=source.buffer, tick=source.tick)
         if deleted:
-            return replace(change, before=source.text, buffer=source.buffer, tick=source.tick)
-        hunks = rebase_each(change.hunks, change.before or "", source.text)
-        parts = tuple(hunk for hunk in hunks if hunk is not None)
+            return now
+        parts = tuple(filter(None, rebase_each(change.hunks, change.before or "", source.text)))
         after = "\n".join(apply_hunks(source.text.split("\n"), parts))
-        now = replace(change, before=source.text, after=after, parts=parts)
-        return replace(now, buffer=source.buffer, tick=source.tick)
+        return replace(now, after=after, parts=parts)
 
-    async def _read_bytes(self, path: str) -> Source:
-        """Read a file's bytes as a text."""
-        data = await asyncio.to_thread(_read, self._root.resolve(path), path, self._max_bytes)
-        return Source(path, data.decode())
+    async def _text_now(self, change: FileChange) -> Source:
+        """Read the text that a change is for: where it is exact, the file's bytes."""
+        if not change.exact:
+            return await self.read(change.path)
+        data = await asyncio.to_thread(_read, self._root.resolve(change.path), change.path, self._max_bytes)
+        return Source(change.path, data.decode())
 
     def diff(self, changes: Sequence[FileChange]) -> str:
         """Return changes as one patch set, in the unified format."""
