@@ -45,9 +45,9 @@ def changed(editor: Editor) -> None:
 
 
 def listed(editor: Editor) -> list[str]:
-    """Open the list."""
+    """Open the list, and wait for it also where it is open: it takes the focus once more."""
     editor.command("Workflow snapshot")
-    editor.wait(FOCUSED)
+    editor.wait(f"{FOCUSED} and not require('tideate.client').busy()")
     return editor.lines()
 
 
