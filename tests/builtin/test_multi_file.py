@@ -125,7 +125,7 @@ async def test_a_plan_of_failed_files_that_is_not_valid_is_shown_again_as_it_was
     _, again = asked_again(bench)
     assert again.payload["files"] == typed
     assert "lib/c.py does not exist, so it cannot be moved" in again.message
-    assert again.payload["comments"] == [said], "a file of another action is not the one that was meant"
+    assert again.payload["comments"] == [{**said, "path": "lib/c.py"}], "the plan names it so"
     assert bench.fingerprint()["lib/c.py"] == NEW["lib/b.py"]
     assert prompt_of(bench, "of my own\nThe person says of it: write it in full")
 

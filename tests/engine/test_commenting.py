@@ -110,7 +110,8 @@ async def test_a_round_that_failed_is_not_counted_and_keeps_what_was_said() -> N
         ("a x c b", "b"),
         ("x c b", "b"),
         ("x y z", "b"),
-        ("a +x c", "b"),
+        ("a +x c", "x"),
+        ("a +b x", "b"),
         ("x c d b", "b"),
     ],
 )

@@ -141,13 +141,11 @@ def follow_renames(
 ) -> list[PlaceComment]:
     """Return comments on files of a plan by the names that these have after the person edited it.
 
-    A file has another name where its line alone is another one, with the same action.
+    A file has another name where its line alone names another one, whatever is to be done with it.
     """
-    before, after = ([(file["path"], file.get("action")) for file in files] for files in (shown, now))
+    before, after = ([file["path"] for file in files] for files in (shown, now))
     differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
     if len(before) != len(after) or len(differing) != 1:
         return [*said]
-    (((path, action), (name, kept)),) = differing
-    if action != kept:
-        return [*said]
+    ((path, name),) = differing
     return [one.model_copy(update={"path": name}) if one.path == path else one for one in said]
