@@ -21,7 +21,10 @@ __all__ = ["Terminal"]
 LIMIT = 60.0
 """Seconds that any wait takes at most."""
 
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r")
+ESCAPES = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b(?:\[[0-9;?]*|\][^\x07\x1b]*\x1b?)?\Z|\r"
+)
+"""Whole ones, and one at the end of which the rest has not come yet."""
 
 
 class Terminal:
