@@ -133,10 +133,10 @@ class Walk:
         self.drafted, self.typed = {}, {}
         self.unanswered = {**self.decided}, {*self.heard}, {**self.stood}, {**self.proposed}
         await self.reviewing.answer(self.answer(review.payload))
-        if isinstance(self.reviewing, Here) or self.random.random() < 0.5:
+        if isinstance(self.reviewing, Here) or (self.left != 1 and self.random.random() < 0.5):
             self.unanswered = None
             return await self.reviewing.question()
-        asked = await self.reviewing.pass_(self.random.randrange(12))
+        asked = await self.reviewing.pass_(self.random.randrange(4))
         if asked is not None:
             self.unanswered = None
             return asked
