@@ -104,7 +104,8 @@ def restore_execution(
     execution.state.restore_context(recorded.context)
     execution.move(ExecutionEvent.CHECKPOINT_RESTORED)
     about = _about(execution, adapter, parent)
-    recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(recorded.settled)})
+    forked = {"forked": True} if recorded.forked else {}  # then a notice tells what is reused
+    recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(recorded.settled), **forked})
 
 
 def _about(execution: Execution, adapter: Adapter, parent: tuple[str, str] | None) -> dict[str, Any]:

@@ -63,6 +63,8 @@ class RecordedRun:
     """Agents of the steps, in the order of their first."""
     checkpoints: tuple[str, ...]
     """Their ids, the oldest first."""
+    forked: bool = False
+    """It has not begun yet: what there is of it is of the run that it was forked from."""
     moves: int = 0
     """The number of the last move of a machine that is among the events."""
 
@@ -170,7 +172,8 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
     reader = store.reader()
     # of a run that was forked from a checkpoint, the request has the old one's id
     request = RunRequest.model_validate({**reader.request(run_id), "execution_id": run_id})
-    rows, reused = reader.steps(run_id), reader.run(run_id).reused
+    rows, run = reader.steps(run_id), reader.run(run_id)
+    reused, forked = run.reused, run.forked_step is not None and not reader.events(run_id, limit=1)
     memos = reader.memos(run_id)
     ended = sorted((row for row in rows if row.status in _ENDED), key=lambda row: row.order or 0)
     running = [row for row in rows if row.status == "running"]
@@ -188,6 +191,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),
         checkpoints=_checkpoints(reader.checkpoints(run_id, limit=_ALL)),
+        forked=forked,
         moves=moved.data["move"] if moved else 0,
     )
     return request, reader.definition(run_id), recorded

@@ -86,6 +86,9 @@ local on = {
   SD_EVENT_WORKFLOW_RESTORED = function(entry, data, run)
     M.begin(entry, run)
     entry.floor, entry.held = nil, {}
+    if data.forked then
+      return -- a notice follows that says what is reused
+    end
     local done = data.completed or {}
     sections().remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
   end,

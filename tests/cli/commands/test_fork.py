@@ -31,6 +31,7 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     assert asked(answering, "what does the code do") == 1
     assert (shell.project / "a.py").read_text() == SHORT
     assert f"1 result of run {run[:8]} is reused; anew from the step 'refactor' on" in done.stderr
+    assert "resumed" not in done.stderr, "that is told once"
     assert f"from {run[:8]}.refactor\n" in shell.run("show", result["execution_id"]).stdout
     assert f"↻ {run[:8]}.refactor" in shell.run("history").stdout
     newest, oldest = object_of(shell.run("history", "--json"))["runs"]

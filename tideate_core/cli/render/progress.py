@@ -142,7 +142,7 @@ class Progress:
                 "`tideate doctor` says where to configure a real one",
                 "yellow",
             )
-        if event.name is EventName.WORKFLOW_RESTORED:
+        if event.name is EventName.WORKFLOW_RESTORED and not data.get("forked"):
             ended = f"{len(earlier)} step{'' if len(earlier) == 1 else 's'}"
             self._print(f"resumed after {ended} completed before" if earlier else "restarted", "dim")
         if self._draws:
