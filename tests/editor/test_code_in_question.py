@@ -68,6 +68,19 @@ def test_the_lines_that_a_question_is_about_are_in_sight(
     assert "said 29" in screen
 
 
+@pytest.mark.parametrize("count", [12, 300])
+def test_the_details_of_a_question_leave_the_lines_in_sight(start_editor: EditorFactory, count: int) -> None:
+    editor = start_editor(ui=(80, 24))
+    begun(editor, 14, 18)
+    details = "\n".join(f"detail {number}" for number in range(1, count + 1))
+    ask(editor, "gate", details=details)
+    wait_focused(editor)
+    editor.wait_screen("y yes")
+    editor.feed("d")
+    screen = "\n".join(editor.wait_screen("detail 5"))
+    assert [line for line in FILE[13:18] if line not in screen] == [], screen
+
+
 def test_lines_longer_than_the_room_fill_it(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 24))
     begun(editor, 10, 50)

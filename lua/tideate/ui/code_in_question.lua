@@ -1,6 +1,8 @@
 --- The lines that a question is about: kept in sight beside the dialog and the output.
 local M = {}
 
+local LEAST = 4 -- rows that a text can be read in
+
 ---@class tideate.ui.CodeInQuestion
 ---@field win integer that shows them
 ---@field first integer line
@@ -35,6 +37,30 @@ function M.shows(code, top, bottom)
     rows = rows + math.max(0, math.min(last, bottom - 1) - math.max(first, top) + 1)
   end
   return whole or rows >= bottom - top
+end
+
+--- Where a float leaves those of the lines in sight that are: as it wants to stand, else above or below them.
+---@param code tideate.ui.CodeInQuestion
+---@param row integer 0-based, in which it wants to begin
+---@param height integer of its text, without the border
+---@param top integer
+---@param bottom integer behind the last row that it may have
+---@return integer row, integer height as they were where there is no room beside the lines
+function M.beside(code, row, height, top, bottom)
+  local from = math.max(code.first, vim.fn.line('w0', code.win))
+  local to = math.min(code.last, vim.fn.line('w$', code.win))
+  local first = vim.fn.screenpos(code.win, from, 1).row - 1
+  local last = vim.fn.screenpos(code.win, to, math.max(1, vim.fn.col({ to, '$' }, code.win) - 1)).row - 1
+  if from > to or first < 0 or last < 0 or row > last or row + height + 2 <= first then
+    return row, height
+  end
+  local above, below = first - top - 2, bottom - last - 3
+  local most = math.max(above, below)
+  if most < math.min(height, LEAST) then
+    return row, height
+  end
+  height = math.min(height, most)
+  return below >= height and last + 1 or first - height - 2, height
 end
 
 --- Scroll the window so that the lines begin at its top. Where the cursor had to go with them, the person finds it,

@@ -127,7 +127,7 @@ function M.open(question, respond)
   end
   if question.diff then
     table.insert(keys, key({ 'd' }, 'diff', 'show the differences', function()
-      require('tideate.ui.preview').open('diff', question.diff, 'diff')
+      require('tideate.ui.preview').open('diff', question.diff, 'diff', question.execution_id)
     end))
   elseif details ~= '' then
     local function word()
@@ -136,7 +136,7 @@ function M.open(question, respond)
     local toggle ---@type tideate.Key
     toggle = key({ 'd' }, word(), 'show or hide the details', function()
       if #read > MOST then
-        return require('tideate.ui.preview').open('details', details, 'markdown')
+        return require('tideate.ui.preview').open('details', details, 'markdown', question.execution_id)
       end
       expanded = not expanded
       toggle.word = word()

@@ -2,6 +2,7 @@
 --- the person is in plain normal mode and has stopped typing, or asks for it.
 local M = {}
 
+local LEAST = 6 -- rows that a long text can be read in
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
 
 ---@class tideate.DialogSpec
@@ -183,6 +184,22 @@ function Dialog:belongs_at_top(height, free)
   return line > free.rows - height - 2 and line <= free.rows and line > height + 3
 end
 
+--- The height in which a long text leaves the code in sight that it is about; nil where it does, or none would.
+---@param height integer
+---@param at_top boolean
+---@return integer?
+function Dialog:height_beside_code(height, at_top)
+  local code, free = self:code(), require('tideate.ui.float_layout').free()
+  if not code or free.rows > height + 2 and leaves_code(code, height, free, at_top) then
+    return nil
+  end
+  for lower = math.min(height, free.rows - 2) - 1, LEAST, -1 do
+    if leaves_code(code, lower, free, at_top) then
+      return lower
+    end
+  end
+end
+
 --- Make room for what the person writes, as long as they have not come here.
 function Dialog:uncover_cursor()
   if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
@@ -219,6 +236,10 @@ function Dialog:layout()
   local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
   if not self.win or self.at_top == nil then
     self.at_top = self.spec.at_top or self:belongs_at_top(height, free)
+  end
+  local lower = self.win and self:height_beside_code(height, self.at_top)
+  if lower then
+    height, free, crowded = lower, place.free(), false
   end
   local row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2))
   self.aside = not self.called and not self:focused() and (self.aside or place.covers_cursor(row, height))

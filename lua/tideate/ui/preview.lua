@@ -7,8 +7,9 @@ local MOST = 200000 -- bytes that are coloured
 ---@param title string
 ---@param text string
 ---@param filetype string
+---@param about? string run on whose lines it is: they stay in sight where there is room
 ---@return integer win
-function M.open(title, text, filetype)
+function M.open(title, text, filetype, about)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
   local lines = require('tideate.ui.readable_text').lines(text)
   local buf = window.scratch()
@@ -34,7 +35,14 @@ function M.open(title, text, filetype)
   }))
   -- only the window knows how its lines wrap
   local rows = vim.api.nvim_win_text_height(win, {}).all
-  vim.api.nvim_win_set_config(win, window.centered(width, math.max(rows, 3), { relative = 'editor' }))
+  local place = window.centered(width, math.max(rows, 3), { relative = 'editor' })
+  local code = about and require('tideate.ui.code_in_question').of(about)
+  if code then
+    local all = require('tideate.ui.float_layout').whole()
+    local beside = require('tideate.ui.code_in_question').beside
+    place.row, place.height = beside(code, place.row, place.height, all.row, all.row + all.rows)
+  end
+  vim.api.nvim_win_set_config(win, place)
   local function close()
     window.close(win)
     if window.visible(back) then
