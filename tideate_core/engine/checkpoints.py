@@ -9,9 +9,9 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.forking import repeated_steps
 from tideate_core.engine.recorded_run import settled_of
 from tideate_core.engine.recording import now_ms
+from tideate_core.engine.repeated_steps import repeated_steps
 from tideate_core.engine.reports import Report, iso_time, write_report
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.state import StateManager, about

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tideate_core.engine.continuation import ON_A_FILE
-from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
+from tideate_core.engine.repeated_steps import split_steps
 from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed, writers_of
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.selected_text import Subject
-from tideate_core.engine.stored_definition import changed_since, definition_for, stored_graph
+from tideate_core.engine.stored_definition import changed_since, definition_for
 from tideate_core.engine.turns import cut_at_turn
 from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.live_run import RunDependencies
+    from tideate_core.engine.repeated_steps import SplitRun
     from tideate_core.engine.stored_definition import Changed, Workflows
+    from tideate_core.engine.turns import TurnCut
     from tideate_core.store import Definition, Reader, RunRow, StepRow, Store
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
     from tideate_core.workspace import Workspace
@@ -42,7 +44,6 @@ __all__ = [
     "RunEdits",
     "begin_fork",
     "plan_fork",
-    "repeated_steps",
     "split_run_step",
 ]
 
@@ -113,55 +114,46 @@ def plan_fork(
     definition = reader.definition(source.id)
     _check_source(source, definition)
     rows = reader.steps(source.id)
-    goes_on = {known.id for known in stored_graph(definition).steps if known.continue_on_error}
-    failed = _first_failed(source, rows, definition, goes_on) if step is None else _named(source, rows, step)
-    whole = failed is None and or_whole and bool(rows)
-    chosen = _first(rows) if whole else failed
-    if chosen is None:
-        raise _without_step(source, rows)
-    if whole:
-        again, cursor = {row.step for row in rows}, 0
-    elif source.kind == "machine":
-        again, cursor = _visits_again(chosen, rows, definition)
-    else:
-        again, cursor = _steps_again(chosen, rows, goes_on), _last(rows) + 1
-    reused = [row for row in _ended(rows) if row.step not in again and (row.order or 0) <= cursor]
-    kept = {row.step for row in reused}
-    _check_results(edits.results, reused, rows)
-    repeated = [row for row in rows if row.step not in kept]
+    split = split_steps(source, definition, rows, step, or_whole=or_whole)
+    _check_results(edits.results, split.reused, rows)
     edited = edits.prompt is not None or bool(edits.inputs or edits.results)
-    at = None if whole else chosen.step
+    at = None if split.whole else split.step
     cut = cut_at_turn(reader, source, at, edits.turn, edits.say, edited=edited)
     request = _edited(reader.request(source.id), edits)
-    begun = [row.order for row in repeated if row.order is not None]
-    fork = Fork(
+    return ForkPlan(
+        source,
+        split.step,
+        split.whole,
+        split.reused,
+        tuple(dict.fromkeys(path for row in split.repeated for path in row.files)),
+        request,
+        definition,
+        _fork_of(source, split, request, edits, cut),
+        edits.turn,
+        hears=bool(cut and cut.hears),
+    )
+
+
+def _fork_of(
+    source: RunRow, split: SplitRun, request: RunRequest, edits: RunEdits, cut: TurnCut | None
+) -> Fork:
+    again = tuple(row.step for row in split.repeated)
+    kept = (row.step for row in split.reused if row.step not in edits.results)
+    return Fork(
         source.id,
         request.execution_id,
         now_ms(),
-        cursor,
-        again=tuple(row.step for row in repeated),
-        step=chosen.step,
-        memos_before=min(begun, default=_last(rows) + 1) - 1,
+        split.cursor,
+        again=again,
+        step=split.step,
+        memos_before=split.memos_before,
         # a conversation that led to another result is none of this run
-        memos=(EARLIER, *(f"{CONVERSATION}{name}" for name in kept if name not in edits.results)),
-        no_memos=tuple(f"{CONVERSATION}{name}" for name in (*(row.step for row in repeated), *edits.results)),
+        memos=(EARLIER, *(f"{CONVERSATION}{name}" for name in kept)),
+        no_memos=tuple(f"{CONVERSATION}{name}" for name in (*again, *edits.results)),
         request=request.model_dump(mode="json"),
         results=edits.results,
         until=cut.until if cut else None,
         step_memos=cut.memos if cut else {},
-    )
-    files = tuple(dict.fromkeys(path for row in repeated for path in row.files))
-    return ForkPlan(
-        source,
-        chosen.step,
-        whole,
-        tuple(reused),
-        files,
-        request,
-        definition,
-        fork,
-        edits.turn,
-        hears=bool(cut and cut.hears),
     )
 
 
@@ -197,23 +189,6 @@ async def begin_fork(
     happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
     return _notices(plan, happened, stands=stands)
-
-
-def repeated_steps(ended: Sequence[StepRow], definition: Definition) -> dict[str, None]:
-    """Return which of a run's ended steps a run that goes on from them does again.
-
-    :param ended: in their order.
-    """
-    hooks = driver_hooks(definition.name, definition.kind, definition.source)
-    if (repeated := hooks.restart([step.step for step in ended])) is not None:
-        return dict.fromkeys(repeated)
-    goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
-    again: dict[str, None] = {}
-    for step in ended:
-        failed = step.status == "failed" and step.step not in goes_on
-        if failed or (again and step.status == "skipped"):
-            again[step.step] = None
-    return again
 
 
 def _check_request(
@@ -324,82 +299,6 @@ def _check_results(
 def _type_of(value: JsonValue) -> str:
     names = {str: "a text", bool: "true or false", dict: "an object", list: "a list", type(None): "nothing"}
     return names.get(type(value), "a number")
-
-
-def _named(source: RunRow, rows: Iterable[StepRow], step: str) -> StepRow:
-    known = {row.step: row for row in rows}
-    if step not in known:
-        hint = did_you_mean(step, known) or f"; its steps are {listed(known)}"
-        raise InvalidInput(f"run {source.id[:SHORT]} of {source.name} has no step {step!r}{hint}")
-    return known[step]
-
-
-def _first_failed(
-    source: RunRow, rows: Sequence[StepRow], definition: Definition, goes_on: set[str]
-) -> StepRow | None:
-    """Return the first step that a run failed in; one that never ended, where it was stopped before that.
-
-    A machine can fail by a move, with no failed visit: then it is what a run that goes on does again, or the
-    last visit.
-    """
-    last = _last(rows) + 1
-    failed = sorted((row for row in rows if row.status == "failed"), key=lambda row: row.order or last)
-    fatal = [row for row in failed if row.step not in goes_on]
-    unstarted = [row for row in rows if row.order is None and source.status != "completed"]
-    moved: list[StepRow] = []
-    if source.kind == "machine" and source.status != "completed":
-        ended = _ended(rows)
-        again = repeated_steps(ended, definition)
-        moved = [row for row in ended if row.step in again] or ended[-1:]
-    return next(iter([*fatal, *unstarted, *failed, *moved]), None)
-
-
-def _first(rows: Sequence[StepRow]) -> StepRow:
-    ended = _ended(rows)
-    return ended[0] if ended else rows[0]
-
-
-def _without_step(source: RunRow, rows: Sequence[StepRow]) -> InvalidInput:
-    named = listed([row.step for row in rows])
-    return InvalidInput(
-        f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
-        f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
-    )
-
-
-def _steps_again(chosen: StepRow, rows: Sequence[StepRow], goes_on: set[str]) -> set[str]:
-    """Return the steps of a graph that are run anew: the chosen one, and all that depends on such a one."""
-    failures = [row for row in rows if row.status == "failed" and row.step not in goes_on]
-    since = min((row.order or 0 for row in failures), default=_last(rows) + 1)
-    dependents: dict[str, list[str]] = {}
-    again = {chosen.step}
-    for row in rows:
-        for dependency in row.dependencies:
-            dependents.setdefault(dependency, []).append(row.step)
-        skipped_for_it = row.status == "skipped" and (row.order or 0) > since
-        if row.order is None or row in failures or skipped_for_it:
-            again.add(row.step)
-    left = list(again)
-    while left:
-        new = [step for step in dependents.get(left.pop(), ()) if step not in again]
-        again.update(new)
-        left += new
-    return again
-
-
-def _visits_again(chosen: StepRow, rows: Sequence[StepRow], definition: Definition) -> tuple[set[str], int]:
-    """Return the visits of a machine that are made anew, and how many of those before them ended."""
-    cursor = _last(rows) if chosen.order is None else chosen.order - 1
-    before = [row for row in _ended(rows) if (row.order or 0) <= cursor]
-    return {*repeated_steps(before, definition), chosen.step}, cursor
-
-
-def _ended(rows: Iterable[StepRow]) -> list[StepRow]:
-    return sorted((row for row in rows if row.order is not None), key=lambda row: row.order or 0)
-
-
-def _last(rows: Iterable[StepRow]) -> int:
-    return max((row.order or 0 for row in rows), default=0)
 
 
 def _edited(stored: dict[str, Any], edits: RunEdits) -> RunRequest:
