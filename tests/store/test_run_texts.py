@@ -175,6 +175,7 @@ def without_the_index(private: Path) -> None:
     for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
         change(private, statement)
     change(private, "ALTER TABLE workflow_executions DROP COLUMN compared")
+    change(private, "ALTER TABLE workflow_memos DROP COLUMN event")
     change(private, "DELETE FROM schema_version WHERE version >= 21")
 
 

@@ -1,4 +1,4 @@
-"""Which steps of an ended run are done again: by a fork of it, or by a run that goes on from them."""
+"""Division of an ended run into steps that are done again, by a fork or a run that goes on, and others."""
 
 from __future__ import annotations
 
