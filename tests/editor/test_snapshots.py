@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import wait_focused
+from tests.support.dialogs import answers, focused, gate, wait_focused
 from tests.support.runs import accept_all, configure, result, start
 from tideate_core.snapshots.restore import Restorer
 from tideate_core.workspace import SnapshotManager
@@ -140,6 +140,45 @@ def test_a_key_typed_while_the_list_is_read_again_is_the_lists(nvim: Editor) -> 
     )
     nvim.command("Workflow snapshot")
     nvim.wait_screen("restore what differs")
+
+
+HOLD = """
+local stored = require('tideate.stored_runs')
+local request = stored.request
+stored.request = function(method, params, take)
+  return request(method, params, function(result)
+    stored.request = request
+    _G.come = function() take(result) end
+  end)
+end
+"""
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_an_answer_that_comes_late_leaves_the_focus_to_a_question_that_came_since(
+    nvim: Editor, shown: bool
+) -> None:
+    made(nvim)
+    if shown:
+        listed(nvim)
+    nvim.lua(HOLD)
+    nvim.command("Workflow snapshot")
+    nvim.wait("_G.come ~= nil")
+    gate(nvim)
+    wait_focused(nvim)
+    nvim.lua("_G.come()")
+    nvim.wait_screen("MiB  before it")
+    assert focused(nvim)
+    nvim.feed("y")
+    assert [one["accepted"] for one in answers(nvim)] == [True]
+
+
+def test_the_list_that_is_asked_for_in_a_question_has_the_focus(nvim: Editor) -> None:
+    made(nvim)
+    gate(nvim)
+    wait_focused(nvim)
+    assert "before it" in listed(nvim)[0]
+    assert not focused(nvim)
 
 
 def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) -> None:

@@ -123,12 +123,32 @@ function M.shows(it)
   return it ~= nil and require('tideate.ui.window').visible(it.window.win)
 end
 
+---@return string? question that has the focus
+local function question()
+  local first = require('tideate.ui').pending()[1]
+  return first and first.focused and first.id or nil
+end
+
+--- The person asks for a page, which comes later.
+---@return fun(): boolean may_focus whether its window may have the focus then: not if a question got it since
+function M.expect()
+  local before = question()
+  return function()
+    local now = question()
+    return (now == nil or now == before) and require('tideate.ui.typing').plain_normal()
+  end
+end
+
 --- Open it, with its keys; the page is drawn later.
 ---@param page tideate.ui.Page
 ---@param keys fun(): tideate.Key[]
 ---@param on {moved?: fun(), closed: fun()}
+---@param enter? boolean by default in plain normal mode
 ---@return tideate.ui.PageWindow
-function M.open(page, keys, on)
+function M.open(page, keys, on, enter)
+  if enter == nil then
+    enter = require('tideate.ui.typing').plain_normal()
+  end
   local window = require('tideate.ui.window')
   local buf = window.scratch()
   vim.bo[buf].bufhidden = 'wipe'
@@ -138,7 +158,7 @@ function M.open(page, keys, on)
     back = window.for_files() or window.normal_windows()[1]
   end
   local it = { buf = buf, back = back, page = page, keys = keys }
-  it.win = window.float(buf, require('tideate.ui.typing').plain_normal(), place(it))
+  it.win = window.float(buf, enter, place(it))
   window.options(it.win, {
     wrap = false,
     cursorline = true,

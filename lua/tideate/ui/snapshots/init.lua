@@ -38,7 +38,8 @@ end
 
 ---@param folder string
 ---@param page tideate.ui.SnapshotsPage
-local function open(folder, page)
+---@param enter boolean
+local function open(folder, page, enter)
   local window = require('tideate.ui.page_window')
   local it = { folder = folder, page = page, row = 1, asked = 0 }
   shown = it
@@ -46,7 +47,7 @@ local function open(folder, page)
     closed = function()
       shown = shown ~= it and shown or nil
     end,
-  })
+  }, enter)
 end
 
 ---@param page tideate.ui.SnapshotsPage
@@ -181,16 +182,17 @@ function M.run(name)
   if name ~= '' then
     return require('tideate.ui.snapshots.actions').create(name, folder, changed)
   end
+  local may_focus = require('tideate.ui.page_window').expect()
   require('tideate.stored_runs').request('snapshots', { folder = folder }, function(result)
     local page = require('tideate.ui.snapshots.text').list(result)
     if M.is_visible() then
       -- the same window: with another in its place, keys that are typed just then would fall into a file
       shown.folder, shown.one, shown.asked = folder, nil, shown.asked + 1
-      if require('tideate.ui.typing').plain_normal() then
+      if may_focus() then
         vim.api.nvim_set_current_win(shown.window.win)
       end
     else
-      open(folder, page)
+      open(folder, page, may_focus())
     end
     draw(page)
   end)
