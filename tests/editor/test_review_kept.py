@@ -9,6 +9,7 @@ import pytest
 from tests.editor.test_review_rounds import FIRST, LINES, answer, drawn
 from tests.editor.test_run_views import kill, second, stored
 from tests.support.dialogs import wait_focused
+from tests.support.model_rules import text_of
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
@@ -29,13 +30,19 @@ def summary(editor: Editor) -> str:
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
     """An editor with the review of a refactoring of three hunks."""
-    editor = start_editor(ui=(120, 30))
+    return reviewing(start_editor(ui=(120, 30)), server)
+
+
+def reviewing(editor: Editor, server: ModelServer, folder: str = "") -> Editor:
+    """Have a file of a folder refactored, in which the editor works."""
     (editor.cwd / ".tideate").mkdir()
+    (editor.cwd / folder).mkdir(exist_ok=True)
+    editor.command(f"cd ./{folder}")
     configure(editor, server)
     server.answers("what must not change", "Nothing.", times=1)
     server.answers("in one fenced block", answer("FIRST", "LAST"))
     server.answers(FIRST, answer("ERSTER", "LAST"))
-    editor.edit("a.txt", "\n".join(LINES) + "\n")
+    editor.edit(f"{folder}/a.txt".lstrip("/"), "\n".join(LINES) + "\n")
     start(editor, "refactor", "shout", require_confirmation=False)
     editor.wait("vim.wo.winbar:find('3 open', 1, true)")
     wait_focused(editor)
@@ -98,6 +105,28 @@ def test_decisions_and_comments_are_there_in_the_next_neovim(
     assert ended(editor, run)["state"] == "completed"
     assert written(editor) == ["FIRST", *LINES[1:14], "MIDDLE", *LINES[15:29], "LAST"]
     assert not list(nvim.state.glob("reviews/*")), "nothing is left of the draft"
+
+
+@pytest.mark.parametrize("again", ["", "part"])
+def test_a_review_that_was_begun_below_the_root_goes_on_from_there_or_the_root(
+    server: ModelServer, start_editor: EditorFactory, again: str
+) -> None:
+    first = reviewing(start_editor(ui=(120, 30)), server, "part")
+    run, requests = run_of(first), len(server.requests)
+    assert any("part/a.txt" in text_of(request) for request in server.requests)
+    first.feed("gagr")
+    kill(first)
+    editor = second(start_editor, first, server)
+    editor.lua("vim.o.columns = 120")
+    editor.command(f"cd ./{again}")
+    editor.command("Workflow review")
+    editor.wait("vim.wo.winbar:find(' review ', 1, true)")
+    wait_focused(editor)
+    assert len(server.requests) == requests, "the model is not asked again"
+    assert "1 accepted, 1 rejected, 1 open" in summary(editor)
+    editor.feed("gag<CR>")
+    assert ended(editor, run)["state"] == "completed"
+    assert (editor.cwd / "part/a.txt").read_text().splitlines() == ["FIRST", *LINES[1:29], "LAST"]
 
 
 def test_a_host_that_dies_keeps_the_decisions(nvim: Editor) -> None:
