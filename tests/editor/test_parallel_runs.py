@@ -101,6 +101,38 @@ def test_what_is_said_of_an_item_stands_in_its_section(screen_editor: Editor) ->
     assert text(run).endswith("### each[0]\n\none text\n\n### each[1]\n\n> asked to wait 8 s\n\n┆ hm")
 
 
+def test_a_heading_appears_with_the_first_text_below_it(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "list", "look", "each", "broken", "last")
+    run.start(1)
+    run.event("MODEL_ANSWERED", step="look", usage={})
+    run.token("")
+    run.event("STEP_SKIPPED", step="last", reason="not wanted")
+    assert "## look" not in text(run)
+    run.complete(1, result={"nothing": "to read"})
+    run.start(2)
+    for item in ("each[0]", "each[1]"):
+        run.event("STEP_EXECUTED", step=item, success=True, duration_ms=1)
+    assert "each" not in text(run)
+    run.event("TOKEN", step="each[2]", text="one")
+    ends(run, "each[2]")
+    run.complete(2, result=["", "", "one"])
+    run.start(3)
+    run.event("STEP_FAILED", step="broken", error="no")
+    run.event("WORKFLOW_FAILED", step="broken", error="no")
+    body = text(run).split("not wanted", 1)
+    assert "##" not in body[0]
+    assert body[1] == "\n\n## each\n\n### each[2]\n\none\n\n## broken\n\n---\n\n**Failed.** no"
+
+
+def test_a_call_under_way_stands_below_the_heading_of_its_step(screen_editor: Editor) -> None:
+    run = Run(screen_editor, "list", "look", "last")
+    run.start(1)
+    run.event("TOOL_CALLED", step="look", summary="list_files", call=1, arguments={})
+    assert text(run).endswith("## look\n\n")
+    run.event("TOOL_COMPLETED", step="look", summary="list_files", call=1, ok=True, duration_ms=100)
+    assert text(run).endswith("## look\n\n> ✓ `list_files`  0.1 s")
+
+
 def test_an_item_that_says_nothing_has_no_section(screen_editor: Editor) -> None:
     run = Run(screen_editor, "list", "each", "last")
     run.start(1)
@@ -108,7 +140,7 @@ def test_an_item_that_says_nothing_has_no_section(screen_editor: Editor) -> None
         run.event("MODEL_ANSWERED", step=item, usage={})
         ends(run, item)
     run.complete(1, result=[1, 2])
-    assert text(run).rstrip().endswith("## each")
+    assert "#" not in text(run).replace("# list", "")
 
 
 def test_items_that_ran_beside_another_step_follow_it_under_one_heading(run: Run) -> None:

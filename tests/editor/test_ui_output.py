@@ -202,6 +202,8 @@ def test_the_spinner_turns_only_while_it_is_seen_and_something_runs(editor: Edit
     assert editor.lua(turning) == 0
 
 
+FLUSH = "require('tideate.ui.output.runs').get(...).stream:flush()"
+
 STREAM = """
 local id, count = ...
 local words = {'The ', '`visit` ', 'function ', 'calls **itself**', '.\\n', '\\n```python\\n', 'x = 1\\n',
@@ -228,6 +230,8 @@ def test_pieces_that_come_at_once_are_appended_together_and_nothing_is_written_a
     editor = screen_editor
     run = Run(editor)
     run.start(1)
+    run.token("It")  # with the step's heading
+    editor.lua(FLUSH, run.id)
     sent = editor.lua(STREAM, run.id, 4000)
     editor.wait("#vim.api.nvim_buf_get_lines(0, 0, -1, true) > 1500 and _G.written >= ...", 60, sent)
     assert editor.lua("return _G.written") == sent
@@ -335,13 +339,15 @@ def test_a_wiped_buffer_comes_back_with_heads_and_all(editor: Editor) -> None:
     run.token("first")
     run.complete(1)
     run.start(2)
+    run.token("sec")
+    editor.lua(FLUSH, run.id)
     before = run.text()
     editor.command("bwipeout!")
-    run.token("second")
+    run.token("ond")
     run.complete(2)
     run.event("WORKFLOW_CANCELLED", reason="declined")
     editor.command("Workflow output")
-    assert run.text() == f"{before}second\n\n---\n\n**Declined.**"
+    assert run.text() == f"{before}ond\n\n---\n\n**Declined.**"
     assert run.window() is not None
 
 

@@ -211,6 +211,7 @@ end
 M.writers = {
   SD_EVENT_CHECK_STARTED = function(entry, data)
     entry.check = { name = data.check or '?', command = data.command or '', lines = {} }
+    require('tideate.ui.parallel_steps').write_headings(entry)
     entry.stream:set_tail(drawn(entry.check))
   end,
   SD_EVENT_CHECK_OUTPUT = function(entry, data)

@@ -7,6 +7,11 @@ local M = {}
 ---@field bare? boolean without a heading
 ---@field done? boolean
 ---@field result? string what it ended with, for one that said nothing
+---@field failed? boolean
+
+---@class tideate.ui.Heading that is written with the first text below it
+---@field step string
+---@field text string
 
 ---@class tideate.ui.Piece
 ---@field apart? string a paragraph of its own; empty: what follows begins one
@@ -51,17 +56,36 @@ end
 local function open(entry, step, run, bare)
   M.close_fence(entry)
   entry.stream:paragraph()
-  if not bare and (run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list_of(step)) then
-    entry.stream:write((list_of(step) and '### ' or '## ') .. step)
-    entry.stream:paragraph()
+  local list = list_of(step)
+  if not bare then
+    entry.headings = vim.tbl_filter(function(heading)
+      return heading.step == list
+    end, entry.headings)
+  end
+  if not bare and (run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list) then
+    table.insert(entry.headings, { step = step, text = (list and '### ' or '## ') .. step })
   end
   mark(entry)
   entry.floor = step
 end
 
+--- Write the headings that what is said next stands below.
+---@param entry tideate.ui.Run
+function M.write_headings(entry)
+  for _, heading in ipairs(entry.headings) do
+    entry.stream:paragraph()
+    entry.stream:write(heading.text)
+    entry.stream:paragraph()
+  end
+  entry.headings = {}
+end
+
 ---@param entry tideate.ui.Run
 ---@param text string
 local function write(entry, text)
+  if text ~= '' then
+    M.write_headings(entry)
+  end
   if entry.stream.at_end then
     entry.stream:paragraph()
   end
@@ -74,6 +98,7 @@ end
 ---@param text string
 local function write_apart(entry, text)
   if text ~= '' then
+    M.write_headings(entry)
     M.close_fence(entry)
     entry.stream:paragraph()
     entry.stream:write(text)
@@ -85,6 +110,7 @@ end
 ---@param entry tideate.ui.Run
 ---@param line string
 local function write_call(entry, line)
+  M.write_headings(entry)
   if entry.stream.at_end == 'call' then
     entry.stream:write('\n> ' .. line)
   else
@@ -97,7 +123,12 @@ end
 --- Say something at once that is not a step's own text.
 ---@param entry tideate.ui.Run
 ---@param text string
-function M.remark(entry, text)
+---@param step? string that it is about; by default the one that began last
+function M.remark(entry, text, step)
+  local last = entry.headings[#entry.headings]
+  if last and (not step or (list_of(step) or step) == (list_of(last.step) or last.step)) then
+    M.write_headings(entry)
+  end
   M.close_fence(entry)
   entry.stream:paragraph()
   entry.stream:write('> ' .. text:gsub('\n', '\n> '))
@@ -120,8 +151,11 @@ end
 
 ---@param entry tideate.ui.Run
 ---@param result any what a step ended with that streamed nothing
-local function close(entry, result)
-  if not entry.wrote and type(result) == 'string' and result ~= '' then
+---@param failed? boolean
+local function close(entry, result, failed)
+  if failed then
+    M.write_headings(entry) -- why it failed follows
+  elseif not entry.wrote and type(result) == 'string' and result ~= '' then
     write(entry, result)
   end
   M.close_fence(entry)
@@ -166,7 +200,7 @@ local function release(entry, run)
       write_piece(entry, piece)
     end
     if section.done then
-      close(entry, section.result)
+      close(entry, section.result, section.failed)
     end
   end
 end
@@ -278,13 +312,14 @@ end
 ---@param step string
 ---@param result any
 ---@param run tideate.Run
-function M.finish(entry, step, result, run)
+---@param failed? boolean
+function M.finish(entry, step, result, run, failed)
   if not entry.floor or entry.floor == step or list_of(entry.floor) == step then
-    close(entry, result)
+    close(entry, result, failed)
   else
     local section = find_waiting(entry, step)
     if section then
-      section.done, section.result = true, result
+      section.done, section.result, section.failed = true, result, failed
     end -- else it has its section, or said nothing
   end
   release(entry, run)
@@ -301,6 +336,7 @@ function M.finish_all(entry, run)
     close(entry)
   end
   release(entry, run)
+  entry.headings = {}
 end
 
 return M

@@ -43,6 +43,7 @@ M.writers = {
     it.size = it.size + #data.text
     if vim.uv.now() - it.drawn >= BETWEEN and require('tideate.ui.parallel_steps').is_written(entry, data.step, run) then
       it.drawn = vim.uv.now()
+      require('tideate.ui.parallel_steps').write_headings(entry)
       entry.stream:set_tail({ '', '… ' .. head(it.size) })
     end
   end,

@@ -84,6 +84,7 @@ M.writers = {
   SD_EVENT_TOOL_CALLED = function(entry, data, run)
     entry.running_calls[data.call or 0] = data.arguments
     if require('tideate.ui.parallel_steps').is_written(entry, data.step, run) then
+      require('tideate.ui.parallel_steps').write_headings(entry)
       entry.stream:set_tail({ '', ('… `%s`'):format(M.name(data)) })
     end
   end,

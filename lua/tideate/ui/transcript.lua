@@ -85,7 +85,7 @@ local on = {
   end,
   SD_EVENT_WORKFLOW_RESTORED = function(entry, data, run)
     M.begin(entry, run)
-    entry.floor, entry.held = nil, {}
+    entry.floor, entry.held, entry.headings = nil, {}, {}
     if data.forked then
       return -- a notice follows that says what is reused
     end
@@ -99,10 +99,10 @@ local on = {
   end,
   SD_EVENT_STEP_RETRYING = function(entry, data)
     local words = '%s is tried again in %.1f s: %s'
-    sections().remark(entry, words:format(data.step, (data.wait_ms or 0) / 1000, data.error or '?'))
+    sections().remark(entry, words:format(data.step, (data.wait_ms or 0) / 1000, data.error or '?'), data.step)
   end,
   SD_EVENT_STEP_SKIPPED = function(entry, data)
-    sections().remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''))
+    sections().remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''), data.step)
   end,
   SD_EVENT_STEP_EXECUTED = function(entry, data, run)
     -- of an item of a list: of a step another event tells more
@@ -133,7 +133,7 @@ local on = {
   end,
   SD_EVENT_NOTICE = function(entry, data, run)
     if data.level == 'warn' then
-      sections().remark(entry, '**Warning:** ' .. data.message)
+      sections().remark(entry, '**Warning:** ' .. data.message, data.step)
     else
       sections().remark_of(entry, data.step, data.message, run)
     end
@@ -142,7 +142,7 @@ local on = {
     sections().finish(entry, data.step, data.result, run)
   end,
   SD_EVENT_STEP_FAILED = function(entry, data, run)
-    sections().finish(entry, data.step, nil, run)
+    sections().finish(entry, data.step, nil, run, true)
   end,
   SD_EVENT_WORKFLOW_COMPLETED = function(entry, data, run)
     if type(data.files) == 'table' and #data.files > 0 then

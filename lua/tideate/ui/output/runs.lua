@@ -8,6 +8,7 @@ local KEPT = 10 -- buffers of finished runs
 ---@field step_began integer rows before the current step's text
 ---@field wrote boolean whether the current step streamed text
 ---@field floor? string the step whose text is being written
+---@field headings tideate.ui.Heading[] that nothing was written below
 ---@field held tideate.ui.Section[] of steps that run at the same time
 ---@field check? tideate.ui.LiveCheck that is running
 ---@field calls tideate.ui.Call[] that ended
@@ -35,7 +36,8 @@ function M.add(id, keys)
   local stream = require('tideate.ui.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
-  local entry = { stream = stream, step_began = 0, wrote = false, held = {}, calls = {}, running_calls = {}, reasoning = {} }
+  local entry = { stream = stream, step_began = 0, wrote = false, calls = {}, running_calls = {}, reasoning = {} }
+  entry.headings, entry.held = {}, {}
   runs[id] = entry
   table.insert(order, id)
   return entry
