@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.work import assert_linear
+from tideate_core.cli.hunk_picking import HunkPicking, alternatives_to
 from tideate_core.cli.kept_review import ReviewDraft
 from tideate_core.cli.keyboard import EditorFailed
+from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
 from tideate_core.engine import kept_review, write_draft
 from tideate_core.engine.review_drafts import prepare_draft
@@ -516,3 +520,32 @@ async def test_leaving_out_what_was_taken_of_another_run_keeps_the_reason_of_a_r
     assert asked.decision.value["comments"] == [{"path": "a", "hunk": 0, "text": "too long"}]
     assert kept_review(draft).comments == [(0, 0, "too long")]
     assert kept_review(draft).added == {}
+
+
+def test_all_is_accepted_beside_alternatives_by_work_that_grows_as_the_hunks_do() -> None:
+    def shape(count: int, word: str, first: int) -> dict[str, Any]:
+        lines = [f"line {row}" for row in range(4 * count)]
+        rows = range(first, 4 * count, 4)
+        hunks = [{"start": row, "old": [lines[row]], "new": [f"{word} {row}"]} for row in rows]
+        return {"path": "a", "action": "modify", "before": "\n".join(lines), "hunks": hunks}
+
+    def make(count: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        runs = [{"adapter": word, "files": [shape(count, word, 1)]} for word in ("left", "right")]
+        return shape(count, "own", 1), runs
+
+    def accept(given: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+        own, runs = given
+        file = ReviewedFile.of(own)
+        others = alternatives_to(file, runs)
+        person = Typing(["1", "a"])
+        picking = HunkPicking(person, file, others, said={}, typed={}, revisable=True)
+        kept: list[list[Any]] = []
+
+        async def keep(decisions: Sequence[list[Any]]) -> None:
+            kept.extend(decisions)
+
+        asyncio.run(picking.pick(keep))
+        assert [one.adapter for one in picking.added] == ["left"]
+        assert len(picking.accepted) == len(kept) - 1 == len(file.hunks) - 1
+
+    assert_linear(make, accept, 60)

@@ -790,6 +790,38 @@ def test_decisions_are_carried_over_by_work_that_grows_as_the_hunks_do(now: str,
     assert_linear(edited_everywhere(now, then), carry, 50)
 
 
+def test_comments_cost_work_that_grows_as_the_hunks_do() -> None:
+    def make(count: int) -> tuple[Revision, dict[str, object]]:
+        lines = [f"line {row}" for row in range(8 * count)]
+        after = [f"made {row}" if row % 8 == 4 else line for row, line in enumerate(lines)]
+        revision = Revision.first([change("\n".join(after), "\n".join(lines))])
+        assert len(revision.changes[0].hunks) == count  # the comparison is kept
+        half = [*range(0, count, 2)]
+        edited = [{"hunk": at, "old": [lines[8 * at + 4]], "new": ["mine"]} for at in half]
+        verdict = {"accepted": half, "rejected": [*range(1, count, 2)], "edited": edited}
+        said = [{"path": "a.txt", "hunk": at, "text": "why?"} for at in range(1, count, 4)]
+        return revision, {"files": [verdict], "comments": said}
+
+    def read(given: tuple[Revision, dict[str, object]]) -> None:
+        revision, value = given
+        comments = revision.read(value).feedback.comments
+        assert len(comments) == len(revision.changes[0].hunks)
+        assert all(one.part.count("\n") == 8 for one in comments)
+
+    assert_linear(make, read, 60)
+
+
+@pytest.mark.parametrize("new", [["b"], []])
+def test_an_edit_that_changes_nothing_of_the_text_has_no_part_to_show(new: list[str]) -> None:
+    made = change("new", "") if not new else change(BEFORE.replace("b", "B"))
+    if not new:
+        made = replace(made, action="create", before=None)
+    edit = {"hunk": 0, "old": [] if not new else ["b"], "new": new}
+    value = {"files": [{"accepted": [0], "edited": [edit]}], "comments": [{"text": "go on"}]}
+    _, told = Revision.first([made]).read(value).feedback.comments
+    assert (told.edited, told.part) == (True, "")
+
+
 def test_small_hunks_are_found_in_one_large_one_by_work_that_grows_as_they_do() -> None:
     def make(count: int) -> tuple[MadeHunks, list[Hunk]]:
         new = [f"line {row}" for row in range(4 * count)]

@@ -12,6 +12,7 @@ from rich.text import Text
 from tideate_core.cli.keyboard import EditorFailed
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
+from tideate_core.workspace import HunkIndex
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -55,7 +56,14 @@ class Alternative:
 
     adapter: str
     hunk: Hunk
-    patch: Text
+    file: ReviewedFile
+    """Of that run."""
+    at: int
+    """Its number there."""
+
+    @property
+    def patch(self) -> Text:
+        return self.file.hunk_patch(self.at)
 
     def matter(self, number: int) -> list[RenderableType]:
         """Return it as it is offered."""
@@ -64,16 +72,17 @@ class Alternative:
 
 def alternatives_to(file: ReviewedFile, runs: Iterable[Mapping[str, Any]]) -> list[Alternative]:
     """Return the hunks that other runs make of a file's text, in the order of their places."""
-    found = []
+    found, own = [], {*file.hunks}
     for run in runs:
         for shape in run["files"]:
+            if shape["path"] != file.change.path:
+                continue
             other = ReviewedFile.of(shape)
-            same = (other.change.path, other.change.before) == (file.change.path, file.change.before)
-            if same and file.pickable and other.pickable:
+            if other.change.before == file.change.before and file.pickable and other.pickable:
                 found += [
-                    Alternative(run["adapter"], hunk, other.hunk_patch(at))
+                    Alternative(run["adapter"], hunk, other, at)
                     for at, hunk in enumerate(other.hunks)
-                    if hunk not in file.hunks
+                    if hunk not in own
                 ]
     return sorted(found, key=lambda one: (one.hunk.start, one.hunk.end))
 
@@ -102,17 +111,26 @@ class HunkPicking:
         self._asker = asker
         self._file = file
         self._others = others
+        self._index_of_others = HunkIndex(one.hunk for one in others)
+        self._own = HunkIndex(file.hunks)
         self._revisable = revisable
         self._name = label(file.change.path) if file.change.path else "the text"
         self.accepted, self.rejected = set(file.accepted), set(file.rejected)
-        self.added: list[Alternative] = [*taken]
+        self._taken = HunkIndex()
+        self._added = {self._taken.add(one.hunk): one for one in taken}
+        """By number among those that are taken."""
         self.edited: dict[int, dict[str, Any]] = {one["hunk"]: {**one} for one in file.edited}
         """What the person made of hunks, as in the answer; of rejected ones, too."""
         self._made: dict[int, dict[str, Any] | bool] = {}
         self._typed = typed
-        self._said = said
+        self._said = {**said}
         self._anew = set[int]()
         self.comments: list[dict[str, Any]] = []
+
+    @property
+    def added(self) -> list[Alternative]:
+        """The hunks of other runs that are taken."""
+        return [*self._added.values()]
 
     @property
     def answered(self) -> set[int]:
@@ -159,16 +177,19 @@ class HunkPicking:
     async def accept_open(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Accept what is open; as `pick`, ask about what clashes with hunks that were taken of other runs."""
         for index in self._file.open:
-            if not (others := self._taken_for(index)):
+            if not (numbers := self._numbers_for(index)):
                 self.accepted.add(index)
                 continue
+            others = [self._added[number] for number in numbers]
             answer = await self._ask_instead(index, others)
             if answer is None or answer == BACK:
                 return answer
             self._anew.add(index)
             (self.accepted if answer in YES else self.rejected).add(index)
             dropped = others if answer in YES else []
-            self.added = [one for one in self.added if one not in dropped]
+            for number in numbers if dropped else ():
+                self._taken.remove(number)
+                del self._added[number]
             await keep([[index + 1, "a" if dropped else "r", None], *self._without(dropped)])
         return ""
 
@@ -181,11 +202,10 @@ class HunkPicking:
 
     def _without(self, dropped: Sequence[Alternative]) -> list[list[Any]]:
         """Return decisions that leave out what was taken of other runs, also in place of own hunks."""
-        hunks, again = self._file.hunks, list[list[Any]]()
+        again = list[list[Any]]()
         for one in dropped:
-            again += [
-                [at + 1, "r", self._comment_on(at)] for at in self.rejected if hunks[at].clashes(one.hunk)
-            ]
+            places = [at for at in self._own.all_clashes(one.hunk) if at in self.rejected]
+            again += [[at + 1, "r", self._comment_on(at)] for at in places]
             again.append([0, "r", None, one.hunk.as_json()])
         return again
 
@@ -226,6 +246,7 @@ class HunkPicking:
             self.rejected.add(index)
             if answer == "b" and (why := await self._asker.type("Because?")):
                 self.comments.append({"path": self._file.change.path, "hunk": index, "text": why})
+                self._said[index] = why
 
     async def _edit(self, index: int) -> bool:
         """Accept a hunk with the lines that the person writes in place of its own.
@@ -233,7 +254,7 @@ class HunkPicking:
         :returns: False where nothing was taken, and the hunk is still open.
         """
         hunk = self._file.hunks[index]
-        if self._file.pickable and (clash := self._clash(hunk, ())):
+        if self._file.pickable and (clash := self._clash(hunk)):
             return await self._say(f"it changes lines that {clash} changes, too: reject it, or go back")
         begun = self.edited.get(index, {"old": [*hunk.old], "new": [*hunk.new]})
         proposed = self._text_of(begun["new"])
@@ -301,13 +322,12 @@ class HunkPicking:
 
     def _comment_on(self, hunk: int) -> dict[str, Any] | None:
         """Return what is said of a hunk, as a draft has it."""
-        said = {**self._said, **{one["hunk"]: one["text"] for one in self.comments}}
-        return {"text": said[hunk], "because": True} if hunk in said else None
+        return {"text": self._said[hunk], "because": True} if hunk in self._said else None
 
     async def _pick_more(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
         """Ask about hunks of other runs at places that this one leaves as they are; as `pick`."""
         for other in self._others:
-            if any(other.hunk.clashes(hunk) for hunk in self._file.hunks) or self._is_taken(other):
+            if self._own.clashes(other.hunk) or self._is_taken(other):
                 continue
             await self._asker.show([Text(f"only {visible(other.adapter)} has:", style="bold"), other.patch])
             question = f"Take it, too, into {self._name}?"
@@ -321,24 +341,25 @@ class HunkPicking:
     def _instead_of(self, index: int) -> list[Alternative]:
         if not self._file.pickable:
             return []
-        own = self._file.hunks[index]
         distinct: dict[Hunk, Alternative] = {}
-        for other in self._others:
-            if other.hunk.clashes(own) and not self._is_taken(other):
+        for number in self._index_of_others.all_clashes(self._file.hunks[index]):
+            other = self._others[number]
+            if not self._is_taken(other):
                 distinct.setdefault(other.hunk, other)
         return [*distinct.values()]
 
     def _taken_for(self, index: int) -> list[Alternative]:
         """Return the hunks of other runs that were taken in place of an own one."""
-        if not self._file.pickable:
-            return []
-        return [one for one in self.added if one.hunk.clashes(self._file.hunks[index])]
+        return [self._added[number] for number in self._numbers_for(index)]
+
+    def _numbers_for(self, index: int) -> list[int]:
+        return self._taken.all_clashes(self._file.hunks[index]) if self._file.pickable else []
 
     def _is_taken(self, other: Alternative) -> bool:
-        return any(other.hunk == one.hunk for one in self.added)
+        return any(self._added[number].hunk == other.hunk for number in self._taken.all_clashes(other.hunk))
 
     async def _accept(self, index: int) -> None:
-        clash = self._file.pickable and self._clash(self._file.hunks[index], ())
+        clash = self._file.pickable and self._clash(self._file.hunks[index])
         if clash:
             self.rejected.add(index)
             await self._refuse(f"hunk {index + 1}", clash)
@@ -346,19 +367,18 @@ class HunkPicking:
             self.accepted.add(index)
 
     async def _add(self, other: Alternative) -> bool:
-        clash = self._clash(other.hunk, [self._file.hunks[at] for at in self.accepted])
+        accepted = not self.accepted.isdisjoint(self._own.all_clashes(other.hunk))
+        clash = "a hunk that you accepted" if accepted else self._clash(other.hunk)
         if clash:
             await self._refuse(f"the hunk of {other.adapter}", clash)
         else:
-            self.added.append(other)
+            self._added[self._taken.add(other.hunk)] = other
         return not clash
 
-    def _clash(self, hunk: Hunk, accepted: Iterable[Hunk]) -> str:
+    def _clash(self, hunk: Hunk) -> str:
         """Return what was taken before of the same lines; empty for nothing."""
-        if any(hunk.clashes(one) for one in accepted):
-            return "a hunk that you accepted"
-        found = next((one.adapter for one in self.added if one.hunk.clashes(hunk)), None)
-        return "" if found is None else f"a hunk of {found}"
+        number = self._taken.first_clash(hunk)
+        return "" if number is None else f"a hunk of {self._added[number].adapter}"
 
     async def _refuse(self, what: str, clash: str) -> None:
         await self._say(f"{what} is left out: it changes lines that {clash} changes, too")

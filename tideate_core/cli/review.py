@@ -11,6 +11,7 @@ from tideate_core.cli.hunk_picking import BACK, NO, YES, HunkPicking, alternativ
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
+from tideate_core.workspace import HunkIndex
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -165,15 +166,15 @@ class ReviewQuestion(_Question):
             if answer is None or answer in NO:
                 return ENDED if answer is None else None
             send = answer == "r"
-        clash = any(
-            one.hunk.clashes(file.hunks[index])
-            for at, file in enumerate(self._files)
-            for one in self._taken(at)
-            for index in file.open
-        )
-        if not (clash or send):
+        if not (send or any(self._clashes(at) for at in range(len(self._files)))):
             return Decision(True)
         return await self._through(HunkPicking.accept_open, send=send)
+
+    def _clashes(self, at: int) -> bool:
+        """Tell whether a hunk of a file is open that clashes with one that was taken of another run."""
+        file, taken = self._files[at], self._taken(at)
+        index = HunkIndex(one.hunk for one in taken)
+        return bool(taken) and any(index.clashes(file.hunks[hunk]) for hunk in file.open)
 
     def _decided(self) -> list[dict[str, Any]]:
         return [

@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field, StrictInt, ValidationError
 from tideate_core.edits import fence_for
 from tideate_core.engine.decisions import LEFT_OUT, Decided, carried, file_name, hunk_count, reduced
 from tideate_core.errors import InvalidInput, UnusableAnswer
-from tideate_core.workspace import FileChange, Hunk, HunkIndex, apply_hunks, lines_of, unified_diff
+from tideate_core.workspace import FileChange, Hunk, HunkIndex, hunk_diff, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from tideate_core.adapters import Prompt
     from tideate_core.workflows import ModelAccess
@@ -120,7 +120,8 @@ class _Verdict(BaseModel):
 
     def decided(self, change: FileChange) -> Decided:
         """Return it, as it was checked."""
-        edits = {one.hunk: _edited_hunk(change, one) for one in self.edited}
+        starts = [0] if change.whole else [hunk.start for hunk in change.hunks]
+        edits = {one.hunk: Hunk(starts[one.hunk], tuple(one.old), tuple(one.new)) for one in self.edited}
         added = tuple(one.hunk for one in self.added)
         return Decided(frozenset(self.accepted), frozenset(self.rejected), added, edits)
 
@@ -188,29 +189,30 @@ class Revision:
         about = {one.path for one in said if one.path is not None}
         if unknown := about.difference(change.path for change in self.changes):
             raise InvalidInput(f"{UNUSABLE}: there is a comment on {unknown.pop()}, which was not shown")
-        for change, verdict in zip(self.changes, decided, strict=True):
-            comments += [_comment(change, verdict, one) for one in said if one.path == change.path]
         if not said:
             return Feedback(())
+        said_of = _by_path(said)
+        for change, verdict in zip(self.changes, decided, strict=True):
+            here = said_of.get(change.path, [])
+            _check_hunks(change, [one.hunk for one in here if one.hunk is not None], "commented on")
+            comments += _comments(change, verdict, here)
         return Feedback((*comments, *self.edits(decided), *self.rejections(decided, said)))
 
     def edits(self, decided: Sequence[Decided]) -> list[Comment]:
         """Return what the person wrote themselves in place of parts of the change."""
         pairs = zip(self.changes, decided, strict=True)
         return [
-            replace(_comment(change, verdict, _Comment(hunk=at, text="")), edited=True)
+            replace(comment, edited=True)
             for change, verdict in pairs
-            for at in sorted(verdict.edited)
+            for comment in _comments(change, verdict, _unsaid(sorted(verdict.edited)))
         ]
 
     def rejections(self, decided: Sequence[Decided], said: Sequence[_Comment] = ()) -> list[Comment]:
         """Return what was rejected without a word."""
-        found = []
+        found, said_of = list[Comment](), _by_path(said)
         for change, verdict in zip(self.changes, decided, strict=True):
-            unsaid = verdict.rejected.difference(
-                _place(change, one) for one in said if one.path == change.path
-            )
-            found += [_comment(change, verdict, _Comment(hunk=at, text="")) for at in sorted(unsaid)]
+            places = {_place(change, one) for one in said_of.get(change.path, ())}
+            found += _comments(change, verdict, _unsaid(sorted(verdict.rejected - places)))
         return found
 
     def accepted(self, decided: Sequence[Decided]) -> list[FileChange]:
@@ -332,11 +334,6 @@ def _check_edited(change: FileChange, verdict: _Verdict) -> None:
         raise InvalidInput(f"{UNUSABLE}: a line of an edited hunk of {name} has a line end in it")
 
 
-def _edited_hunk(change: FileChange, edited: _Edited) -> Hunk:
-    start = 0 if change.whole else change.hunks[edited.hunk].start
-    return Hunk(start, tuple(edited.old), tuple(edited.new))
-
-
 def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None:
     count = hunk_count(change)
     unknown = [index for index in given if not 0 <= index < count]
@@ -347,18 +344,33 @@ def _check_hunks(change: FileChange, given: Collection[int], words: str) -> None
         )
 
 
-def _comment(change: FileChange, decided: Decided, said: _Comment) -> Comment:
-    if said.hunk is not None:
-        _check_hunks(change, [said.hunk], "commented on")
-    place = _place(change, said)
-    made = None if place is None else decided.edited.get(place)
-    part = ""
-    if change.whole and made is not None:
-        part = _part(change, replace(made, old=()))
-    elif place is not None and not change.whole:
-        hunk = change.hunks[place]
-        part = _part(change, hunk if made is None else replace(hunk, new=made.new))
-    return Comment(said.text.strip(), change.path, part, place in decided.rejected)
+def _by_path(said: Iterable[_Comment]) -> dict[str | None, list[_Comment]]:
+    found: dict[str | None, list[_Comment]] = {}
+    for one in said:
+        found.setdefault(one.path, []).append(one)
+    return found
+
+
+def _unsaid(hunks: Iterable[int]) -> list[_Comment]:
+    """Return comments on hunks without a word."""
+    return [_Comment(hunk=hunk, text="") for hunk in hunks]
+
+
+def _comments(change: FileChange, decided: Decided, said: Sequence[_Comment]) -> list[Comment]:
+    if not said:
+        return []
+    lines, hunks = lines_of(change.before), [] if change.whole else change.hunks
+    found = []
+    for one in said:
+        place = _place(change, one)
+        made = None if place is None else decided.edited.get(place)
+        part = ""
+        if change.whole and made is not None:
+            part = _part(lines, replace(made, old=()))
+        elif place is not None and not change.whole:
+            part = _part(lines, hunks[place] if made is None else replace(hunks[place], new=made.new))
+        found.append(Comment(one.text.strip(), change.path, part, place in decided.rejected))
+    return found
 
 
 def _place(change: FileChange, said: _Comment) -> int | None:
@@ -366,8 +378,6 @@ def _place(change: FileChange, said: _Comment) -> int | None:
     return 0 if change.whole else said.hunk
 
 
-def _part(change: FileChange, hunk: Hunk) -> str:
-    after = "\n".join(apply_hunks(lines_of(change.before), [hunk]))
-    patch = unified_diff(FileChange("", "modify", change.before, after)).rstrip("\n")
-    shown = patch[patch.index("@@") :]
+def _part(lines: Sequence[str], hunk: Hunk) -> str:
+    shown = hunk_diff(lines, hunk)
     return shown if len(shown) <= MOST_QUOTED else f"{shown[:MOST_QUOTED]}\n…"

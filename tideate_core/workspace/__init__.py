@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         OutsideChanges as OutsideChanges,
         apply_hunks as apply_hunks,
         diff_lines as diff_lines,
+        hunk_diff as hunk_diff,
         lines_of as lines_of,
         merge_text as merge_text,
         rebase as rebase,
@@ -115,8 +116,8 @@ else:
             "tideate_core.snapshots": "FileDiff Snapshot SnapshotManager",
             "buffers": "BufferEdit BufferText Buffers",
             "changes": (
-                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines lines_of merge_text rebase "
-                "rebase_each unified_diff"
+                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines hunk_diff lines_of merge_text "
+                "rebase rebase_each unified_diff"
             ),
             "diff": "matching_blocks",
             "documents": "Document",

@@ -10,7 +10,7 @@ from tideate_core.errors import EditConflict
 from tideate_core.workspace.diff import matching_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from tideate_core.workspace.files import FileImage
 
@@ -21,6 +21,7 @@ __all__ = [
     "OutsideChanges",
     "apply_hunks",
     "diff_lines",
+    "hunk_diff",
     "lines_of",
     "merge_bytes",
     "merge_text",
@@ -296,12 +297,20 @@ def unified_diff(change: FileChange, context: int = 3) -> str:
     groups = _grouped(diff_lines(old, new), context)
     if not groups and not change.whole:
         return ""
-    parts = _header(change, bool(groups))
-    shift = 0
-    for group in groups:
-        parts += _group(group, old, context, shift)
-        shift += sum(len(hunk.new) - len(hunk.old) for hunk in group)
-    return "\n".join(parts) + "\n"
+    return "\n".join([*_header(change, bool(groups)), *_patched(groups, old, context)]) + "\n"
+
+
+def hunk_diff(lines: Sequence[str], hunk: Hunk, context: int = 3) -> str:
+    """Return what a hunk changes as a git patch has it, from its first `@@` on; empty if that is nothing.
+
+    Only its own lines are compared.
+
+    :param lines: of the whole text.
+    :param context: unchanged lines shown around it.
+    """
+    inner = diff_lines(hunk.old, hunk.new)
+    placed = [replace(one, start=hunk.start + one.start) for one in inner]
+    return "\n".join(_patched(_grouped(placed, context), lines, context))
 
 
 def _header(change: FileChange, has_hunks: bool) -> list[str]:
@@ -337,7 +346,16 @@ def _grouped(hunks: list[Hunk], context: int) -> list[list[Hunk]]:
     return groups
 
 
-def _group(group: list[Hunk], old: list[str], context: int, shift: int) -> list[str]:
+def _patched(groups: Iterable[list[Hunk]], old: Sequence[str], context: int) -> list[str]:
+    parts: list[str] = []
+    shift = 0
+    for group in groups:
+        parts += _group(group, old, context, shift)
+        shift += sum(len(hunk.new) - len(hunk.old) for hunk in group)
+    return parts
+
+
+def _group(group: list[Hunk], old: Sequence[str], context: int, shift: int) -> list[str]:
     first = max(0, group[0].start - context)
     last = min(len(old), group[-1].end + context)
     body: list[str] = []

@@ -22,12 +22,13 @@ class HunkIndex:
         for hunk in hunks:
             self.add(hunk)
 
-    def add(self, hunk: Hunk) -> None:
-        """Add a hunk, whatever it clashes with."""
+    def add(self, hunk: Hunk) -> int:
+        """Add a hunk, whatever it clashes with, and return its number."""
         self._hunks[self._added] = hunk
         for place in _places(hunk):
             self._owners.setdefault(place, []).append(self._added)
         self._added += 1
+        return self._added - 1
 
     def remove(self, number: int) -> Hunk:
         """Take a hunk out, and return it."""
@@ -44,8 +45,11 @@ class HunkIndex:
 
     def first_clash(self, hunk: Hunk) -> int | None:
         """Return the lowest number of those that a hunk clashes with."""
-        numbers = (number for place in _places(hunk) for number in self._owners.get(place, ()))
-        return min(numbers, default=None)
+        return min(self.all_clashes(hunk), default=None)
+
+    def all_clashes(self, hunk: Hunk) -> list[int]:
+        """Return the numbers of those that a hunk clashes with."""
+        return sorted({number for place in _places(hunk) for number in self._owners.get(place, ())})
 
     def around(self, hunk: Hunk) -> list[int]:
         """Return the numbers of those in whose lines a hunk lies, or at whose edge it inserts."""

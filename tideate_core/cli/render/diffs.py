@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.text import Text
 
 from tideate_core.util.escaping import label, visible
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, hunk_diff, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -89,7 +89,8 @@ class ReviewedFile:
     @property
     def open(self) -> list[int]:
         """The indexes of the hunks that are to be decided."""
-        return [index for index in self.everything if index not in self.accepted | self.rejected]
+        decided = self.accepted | self.rejected
+        return [index for index in self.everything if index not in decided]
 
     @property
     def shown(self) -> tuple[Hunk, ...]:
@@ -125,12 +126,8 @@ class ReviewedFile:
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""
-        before = self.change.before or ""
-        after = "\n".join(apply_hunks(before.split("\n"), self.shown, {index}))
-        # under no name: one with `@@` in it would stand before the hunk
-        patch = unified_diff(FileChange("", "modify", before, after))
-        _, mark, rest = patch.partition("@@")  # without one where its new lines are the old ones
-        return patch_text(f"{mark}{rest}")
+        lines = (self.change.before or "").split("\n")
+        return patch_text(hunk_diff(lines, self.shown[index]))
 
 
 def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:
