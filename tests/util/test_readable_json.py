@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from tests.support.work import assert_linear
 from tideate_core.util.readable_json import ReadableJson
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PLAN = {
     "files": [
@@ -20,7 +24,7 @@ PLAN = {
 }
 PLAN_SHOWN = """files:
 - modify `src/__init__.py`: the name
-  and more
+    and more
 - move `a.py` → `b.py`
 - `c.py`: new create
   lines:
@@ -75,6 +79,11 @@ def test_an_object_is_shown_as_a_list_however_it_is_cut(
         ('{"a": "b"}\n```', "a: b\n\n```"),
         ('```\n{"a": "b"}\n```', "a: b\n"),
         ('{"a": "b"}{"a": "c"}', "a: b\na: c\n"),
+        ('```json\n{"a": "b"}\n{"a": "c"}\n\n```\nDone.', "a: b\n\na: c\nDone."),
+        ('```json\n{"a": "b"}\n\n  Done.', "a: b\n\n\n  Done."),
+        ("```\n{}\n```\nDone.", "```\n{}\n```\nDone."),
+        (" " * 81 + '{"a": "b"}', " " * 81 + '{"a": "b"}'),
+        ("```\n" + "\n" * 81 + '{"a": "b"}', "```\n" + "\n" * 81 + "a: b\n"),
         ("plain {x}\n`code` and\n```py\nx = {}\n```\n", "plain {x}\n`code` and\n```py\nx = {}\n```\n"),
     ],
 )
@@ -130,12 +139,16 @@ JSON = st.recursive(
 )
 
 
+BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+BREAK = rf"\r\n|[{BREAKS}]"
+
+
 def texts_of(value: object) -> list[str]:
     if isinstance(value, dict):
         return [text for one in value.values() for text in texts_of(one)]
     if isinstance(value, list):
         return [text for one in value for text in texts_of(one)]
-    return [value] if isinstance(value, str) else [] if value is None else [json.dumps(value)]
+    return [value.lstrip()] if isinstance(value, str) else [] if value is None else [json.dumps(value)]
 
 
 @given(st.dictionaries(st.text(max_size=9), JSON, max_size=4), st.integers(1, 9))
@@ -147,7 +160,7 @@ def test_no_text_is_lost_and_none_changes_places(value: dict[str, object], size:
         assert not any(texts_of(value))
         return
     for one in texts_of(value):
-        words = re.compile(r"\n *".join(map(re.escape, one.split("\n"))))
+        words = re.compile(r"\n *".join(map(re.escape, re.split(BREAK, one))))
         match = words.search(found, at)
         assert match, (one, found)
         at = match.end()
@@ -156,6 +169,85 @@ def test_no_text_is_lost_and_none_changes_places(value: dict[str, object], size:
 @given(st.text('{}[]",:\\ \nau0`dn', max_size=40), st.integers(1, 9))
 def test_any_text_is_shown_the_same_however_it_is_cut(text: str, size: int) -> None:
     assert shown(text, size) == shown(text)
+
+
+@pytest.mark.parametrize("line_break", [*BREAKS, "\r\n"])
+def test_no_text_can_pass_for_a_key_or_an_item(line_break: str) -> None:
+    fake = line_break.join(["", "files:", "- delete `a.py`: unused", "  - x"])
+    value = {
+        "summary": f"ok{fake}",
+        "empty": fake,
+        "files": [{"path": f"b.py{line_break}- delete `c.py`", "why": f"so{fake}", "more": f"x{fake}"}],
+        "list": [f"one{fake}", [f"two{fake}"]],
+        "- delete `a.py`": "unused",
+        "note: ok\n files": "x",
+    }
+    lines = "\n  files:\n  - delete `a.py`: unused\n    - x"
+    deeper = lines.replace("\n", "\n  ")
+    assert shown(json.dumps(value)) == shown(json.dumps(value, ensure_ascii=False), 1)
+    assert shown(json.dumps(value)) == (
+        f"summary: ok{lines}\n"
+        f"empty: {lines.lstrip()}\n"
+        f"files:\n- `b.py\n    - delete `c.py``: so{deeper}\n  more: x{deeper}\n"
+        f"list:\n- one{lines}\n-\n  - two{deeper}\n"
+        f'"- delete `a.py`": unused\n"note: ok\\n files": x\n'
+    )
+
+
+LINES = st.text(f"{BREAKS} -:`ax", max_size=12)
+
+
+@given(st.dictionaries(st.sampled_from("bcd"), LINES | st.lists(LINES, max_size=3), max_size=3))
+def test_the_lines_at_the_left_are_those_of_keys_and_items_alone(value: dict[str, Any]) -> None:
+    found = shown(json.dumps({"first": "1", **value})).splitlines()
+    expected = ["first: 1"]
+    for key, one in value.items():
+        if isinstance(one, str):
+            expected += [f"{key}: {one.lstrip()[:1]}"] if one.strip() else []
+        elif kept := [text.lstrip()[:1] for text in one if text.strip()]:
+            expected += [f"{key}:", *(f"- {text}" for text in kept)]
+    left = [line for line in found if line and not line.startswith("  ")]
+    assert len(left) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(left, expected, strict=True))
+
+
+def blank_lines(count: int) -> str:
+    return '```json\n{"a":1}\n' + "\n" * count + "x"
+
+
+def blank_line_each(count: int) -> str:
+    return '```json\n{"a":1}\n' + "x\n\n" * count + "```"
+
+
+def fences(count: int) -> str:
+    return "```\n\n  \n" * count
+
+
+def long_key(count: int) -> str:
+    return '{"' + "k" * count + '": "x"}'
+
+
+def long_number(count: int) -> str:
+    return '{"a": 1' + "0" * count + "}"
+
+
+def unshown(count: int) -> str:
+    return '{"a": [' + "null, " * count + "]}"
+
+
+@pytest.mark.parametrize("size", [7, 1 << 30])
+@pytest.mark.parametrize(
+    "text_of",
+    [blank_lines, blank_line_each, fences, long_key, long_number, unshown],
+    ids=lambda of: of.__name__,
+)
+def test_no_text_costs_more_than_its_length(text_of: Callable[[int], str], size: int) -> None:
+    assert_linear(text_of, lambda text: shown(text, size), 200)
+
+
+@pytest.mark.parametrize("text_of", [blank_lines, long_key, long_number], ids=lambda of: of.__name__)
+def test_what_one_match_takes_is_not_looked_at_again(text_of: Callable[[int], str]) -> None:
+    assert len(shown(text_of(200_000))) > 200_000  # the wrong way takes minutes
 
 
 def test_each_piece_costs_what_is_in_it() -> None:

@@ -12,8 +12,6 @@ __all__ = ["ReadableJson"]
 
 DEPTH: Final = 40
 """Levels of nesting from which on JSON is shown as it is."""
-HELD: Final = 200
-"""Characters of a line's beginning that wait for what tells whether it is JSON."""
 
 _CODE_UNIT: Final = r"u[0-9a-fA-F]{4}"
 _HALF: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
@@ -23,11 +21,19 @@ _ESCAPE: Final = re.compile(rf'{_HALF}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|\\(?:["\\/
 _CUT_ESCAPE: Final = re.compile(rf"(?:{_CUT}|{_HALF}(?:{_CUT})?)\Z")
 _SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
 _BLANK: Final = re.compile(r"[ \t\r\n]+")
-_BEGINNING: Final = re.compile(r"[ \t\r]*(?P<fence>```(?:json)?[ \t\r]*\n\s*)?\{", re.IGNORECASE)
-_CUT_BEGINNING: Final = re.compile(r"[ \t\r]*(?:`{0,2}|```\w{0,4}[ \t\r]*(?:\n\s*)?)\Z")
-_END_OF_FENCE: Final = re.compile(r"\s*```[ \t\r]*(?:\n|\Z)")
-_CUT_END_OF_FENCE: Final = re.compile(r"\s*(?:`{0,2}|```[ \t\r]*\n?)\Z")
+# counted, so that what waits for more of a line's beginning is short
+_BEGINNING: Final = re.compile(
+    r"[ \t\r]{0,80}(?P<fence>```(?:json)?[ \t\r]{0,9}\n\s{0,80})?\{", re.IGNORECASE
+)
+_CUT_BEGINNING: Final = re.compile(r"[ \t\r]{0,80}(?:`{0,2}|```\w{0,4}[ \t\r]{0,9}(?:\n\s{0,80})?)\Z")
+_SPACE: Final = re.compile(r"\s+")
+_END_OF_FENCE: Final = re.compile(r"```[ \t\r]{0,9}\n")
+_CUT_END_OF_FENCE: Final = re.compile(r"(?:`{1,2}|```[ \t\r]{0,9})\Z")
 _LINE: Final = re.compile(r"[^\n]*\n?")
+_BREAK: Final = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""What some screen begins a new line with."""
+_PLAIN_KEY: Final = re.compile(r"\w[\w .()/-]*")
+"""A key that nobody takes for an item, or for a key with a text."""
 
 SEPARATORS: Final = {
     "action": " ", "type": " ", "path": " ", "move_to": " → ", "why": ": ", "description": ": "
@@ -61,7 +67,8 @@ class ReadableJson:
     """Turns JSON in a text that streams into a list of its keys and texts; each piece costs what is in it.
 
     What stands around an object, and what is not well-formed from there on, is given as it is. Left out are
-    nulls, and empty texts, lists and objects beside others.
+    nulls, and empty texts, lists and objects beside others. No text or key can pass for a key or an item: the
+    further lines of a text stand deeper than what it is the value of, and odd keys are quoted.
     """
 
     def __init__(self) -> None:
@@ -72,7 +79,10 @@ class ReadableJson:
         """The object as it is, until something of it is shown."""
         self._key: list[str] | None = None
         """A key that is read."""
-        self._in_text = self._text_shown = self._fenced = self._is_raw = False
+        self._in_text = self._text_shown = self._after_return = self._is_raw = False
+        self._fenced = self._begins_fence = False
+        self._space: list[str] = []
+        """In a fence, before what may be its end."""
         self._scalar: list[str] = []
         self._at_line_start = True
 
@@ -96,8 +106,8 @@ class ReadableJson:
         left, self._left = self._left, ""
         if self._unshown:
             self._out += [*self._unshown, left]
-        elif not (self._fenced and not self._levels and _END_OF_FENCE.fullmatch(left)):
-            self._out += [*self._scalar, left]
+        elif self._levels or not (self._fenced and _END_OF_FENCE.fullmatch(f"{left}\n")):
+            self._out += [*self._space, *self._scalar, left]
         return self._taken()
 
     def _taken(self) -> str:
@@ -130,16 +140,22 @@ class ReadableJson:
 
     def _take_outside(self, text: str, at: int) -> int:
         if self._at_line_start:
-            if self._fenced and (found := _END_OF_FENCE.match(text, at)) and found.end() < len(text):
-                self._fenced = False
+            if self._fenced and (found := _SPACE.match(text, at)):
+                self._space.append(found[0])
                 return found.end()
+            if self._fenced and (found := _END_OF_FENCE.match(text, at)):
+                self._fenced, self._space = False, []
+                return found.end()
+            if self._fenced and _CUT_END_OF_FENCE.match(text, at):
+                return at
+            self._out += self._space
+            self._space = []
             if found := _BEGINNING.match(text, at):
-                self._fenced = found["fence"] is not None
+                self._begins_fence = found["fence"] is not None
                 self._levels.append(_Level(is_list=False, indent=0, head=None, expects='"}'))
                 self._unshown = []
                 return found.end()
-            cut = _CUT_END_OF_FENCE if self._fenced else _CUT_BEGINNING
-            if len(text) - at < HELD and cut.match(text, at):
+            if _CUT_BEGINNING.match(text, at):
                 return at
         found = _LINE.match(text, at)
         assert found is not None  # noqa: S101 it matches everything
@@ -167,7 +183,7 @@ class ReadableJson:
             self._key = []
         elif sign == '"':
             self._expect("v")
-            self._in_text, self._text_shown = True, False
+            self._in_text, self._text_shown, self._after_return = True, False, False
         elif sign in "{[":
             self._expect("v")
             self._open(level, is_list=sign == "[")
@@ -232,12 +248,20 @@ class ReadableJson:
         if self._key is not None:
             self._key.append(text)
             return
-        level = self._levels[-1]
         if not self._text_shown:
+            text = text.lstrip()  # a key with nothing beside it has an object or a list below it
+            if not text:
+                return
             self._text_shown = True
-            self._begin_value(level)
-            self._out.append("`" if _is_path(level.key) else "")
-        self._out.append(text.replace("\n", "\n" + " " * (level.indent + 2 * level.is_list)))
+            self._begin_value(self._levels[-1])
+            self._out.append("`" if _is_path(self._levels[-1].key) else "")
+        self._add_shown(text)
+
+    def _add_shown(self, text: str) -> None:
+        if self._after_return and text.startswith("\n"):  # each escape comes by itself
+            text = text[1:]
+        self._after_return = text == "\r"
+        self._out.append(_BREAK.sub("\n" + " " * (self._levels[-1].indent + 2), text))
 
     def _begin_value(self, level: _Level) -> None:
         """Show what stands before a value: the heads that lead to it, and its own key."""
@@ -260,6 +284,8 @@ class ReadableJson:
             self._out.append(separator)
 
     def _new_line(self, indent: int) -> None:
+        if self._unshown is not None:
+            self._fenced = self._fenced or self._begins_fence
         self._out.append(("\n" if self._unshown is None else "") + " " * indent)
         self._unshown = None
 
@@ -269,4 +295,5 @@ def _is_path(key: str) -> bool:
 
 
 def _words(key: str) -> str:
-    return " ".join(key.replace("_", " ").split())
+    words = " ".join(key.replace("_", " ").split())
+    return words if _PLAIN_KEY.fullmatch(words) else json.dumps(key)
