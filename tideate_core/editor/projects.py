@@ -267,15 +267,12 @@ class Projects:
         here = self.root(folder) or self._folder(folder)
         started = find_root(self._cwd) or self._cwd
         for root in dict.fromkeys([*self._open, here, started]):
-            members = await self._members(project_state(find_root(root)), execution_id)
-            if members:
+            private = project_state(find_root(root))
+            changed = await asyncio.to_thread(find_changed_runs, private, self._notify_one)
+            if members := changed.get(execution_id):
                 return root, members
         reader = Reader(project_state(find_root(here)))
         raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
-
-    async def _members(self, private: Path, execution_id: str) -> list[str]:
-        members = await asyncio.to_thread(find_changed_runs, private, self._notify_one)
-        return members.get(execution_id, [])
 
     @asynccontextmanager
     async def _store(self, root: Path) -> AsyncIterator[Store]:

@@ -193,8 +193,7 @@ class LiveRun:
 
     def attach(self, log: RunLog, store: Store) -> None:
         """Record in this log from now on, and follow the control requests of other processes."""
-        self._store = store
-        self._log = log
+        self._store, self._log = store, log
         self.messages.attach(log, store)
         self.memory.attach(log)
         self.recorder.attach(log)
@@ -281,9 +280,8 @@ class LiveRun:
         from tideate_core.engine.automatic_rollback import AutomaticRollback
 
         workspace = self.step_environment.workspace
-        return await AutomaticRollback(self.execution, self.memory, self.recorder, workspace).conclude(
-            event, result
-        )
+        rollback = AutomaticRollback(self.execution, self.memory, self.recorder, workspace)
+        return await rollback.conclude(event, result)
 
     def add_usage(self, step: str, result: WorkflowResult) -> None:
         """Count the usage of a nested run here, too.
@@ -330,8 +328,7 @@ class LiveRun:
         self.execution.pause()
         places = [] if self.execution.driver.at_last else ["the next step"]
         places += ["the model's next turn"] if self.takes_turns else []
-        words = f"pauses before {' or '.join(places)}" if places else "no step is left to pause before"
-        self.notify(words)
+        self.notify(f"pauses before {' or '.join(places)}" if places else "no step is left to pause before")
 
     def notify(self, message: str, *, level: str = "info") -> None:
         """Tell the person something of the run."""

@@ -40,9 +40,6 @@ DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool",
 
 
 class _Missing:
-    def __repr__(self) -> str:
-        return "MISSING"
-
     def __bool__(self) -> bool:
         return False
 

@@ -2,7 +2,6 @@
 --- the person is in plain normal mode and has stopped typing, or asks for it.
 local M = {}
 
-local LEAST = 6 -- rows that a long text can be read in
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
 
 ---@class tideate.DialogSpec
@@ -40,7 +39,7 @@ local open_ones = {}
 ---@return boolean
 function M.shows_code()
   return vim.iter(pairs(open_ones)):any(function(one)
-    return one:code() ~= nil
+    return require('tideate.ui.dialog_layout').code(one) ~= nil
   end)
 end
 
@@ -138,68 +137,6 @@ function Dialog:ready()
   return self:focused() and self.guard:ready()
 end
 
---- How many rows lines take, long ones wrapped.
----@param lines tideate.Chunk[][]
----@param width integer
----@return integer
-local function rows_of(lines, width)
-  local rows = 0
-  for _, line in ipairs(lines) do
-    rows = rows + math.max(1, math.ceil(require('tideate.ui.text').width(line) / width))
-  end
-  return rows
-end
-
---- The lines that it is about, if they can be seen.
----@return tideate.ui.CodeInQuestion?
-function Dialog:code()
-  return require('tideate.ui.code_in_question').of(self.spec.about)
-end
-
---- Whether the code that it is about is seen beside it.
----@param code tideate.ui.CodeInQuestion
----@param height integer
----@param free { row: integer, rows: integer }
----@param at_top boolean
----@return boolean
-local function leaves_code(code, height, free, at_top)
-  local top, bottom = free.row, free.row + free.rows
-  top, bottom = at_top and top + height + 2 or top, at_top and bottom or bottom - height - 2
-  return require('tideate.ui.code_in_question').shows(code, top, bottom)
-end
-
---- At the bottom of the part that is free, unless the code that it is about is there, or the person writes there.
----@param height integer
----@param free { row: integer, rows: integer }
----@return boolean
-function Dialog:belongs_at_top(height, free)
-  local code = self:code()
-  if code then
-    local seen_above = leaves_code(code, height, free, false)
-    if not seen_above or not leaves_code(code, height, free, true) then
-      return not seen_above and leaves_code(code, height, free, true)
-    end
-  end
-  local line = vim.fn.screenrow() - free.row
-  return line > free.rows - height - 2 and line <= free.rows and line > height + 3
-end
-
---- The height in which a long text leaves the code in sight that it is about; nil where it does, or none would.
----@param height integer
----@param at_top boolean
----@return integer?
-function Dialog:height_beside_code(height, at_top)
-  local code, free = self:code(), require('tideate.ui.float_layout').free()
-  if not code or free.rows > height + 2 and leaves_code(code, height, free, at_top) then
-    return nil
-  end
-  for lower = math.min(height, free.rows - 2) - 1, LEAST, -1 do
-    if leaves_code(code, lower, free, at_top) then
-      return lower
-    end
-  end
-end
-
 --- Make room for what the person writes, as long as they have not come here.
 function Dialog:uncover_cursor()
   if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
@@ -211,55 +148,10 @@ function Dialog:uncover_cursor()
   end
 end
 
----@param wanted integer columns of the text
----@param free tideate.Place
----@return integer
-local function fitting(wanted, free)
-  local most = free.columns - 2
-  return most - wanted <= require('tideate.ui.window').EDGE and most or wanted
-end
-
----@return table<string, any> config, tideate.Chunk[][] lines
-function Dialog:layout()
-  local place = require('tideate.ui.float_layout')
-  local wanted = self.spec.width or 64
-  local free = place.free()
-  local width = fitting(wanted, free)
-  local lines = self.spec.lines(width)
-  local crowded = rows_of(lines, width) + 2 > free.rows
-  if crowded then
-    free = place.whole()
-    free.rows = math.max(8, free.rows - (self.spec.leaves or 0))
-    width = fitting(wanted, free)
-    lines = self.spec.lines(width)
-  end
-  local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
-  if not self.win or self.at_top == nil then
-    self.at_top = self.spec.at_top or self:belongs_at_top(height, free)
-  end
-  local lower = self.win and self:height_beside_code(height, self.at_top)
-  if lower then
-    height, free, crowded = lower, place.free(), false
-  end
-  local row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2))
-  self.aside = not self.called and not self:focused() and (self.aside or place.covers_cursor(row, height))
-  if self.aside then
-    row, height = place.beside_cursor(height)
-  end
-  return {
-    relative = 'editor',
-    width = width,
-    height = height,
-    row = row,
-    col = free.col + math.max(0, math.floor((free.columns - width - 2) / 2)),
-  },
-    lines
-end
-
 --- Draw the window, opened again if needed.
 function Dialog:show()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
-  local config, lines = self:layout()
+  local config, lines = require('tideate.ui.dialog_layout').of(self)
   text.render(self.buf, ns, lines)
   if self.win and not window.visible(self.win) then
     local stale = self.win
@@ -300,9 +192,9 @@ end
 
 --- Scroll to the code that it is about, where it lies over that.
 function Dialog:uncover_code()
-  local code, config = self:code(), vim.api.nvim_win_get_config(self.win)
-  local free = require('tideate.ui.float_layout').free()
-  if code and not self.restore_view and not leaves_code(code, config.height, free, self.at_top == true) then
+  local layout, config = require('tideate.ui.dialog_layout'), vim.api.nvim_win_get_config(self.win)
+  local code = layout.code(self)
+  if code and not self.restore_view and not layout.leaves_code(code, config.height, self.at_top == true) then
     self.restore_view = require('tideate.ui.code_in_question').bring(code, function()
       self.restore_view = nil
     end)

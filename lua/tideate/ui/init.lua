@@ -51,6 +51,7 @@ local FIRST = {
   'tideate.ui.reasoning',
   'tideate.ui.run_page',
   'tideate.ui.dialog',
+  'tideate.ui.dialog_layout',
   'tideate.ui.panel',
   'tideate.ui.panel.window',
   'tideate.ui.graph.window',
