@@ -38,12 +38,13 @@ local function open(ids, format, text, path)
   end
   vim.cmd('aboveleft new')
   vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.split((text:gsub('\n$', '')), '\n', { plain = true }))
-  vim.api.nvim_buf_set_name(0, path or free_name(stem, format.extension))
+  -- a buffer of this name may have come while the host answered
+  local named, taken = pcall(vim.api.nvim_buf_set_name, 0, path or free_name(stem, format.extension))
   vim.bo.modeline = false
   vim.bo.filetype = format.name
   vim.bo.modified = true
-  local ok, err = path == nil, nil ---@type boolean, any
-  if path then
+  local ok, err = named, taken ---@type boolean, any
+  if path and named then
     ok, err = pcall(vim.cmd.write)
   end
   local words = ok and (path and 'written: ' .. path or ':write saves it') or ('not written: %s'):format(err)
@@ -71,12 +72,19 @@ end
 
 --- Read `[id] [format] [file]`; a file's name tells the format where none is named.
 ---@param rest string
----@return string? id, tideate.ui.ExportFormat format, string? path
+---@return string? id, tideate.ui.ExportFormat? format, string? path_or_err
 local function read(rest)
   local id = rest:match('^%S*'):match('^%x%x%x%x+$')
   rest = vim.trim(rest:sub(#(id or '') + 1))
   local word = rest:match('^%S*')
   local format = word ~= '' and not word:find('.', 1, true) and format_of(word) or nil
+  if word ~= '' and not format and rest == word and not rest:find('[./\\]') then
+    local names = vim.tbl_map(function(one)
+      return one.name
+    end, FORMATS)
+    local words = "there is no format '%s'%s; the name of a file has a '.' or a '/'"
+    return nil, nil, words:format(word, require('tideate.did_you_mean').hint(word, names))
+  end
   local path = format and vim.trim(rest:sub(#word + 1)) or rest
   return id, format or format_of(path) or FORMATS[1], path ~= '' and path or nil
 end
@@ -86,6 +94,9 @@ end
 function M.run(rest)
   local folder = require('tideate.context').folder()
   local id, format, path = read(rest)
+  if not format then
+    return require('tideate.ui').notify(path --[[@as string]], vim.log.levels.ERROR)
+  end
   path = path and vim.fn.fnamemodify(vim.fs.normalize(path), ':p')
   if path and (vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1) then
     return require('tideate.ui').notify(path .. ' exists already; name another file', vim.log.levels.ERROR)

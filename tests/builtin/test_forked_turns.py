@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
+from sqlite3 import connect
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -116,6 +118,26 @@ async def test_a_turn_can_be_taken_by_another_model_without_a_word(bench: Bench)
     assert [one.kind for one in bench.front.requests] == ["review"], "the same edits are reviewed again"
 
 
+async def test_turns_of_a_run_that_an_earlier_version_began_are_reused(bench: Bench) -> None:
+    run = await declined(bench)
+    with closing(connect(bench.private / "tideate.db")) as database, database:
+        (first,) = database.execute(
+            "SELECT MIN(event) FROM workflow_memos WHERE execution_id = ? AND step_id = 'execute'"
+            " AND key LIKE '%.ask:%'",
+            (run,),
+        ).fetchone()
+        database.execute("UPDATE workflow_memos SET event = NULL WHERE event <= ?", (first,))
+    asked = len(bench.server.requests)
+    bench.server.forgets("Carry it out completely")
+    bench.server.calls("Carry it out completely", "submit_work", {"summary": "As it is."}, times=1)
+    result = await forked(bench, run, turn=3)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert len(bench.server.requests) == asked + 1
+    assert [one for one in bench.front.data(EventName.TOOL_CALLED) if one["tool"] != "submit_work"] == []
+    with pytest.raises(InvalidInput, match="earlier version"):
+        await forked(bench, run, turn=1)
+
+
 REFUSED: dict[str, tuple[str | None, dict[str, Any], str]] = {
     "no such turn": ("execute", {"turn": 9}, "there is no turn 9: the model took 3 turns in the step"),
     "no turn at all": ("confirm", {"turn": 1}, "the model took no turns in the step 'confirm'"),
@@ -144,5 +166,5 @@ async def test_answers_of_a_model_without_tools_are_reused_up_to_a_turn(bench: B
     result = await forked(bench, declined.execution_id, turn=2)
     assert result.ok, (result.error, bench.server.unmatched)
     assert len(bench.server.requests) == asked + 1, "the first file's answer is reused"
-    with pytest.raises(InvalidInput, match="answers a question that stands by itself"):
+    with pytest.raises(InvalidInput, match="answers a single prompt"):
         await forked(bench, declined.execution_id, turn=2, say=SAY)

@@ -72,6 +72,15 @@ def test_a_file_that_cannot_be_written_is_told_and_its_text_is_kept(exporting: E
     assert exporting.lua("return vim.bo.modified")
 
 
+def test_a_mistyped_format_names_no_file(exporting: Editor) -> None:
+    exporting.command("Workflow export abcd markdwon")
+    exporting.wait("_G.told[1]")
+    (told,) = exporting.lua("return _G.told")
+    assert "there is no format 'markdwon'; did you mean 'markdown'?" in told
+    assert exporting.lua("return _G.asked") == []
+    assert exporting.lines() == [""]
+
+
 def test_formats_and_files_are_completed(exporting: Editor) -> None:
     (exporting.cwd / "marked.md").write_text("")
     found = exporting.lua("return vim.fn.getcompletion('Workflow export ma', 'cmdline')")

@@ -185,8 +185,11 @@ def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) ->
     made(nvim)
     changed(nvim)
     listed(nvim)
-    nvim.feed("Rk")
-    nvim.wait_screen("waits for you")  # a key was typed since: the next one is none meant for the question
+    nvim.feed("Ry")
+    nvim.wait_screen(
+        "waits for you"
+    )  # half a command was typed since: the next key is not meant for the question
+    nvim.feed("<Esc>")
     wait_focused(nvim)
     nvim.wait_screen("delete `new.txt`")
     nvim.feed("y")

@@ -270,8 +270,7 @@ class Editor:
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
         thread.join(10)
-        where = Path(f"/proc/{self.process.pid}/wchan").read_text()
-        return f"mode {said}, in {where}, messages:\n{self.output()}"
+        return f"mode {said}, messages:\n{self.output()}"
 
     # -- the end ----------------------------------------------------------------------------------
 

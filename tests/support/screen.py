@@ -29,6 +29,7 @@ class Screen:
         self._flushed = threading.Condition()
         self._requests = itertools.count(2)
         self._answered: set[int] = set()
+        self._errors: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         options = {"rgb": True, "ext_linegrid": True}
@@ -64,6 +65,7 @@ class Screen:
                 raise TimeoutError("Neovim does not answer its screen")
             if blocked():
                 request = self._request("nvim_get_mode")  # answered even then
+        assert not self._errors, self._errors
         return self.lines()
 
     def _request(self, method: str, *args: Any) -> int:
@@ -92,6 +94,7 @@ class Screen:
                     elif message[0] == 1:
                         with self._flushed:
                             self._answered.add(message[1])
+                            self._errors += [str(message[2])] if message[2] else []
                             self._flushed.notify_all()
 
     def _redraw(self, updates: list[Any]) -> None:

@@ -139,11 +139,12 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
     def read(reader: Reader) -> dict[str, Any]:
         details = read_details(reader, prefix or _newest(reader).id)
         run, steps, items = details.run, details.ordered_steps, details.items
+        whole = _export_of(run.id)
         return {
             "run": _listed(root, reader, [run], here)[0],
-            "steps": [_step(step, items.get(step.step, [])) for step in steps],
+            "steps": [_step(step, items.get(step.step, []), whole) for step in steps],
             "lanes": {step: row._asdict() for step, row in details.lanes.items()},
-            "response": _text(details.response) if run.ended else None,
+            "response": _text(details.response, whole) if run.ended else None,
             "checkpoints": len(details.checkpoints),
             "next": details.next_run,
             "events": _reported(details),
@@ -185,7 +186,8 @@ async def said(root: Path | None, prefix: str, step: str) -> dict[str, Any]:
         found = read_step_thread(reader, prefix, step)
         run = reader.run(prefix)
         continued = run.ended and is_continued_from(reader, run.id, step)
-        return {"said": [{**one, "text": _text(one["text"])} for one in found], "continued": continued}
+        texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
+        return {"said": texts, "continued": continued}
 
     return {"ok": True, **await read_runs(root, read)}
 
@@ -225,11 +227,12 @@ async def diff(root: Path | None, one: str, other: str) -> dict[str, Any]:
 
     def read(reader: Reader) -> dict[str, Any]:
         shape = compare_runs(reader, project_state(root), one, other)
+        whole = f"tideate diff {one[:8]} {other[:8]}"
         for part in (*shape["steps"], *shape["edits"]):
-            part["diff"] = _text(part["diff"])
+            part["diff"] = _text(part["diff"], whole)
         for given in shape["inputs"]:
-            given["values"] = [None if value is None else _text(value) for value in given["values"]]
-        return {**shape, "response": _text(shape["response"])}
+            given["values"] = [None if value is None else _text(value, whole) for value in given["values"]]
+        return {**shape, "response": _text(shape["response"], whole)}
 
     return {"ok": True, **await read_runs(root, read)}
 
@@ -259,12 +262,13 @@ async def fork_plan(
     """Return what a fork of a run begins with: its prompt, its inputs, the results that it reuses.
 
     :param turn: of the step's model that is taken anew, then these are as they were; where that cannot be,
-        or nothing is before it, the plan is one of all of the step, without a `turn`.
+        or nothing is before it, the plan is one of all of the step, without a `turn`, and says why.
     :raises TideateError: there can be none; says why.
     """
 
     def read(reader: Reader) -> dict[str, Any]:
-        if turn is not None and (found := _turn_plan(reader, wanted, step, turn)) is not None:
+        found = "" if turn is None else _turn_plan(reader, wanted, step, turn)
+        if isinstance(found, dict):
             return found
         plan = plan_fork(reader, wanted, step, RunEdits(), or_whole=True)
         request = plan.request
@@ -274,6 +278,7 @@ async def fork_plan(
             "run": run_json(plan.source),
             "step": plan.step,
             "all": plan.whole,
+            "not_at_turn": found,
             "prompt": request.prompt,
             "adapter": request.adapter,
             "inputs": [_editable(name, value) for name, value in request.inputs.items()],
@@ -284,13 +289,14 @@ async def fork_plan(
     return {"ok": True, **await read_runs(root, read)}
 
 
-def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict[str, Any] | None:
+def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict[str, Any] | str:
+    """Return the plan of a fork at a turn, or the reason that there is none; nothing before it is none."""
     try:
         plan = plan_fork(reader, wanted, step, RunEdits(turn=turn), or_whole=True)
-    except InvalidInput:
-        return None
+    except InvalidInput as error:
+        return str(error).partition(";")[0]  # what follows names the shell's options
     if turn == 1 and not plan.hears:
-        return None
+        return ""
     fixed = {"all": False, "inputs": [], "results": [], "more": 0, "prompt": plan.request.prompt}
     place = {"run": run_json(plan.source), "step": plan.step, "turn": turn, "hears": plan.hears}
     return {**place, **fixed, "adapter": plan.request.adapter}
@@ -376,8 +382,12 @@ def _gist(details: RunDetails) -> dict[str, str]:
     return {key: value for key, value in gist.items() if isinstance(value, str)}
 
 
-def _step(row: StepRow, items: list[Item]) -> dict[str, Any]:
-    return {**step_json(row, items), "result": None if row.result is None else _text(row.result)}
+def _step(row: StepRow, items: list[Item], whole: str) -> dict[str, Any]:
+    return {**step_json(row, items), "result": None if row.result is None else _text(row.result, whole)}
+
+
+def _export_of(run: str) -> str:
+    return f":Workflow export {run[:8]} json"
 
 
 def _event(event: EventRow) -> dict[str, Any]:
@@ -392,8 +402,12 @@ def _event(event: EventRow) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, whole: str) -> str:
+    """Return a text to be read, cut where it is too long.
+
+    :param whole: the command that gives all of it.
+    """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) <= LONGEST_RESULT:
         return text
-    return f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `:Workflow export json` has them all)"
+    return f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `{whole}` has them all)"

@@ -49,7 +49,8 @@ async def changes_now(
     texts = {one.path: one.before for one, change in zip(now, shown, strict=True) if one != change}
     await keep_texts(step, key, texts)
     await step.remember(key, {"refused": refused, "paths": [*texts]})
-    return ChangesNow(refused, now)
+    # a process that was killed in between kept texts, too: those are shown
+    return ChangesNow(refused, await _as_kept(step, shown, [*texts], kept_texts(step, key)))
 
 
 async def _as_kept(

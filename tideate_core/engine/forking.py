@@ -169,7 +169,8 @@ async def begin_fork(
 
     :param changed: what counts where the workflow's file is another one than the source began with.
     :raises InvalidInput: an input is missing, unknown or of another type, what a reused step wrote was
-        rolled back, or the source wrote in the lines that the new run is about.
+        rolled back, the source wrote in the lines that the new run is about, or a turn is to be taken anew
+        with another definition.
     :raises UnknownAdapter: nobody could answer its prompts.
     :raises TideateError: it cannot go on as it was; says why.
     """
@@ -177,6 +178,12 @@ async def begin_fork(
     registration = await definition_for(
         plan.source.id, plan.definition, catalog, changed=changed, front=front, obfuscate=hide
     )
+    happened = changed_since(plan.definition, catalog, obfuscate=hide)
+    if happened and changed == "file" and plan.turn is not None:
+        raise InvalidInput(
+            f"{happened}, and the turns before it were taken with the definition as it was; fork the step "
+            "without --turn, or with --definition=stored"
+        )
     _check_request(request, registration.definition, dependencies)
     workspace = dependencies.workspace(request)
     await asyncio.to_thread(
@@ -186,9 +193,8 @@ async def begin_fork(
         _is_rolled_back, store.reader(), plan.source, workspace.root, store.private
     )
     await _check_text(plan, registration.definition, workspace, stands=stands)
-    happened = changed_since(plan.definition, catalog, obfuscate=hide) if changed == "stored" else ""
     await store.fork_at_step(plan.fork)
-    return _notices(plan, happened, stands=stands)
+    return _notices(plan, happened if changed == "stored" else "", stands=stands)
 
 
 def _check_request(

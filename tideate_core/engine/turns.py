@@ -87,8 +87,8 @@ def _key_of_turn(memos: Mapping[str, Any], where: str, turn: int) -> str:
     if not key.startswith(FIRST_ATTEMPT):
         attempt = key.partition(REPLY)[0]
         raise InvalidInput(
-            f"turn {turn} of {where} is one of its attempt {attempt}, which nothing leads to again; fork it "
-            "without --turn"
+            f"turn {turn} of {where} is one of attempt {attempt}, and turns of a repeated attempt cannot be "
+            "taken anew; fork it without --turn"
         )
     return key
 
@@ -101,8 +101,8 @@ def _said(memos: Mapping[str, Any], key: str, step: str, text: str) -> dict[str,
     beginning = _of_loop(step)
     if not key.startswith(beginning):
         raise InvalidInput(
-            "this turn answers a question that stands by itself, and the model reads nothing beside it; fork "
-            "the step with another prompt, without --turn"
+            "this turn answers a single prompt, to which nothing can be added; fork the step with another "
+            "prompt, without --turn"
         )
     place = f"own:{key.removeprefix(beginning)}:said"
     return {place: [*memos.get(place, ()), text]}

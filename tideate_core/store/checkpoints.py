@@ -50,6 +50,7 @@ _COPIES: Final = (
     " WHERE execution_id = :old AND position IS NOT NULL"
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
+    # memos without the number of an event are from before all that have one
     # of a step that was running then, its memos from before: answers that were given are not asked again;
     # items of a list have memos of their own
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
@@ -58,8 +59,9 @@ _COPIES: Final = (
     " LEFT JOIN workflow_steps s ON s.execution_id = m.execution_id AND s.step_id = m.step_id"
     " WHERE m.execution_id = :old AND CASE m.step_id WHEN '' THEN"
     "   m.key IN (SELECT value FROM json_each(:memos)) OR ((m.cursor < :memos_before"
-    "   OR m.event < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
-    "   ELSE (m.step_id = :step AND m.event < :until) OR ((m.cursor < :cursor OR s.ordinal <= :cursor)"
+    "   OR COALESCE(m.event, :until - 1) < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
+    "   ELSE (m.step_id = :step AND COALESCE(m.event, :until - 1) < :until)"
+    "   OR ((m.cursor < :cursor OR s.ordinal <= :cursor)"
     "   AND substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1)"
     "     NOT IN (SELECT value FROM json_each(:again))) END",
     "INSERT INTO workflow_graphs (execution_id, nodes, edges, execution_order, created_at)"

@@ -166,3 +166,16 @@ def test_a_turn_of_a_step_is_taken_anew_with_what_is_said(shell: Shell, answerin
     refused = shell.run("fork", place, "--turn", "3", "--yes")
     assert (refused.returncode, len(answering.requests)) == (2, count + 2)
     assert "there is no turn 3: the model took 2 turns in the step 'analyze' of run" in refused.stderr
+
+
+def test_no_turn_is_taken_anew_with_another_definition(shell: Shell, answering: ModelServer) -> None:
+    path = shell.write(".tideate/workflows/talk.yaml", "steps:\n  - id: one\n    task: say it\n")
+    answering.answers("say it", "IT")
+    run = object_of(shell.run("run", "talk", "--json"))["execution_id"]
+    path.write_text(path.read_text().replace("say it", "say it again"))
+    count = len(answering.requests)
+    for turn, code in ((["--turn", "1"], 2), ([], 0)):
+        done = shell.run("fork", f"{run}.one", *turn, "--definition=file")
+        assert done.returncode == code, done.stderr
+        assert ("taken with the definition as it was" in " ".join(done.stderr.split())) == bool(turn)
+    assert len(answering.requests) == count + 1

@@ -39,7 +39,7 @@ def show_thread(said: Iterable[Mapping[str, Any]]) -> None:
             words = f"  ← {visible(one['tool'])}: {lines} line{'' if lines == 1 else 's'}"
             results().print(Text(words, style="dim"), soft_wrap=True)
         else:
-            _print_head(str(one.get(key, "earlier")), one["model"])
+            _print_head(str(one.get(key, "earlier step")), one["model"])
             _print_text(one["text"])
             for call in one["calls"]:
                 results().print(_call(call), soft_wrap=True)

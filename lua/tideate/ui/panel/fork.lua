@@ -22,6 +22,7 @@ local SAY = 'say to the model before that turn'
 ---@field inputs {name: string, text: string, json: boolean}[]
 ---@field results {name: string, text: string, json: boolean}[]
 ---@field whole? string turn that cannot be gone on from: all of its step is run again
+---@field not_at_turn? string why it cannot begin at the turn that was asked for
 ---@field turn? integer of the step's model, which is taken again; prompt, inputs and results are as they were
 ---@field hears? boolean the model can be told something before that turn
 ---@field more integer results that are too long to be shown
@@ -51,7 +52,9 @@ end
 local function lines_of(plan, parts)
   local more = plan.more > 0 and ('; %d more results: `tideate fork --result` in a shell'):format(plan.more) or ''
   local step = require('tideate.ui.text').plain(plan.step)
-  local whole = plan.whole and not plan.turn and (', all of it: no run goes on from its %s'):format(plan.whole) or ''
+  local why = plan.not_at_turn or ''
+  why = why == '' and plan.whole and ('no run goes on from its %s'):format(plan.whole) or require('tideate.ui.text').plain(why)
+  local whole = why ~= '' and not plan.turn and ', all of it: ' .. why or ''
   local from = plan.turn and ('turn %d of the step %s'):format(plan.turn, step) or ('the step %s'):format(step)
   local where = plan.all and 'all of it anew' or ('anew from %s on'):format(from)
   local lines = { ('%s%s %s%s%s'):format(SIGN, SIGN, where, whole, more) }

@@ -232,7 +232,7 @@ local TABLE = {
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
-  { { 'f' }, 'fork from here (a completed run: all of it) with edits; on a turn: from there, told something', of_ended(fork) },
+  { { 'f' }, 'fork from here with edits (a completed run: all of it); on a turn: reply to the model from there', of_ended(fork) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
