@@ -92,6 +92,23 @@ def test_lines_longer_than_the_room_fill_it(start_editor: EditorFactory) -> None
     assert screen.count("code ") >= 22 - taken - 1
 
 
+def test_a_place_beside_many_lines_is_found_by_looking_at_its_lines_once(
+    start_editor: EditorFactory,
+) -> None:
+    editor = start_editor(ui=(200, 60))
+    begun(editor, 20, 45)
+    ask(editor, "gate", details="\n".join(f"detail {number}" for number in range(300)))
+    wait_focused(editor)
+    editor.lua("""
+        local screenpos = vim.fn.screenpos
+        _G.looked = 0
+        vim.fn.screenpos = function(...) _G.looked = _G.looked + 1 return screenpos(...) end
+    """)
+    editor.feed("d")
+    editor.wait_screen("detail 5")
+    assert 0 < editor.lua("return _G.looked") <= 12 * 26
+
+
 def test_after_the_answer_the_person_sees_what_they_saw_and_the_output_is_as_high_as_before(
     start_editor: EditorFactory,
 ) -> None:

@@ -7,6 +7,7 @@ local LEAST = 4 -- rows that a text can be read in
 ---@field win integer that shows them
 ---@field first integer line
 ---@field last integer line
+---@field rows? {[1]: integer, [2]: integer}[] of the screen, 0-based, of its lines in the window; -1: below it
 
 --- The lines that a run was started on, where a window of this tab page shows their buffer.
 ---@param run? string
@@ -20,19 +21,34 @@ function M.of(run)
   return win and { win = win, first = lines.first, last = lines.last } or nil
 end
 
+--- The rows in which its lines stand, reckoned once: where they are shown does not change while a place is looked for.
+---@param code tideate.ui.CodeInQuestion
+---@return {[1]: integer, [2]: integer}[] rows first and last of each line
+---@return boolean whole
+local function rows_of(code)
+  local from = math.max(code.first, vim.fn.line('w0', code.win))
+  local to = math.min(code.last, vim.fn.line('w$', code.win))
+  if not code.rows then
+    code.rows = {}
+    for line = from, to do
+      local first = vim.fn.screenpos(code.win, line, 1).row - 1
+      local last = vim.fn.screenpos(code.win, line, math.max(1, vim.fn.col({ line, '$' }, code.win) - 1)).row - 1
+      table.insert(code.rows, { first, last })
+    end
+  end
+  return code.rows, from == code.first and to == code.last
+end
+
 --- Whether all of the lines, or as many as have room there, stand between two rows of the screen.
 ---@param code tideate.ui.CodeInQuestion
 ---@param top integer 0-based
 ---@param bottom integer behind the last row
 ---@return boolean
 function M.shows(code, top, bottom)
-  local from = math.max(code.first, vim.fn.line('w0', code.win))
-  local to = math.min(code.last, vim.fn.line('w$', code.win))
-  local rows, whole = 0, from == code.first and to == code.last
-  for line = from, to do
-    local first = vim.fn.screenpos(code.win, line, 1).row - 1
-    local last = vim.fn.screenpos(code.win, line, math.max(1, vim.fn.col({ line, '$' }, code.win) - 1)).row - 1
-    last = last < 0 and bottom or last
+  local lines, whole = rows_of(code)
+  local rows = 0
+  for _, line in ipairs(lines) do
+    local first, last = line[1], line[2] < 0 and bottom or line[2]
     whole = whole and first >= top and last < bottom
     rows = rows + math.max(0, math.min(last, bottom - 1) - math.max(first, top) + 1)
   end
