@@ -1,14 +1,21 @@
-"""An open model is closed once, and not under those who use it."""
+"""An open model is closed once, and not under those who use it; what streams of an answer."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tideate_core.adapters.model import ModelHandle
+from tideate_core.adapters.model import ModelHandle, _Stream
 from tideate_core.adapters.sources import OpenModel
 from tideate_core.adapters.translate import Origin
+from tideate_core.adapters.turns import PartStream
+from tideate_core.errors import InvalidReply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pydantic_ai.messages import AgentStreamEvent
 
 
 class Closing:
@@ -48,3 +55,19 @@ async def test_what_was_closed_is_not_closed_again(handle: ModelHandle, closing:
         await handle.close()
         await handle.retire()
     assert closing.count == 1
+
+
+async def test_a_typed_answer_that_comes_as_an_object_streams_as_its_json_and_counts() -> None:
+    from pydantic_ai.messages import PartStartEvent, TextPart, ToolCallPart
+
+    async def events() -> AsyncIterator[AgentStreamEvent]:
+        yield PartStartEvent(index=0, part=TextPart("So:"))
+        yield PartStartEvent(index=1, part=ToolCallPart("final_result", {"path": "a.py"}))
+
+    told: list[str] = []
+    stream = _Stream(PartStream(told.append))
+    await stream.follow(None, events())
+    assert told == ["So:", '\n\n{"path": "a.py"}']
+    assert stream.characters == len('So:{"path": "a.py"}')
+    with pytest.raises(InvalidReply, match="more than 18 characters"):
+        await _Stream(PartStream(told.append), longest=18).follow(None, events())

@@ -16,6 +16,7 @@ from tideate_core.adapters import (
     AdapterPool,
     Conversation,
     ModelTurn,
+    NewPart,
     OfferedTool,
     Origin,
     Prompt,
@@ -71,6 +72,19 @@ async def test_an_exchange_is_replayed_as_it_streamed(
     assert live == tokens == ["one ", "two\u2028", "three"]
     assert replayed == asked
     assert replayed.usage == Usage(2, 3)
+
+
+async def test_where_an_answer_begins_anew_is_replayed(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("count", '{"value":', times=1)
+    server.answers("count", {"value": 3}, pieces=['{"value": ', "3}"])
+    live: list[str] = []
+    await recording.ask(Prompt("count"), schema=Answer, on_token=live.append)
+    tokens: list[str] = []
+    await replay(path).ask(Prompt("count"), schema=Answer, on_token=tokens.append)
+    assert tokens == live == ['{"value":', '\n\n{"value": ', "3}"]
+    assert [type(text) for text in tokens] == [type(text) for text in live] == [str, NewPart, str]
 
 
 async def test_a_typed_exchange_is_replayed(

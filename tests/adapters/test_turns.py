@@ -18,7 +18,8 @@ from tideate_core.adapters import (
     ToolResult,
     UserMessage,
 )
-from tideate_core.adapters.turns import TurnStream
+from tideate_core.adapters.base import NewPart
+from tideate_core.adapters.turns import LONGEST, TurnStream
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
@@ -156,3 +157,18 @@ def test_the_arguments_of_a_tool_that_hands_in_an_answer_stream_as_a_text_does()
     stream.take(PartDeltaEvent(index=1, delta=ToolCallPartDelta(args_delta=" ")))
     stream.take(PartDeltaEvent(index=2, delta=ToolCallPartDelta(args_delta='": 1}')))
     assert told == ["so", '\n\n{"a', '": 1}']
+    assert [isinstance(text, NewPart) for text in told] == [False, True, False]
+
+
+def test_arguments_that_come_as_an_object_stream_as_its_json_and_count() -> None:
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, ToolCallPart, ToolCallPartDelta
+
+    told: list[str] = []
+    stream = TurnStream(told.append, tools=[replace(READ, name="submit", is_answer=True)])
+    stream.take(PartStartEvent(index=0, part=TextPart("so")))
+    stream.take(PartStartEvent(index=1, part=ToolCallPart("submit", {"a": "ä"})))
+    stream.take(PartDeltaEvent(index=1, delta=ToolCallPartDelta(args_delta={"b": 1})))
+    assert told == ["so", '\n\n{"a": "\\u00e4"}', '{"b": 1}']
+    assert stream.characters == len("so") + len('{"a": "\\u00e4"}') + len('{"b": 1}')
+    with pytest.raises(InvalidReply, match="more than"):
+        stream.take(PartStartEvent(index=2, part=ToolCallPart("read", {"path": "x" * LONGEST})))

@@ -92,9 +92,11 @@ class ModelServer:
         """Answer with a text, streamed in words, in so many pieces of one size, or in exactly these."""
         self._rules.append(Rule(match, text, pieces, finish_reason=finish_reason, times=times))
 
-    def calls(self, match: str, tool: str, arguments: Mapping[str, Any], *, times: int | None = None) -> None:
-        """Have a tool called that the request offers."""
-        self._rules.append(Rule(match, tool=(tool, arguments), finish_reason="tool_calls", times=times))
+    def calls(
+        self, match: str, tool: str, arguments: Mapping[str, Any], *, text: str = "", times: int | None = None
+    ) -> None:
+        """Have a tool called that the request offers, after a text."""
+        self._rules.append(Rule(match, text, tool=(tool, arguments), finish_reason="tool_calls", times=times))
 
     def forgets(self, match: str) -> None:
         """Give no more answers to this text."""
@@ -311,8 +313,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if rule.gate and rule.gate_before_first:
             self._hold(rule.gate)
-        if rule.tool is not None:
-            self._delta({"role": "assistant", "tool_calls": [_tool_call(rule.tool, body)]})
         sent = 0
         for index, piece in enumerate(rule.split(rule.answer(body))):
             if rule.cut_after is not None and sent + len(piece) >= rule.cut_after:
@@ -323,6 +323,8 @@ class _Handler(BaseHTTPRequestHandler):
             sent += len(piece)
             if rule.gate and index == 0 and not rule.gate_before_first:
                 self._hold(rule.gate)
+        if rule.tool is not None:
+            self._delta({"role": "assistant", "tool_calls": [_tool_call(rule.tool, body)]})
         self._delta({}, finish_reason=rule.finish_reason)
         if (body.get("stream_options") or {}).get("include_usage"):
             self._event(self._frame("chat.completion.chunk", []) | {"usage": self._usage(rule, body)})

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters.base import (
         NO_MODEL as NO_MODEL,
         Adapter as Adapter,
+        NewPart as NewPart,
         OfferedTool as OfferedTool,
         Origin as Origin,
         Prompt as Prompt,
@@ -60,7 +61,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "NO_MODEL Adapter OfferedTool Origin Prompt Reply Turn Usage tool_name",
+            "base": "NO_MODEL Adapter NewPart OfferedTool Origin Prompt Reply Turn Usage tool_name",
             "conversation": (
                 "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
             ),

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = ["NO_MODEL", "Adapter", "OfferedTool", "Origin", "Prompt", "Reply", "Turn", "Usage", "tool_name"]
+__all__ = [
+    "NO_MODEL",
+    "Adapter",
+    "NewPart",
+    "OfferedTool",
+    "Origin",
+    "Prompt",
+    "Reply",
+    "Turn",
+    "Usage",
+    "tool_name",
+]
 
 LONGEST_TOOL_NAME: Final = 64
 
@@ -46,6 +57,12 @@ class Prompt:
     """Longest answer in tokens; None = the adapter's own limit."""
     history: tuple[Turn, ...] = ()
     origin: Origin = field(default=Origin(), compare=False)
+
+
+class NewPart(str):
+    """A piece of a stream that does not continue what came before: of a second answer, or of a call."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +155,8 @@ class Adapter(Protocol):
     ) -> Reply:
         """Answer a prompt; cancelling the task closes the request.
 
-        :param on_token: called with each piece of text as it streams, on the caller's event loop.
+        :param on_token: called with each piece of text as it streams, on the caller's event loop; with a
+            `NewPart`, a blank line first, where it does not continue the one before.
         :param schema: the answer is validated against it and returned as `Reply.parsed`.
         :raises AdapterError: one of its subclasses, for every failure of the provider.
         """

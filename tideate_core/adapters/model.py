@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.adapters.base import Prompt, Reply, Usage
 from tideate_core.adapters.model_options import ModelOptions
 from tideate_core.adapters.retry import Backoff, report_retry, retrying
+from tideate_core.adapters.turns import PartStream, TurnStream, arguments_of, request_turn
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
 
@@ -35,14 +36,14 @@ _T = TypeVar("_T")
 _LONGEST: Final = 4 << 20
 _LONGEST_TYPED: Final = 128 << 10
 """Characters of an answer, its thoughts and its calls of tools; a model that writes more never ends."""
-_TEXTS: Final = ("content", "content_delta", "args", "args_delta")
+_TEXTS: Final = ("content", "content_delta")
 
 
 @dataclass(slots=True)
 class _Stream:
     """Passes tokens on and counts them; a typed answer is validated only when it is whole."""
 
-    on_token: Callable[[str], None] | None
+    parts: PartStream
     longest: int = _LONGEST
     characters: int = 0
     """Of the answer that is streaming."""
@@ -65,41 +66,36 @@ class _Stream:
             if isinstance(event, PartStartEvent):
                 if event.index == 0:  # the library also streams what it does with an answer
                     self._begin()
-                self._pass_on(_text_of(event.part))
+                self._pass_on(event.part, event.index)
             elif isinstance(event, PartDeltaEvent):
-                self._pass_on(_text_of(event.delta))
+                self._pass_on(event.delta, event.index)
 
     def _begin(self) -> None:
         self.answers += 1
         if self.answers > 1:
             report_retry(f"answer refused, asking again ({self.answers} of {self.attempts})")
 
-    def _pass_on(self, text: str) -> None:
-        if not text:
-            return
-        self.characters += len(text)
-        self.shown = True
-        if self.on_token:
-            self.on_token(text)
+    def _pass_on(self, part: object, index: int) -> None:
+        """Pass on answer text, or the arguments that carry a typed answer."""
+        from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
+
+        match part:
+            case TextPart(content=text) | TextPartDelta(content_delta=text):
+                of: object = "text"
+            case ToolCallPart() | ToolCallPartDelta():
+                text, of = arguments_of(part), index
+            case _:
+                return
+        if text:
+            self.characters += len(text)
+            self.shown = True
+            self.parts.say(text, (self.answers, of))
 
 
 def _length_of(event: object) -> int:
     part = getattr(event, "delta", None) or getattr(event, "part", None)
     texts = (getattr(part, name, None) for name in _TEXTS)
-    return sum(len(text) for text in texts if isinstance(text, str))
-
-
-def _text_of(part: object) -> str:
-    """Return the text of a part of a stream: answer text, or the arguments that carry a typed answer."""
-    from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
-
-    match part:
-        case TextPart(content=text) | TextPartDelta(content_delta=text):
-            return text
-        case ToolCallPart(args=str(text)) | ToolCallPartDelta(args_delta=str(text)):
-            return text
-        case _:
-            return ""
+    return len(arguments_of(part)) + sum(len(text) for text in texts if isinstance(text, str))
 
 
 class ModelHandle:
@@ -189,7 +185,7 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        stream = _Stream(on_token, _LONGEST_TYPED if schema else _LONGEST)
+        stream = _Stream(PartStream(on_token), _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
@@ -205,8 +201,6 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         on_reasoning: Callable[[str], None] | None = None,
     ) -> ModelTurn:
-        from tideate_core.adapters.turns import TurnStream, request_turn
-
         stream = TurnStream(on_token, on_reasoning, tools)
 
         async def once(opened: OpenModel) -> ModelTurn:

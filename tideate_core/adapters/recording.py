@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tideate_core.adapters.base import NewPart
 from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
 from tideate_core.adapters.prices import PricedAdapter
 from tideate_core.errors import AdapterUnavailable
@@ -56,6 +57,8 @@ class Exchange(BaseModel):
     answer_schema: str | None
     pieces: list[str]
     """The text as it streamed."""
+    parts: list[int] = []
+    """Those of the pieces that begin a part, by number: see `NewPart`."""
     text: str
     parsed: dict[str, Any] | None = None
     model: str
@@ -110,6 +113,10 @@ def _hash(told: list[Any]) -> str:
     return hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
+def _parts_of(pieces: Sequence[str]) -> list[int]:
+    return [at for at, piece in enumerate(pieces) if isinstance(piece, NewPart)]
+
+
 class RecordingAdapter:
     """Passes prompts on to another adapter and appends every answered one to a file."""
 
@@ -153,6 +160,7 @@ class RecordingAdapter:
             user=prompt.user,
             answer_schema=schema.__name__ if schema else None,
             pieces=pieces,
+            parts=_parts_of(pieces),
             text=reply.text,
             parsed=reply.parsed.model_dump(mode="json") if reply.parsed else None,
             model=reply.model,
@@ -200,6 +208,7 @@ class RecordingAdapter:
             user=last.text if last is not None else "",
             answer_schema=None,
             pieces=pieces,
+            parts=_parts_of(pieces),
             text=turn.text,
             model=turn.model,
             demonstration=self.demonstration,
@@ -282,7 +291,9 @@ def reduce_recording(path: Path, reduced: Path) -> int:
         kept = {"key": "", "begun": place, "system": "", "user": "", "turn": turn}
         pieces = [exchange.text] if exchange.text else []
         lines.append(
-            exchange.model_copy(update={**kept, "pieces": pieces}).model_dump_json(exclude_defaults=True)
+            exchange.model_copy(update={**kept, "pieces": pieces, "parts": []}).model_dump_json(
+                exclude_defaults=True
+            )
         )
     reduced.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return len(lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.adapters.base import Reply, Usage
+from tideate_core.adapters.base import NewPart, Reply, Usage
 from tideate_core.adapters.conversation import ModelTurn
 from tideate_core.adapters.recording import HOW_TO_RECORD, Recording, prompt_keys, turn_keys
 from tideate_core.errors import AdapterUnavailable, InvalidReply
@@ -191,7 +191,8 @@ class _Index:
 
 
 async def _stream(exchange: Exchange, on_token: Callable[[str], None] | None) -> None:
-    for piece in exchange.pieces:
+    begin = frozenset(exchange.parts)
+    for at, piece in enumerate(exchange.pieces):
         if on_token:
-            on_token(piece)
+            on_token(NewPart(piece) if at in begin else piece)
         await asyncio.sleep(0)  # between tokens a real answer can be cancelled, so this one can

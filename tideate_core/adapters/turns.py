@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.adapters.base import Usage
+from tideate_core.adapters.base import NewPart, Usage
 from tideate_core.adapters.conversation import ModelTurn, RequestedCall, ToolResult, UserMessage
 from tideate_core.errors import InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
@@ -22,10 +22,30 @@ if TYPE_CHECKING:
     from tideate_core.adapters.conversation import Conversation
     from tideate_core.adapters.translate import Origin
 
-__all__ = ["TurnStream", "request_turn"]
+__all__ = ["PartStream", "TurnStream", "arguments_of", "request_turn"]
 
 LONGEST: Final = 4 << 20
 """Characters of a turn with its calls; a model that writes more never ends."""
+
+
+class PartStream:
+    """Passes texts on, and tells where one does not continue the one before."""
+
+    def __init__(self, on_token: Callable[[str], None] | None) -> None:
+        self._on_token = on_token
+        self._last: object = None
+
+    def say(self, text: str, part: object) -> None:
+        """Pass on a text of a part; parts are told apart by equality."""
+        if self._on_token:
+            self._on_token(text if self._last in (None, part) else NewPart(f"\n\n{text}"))
+        self._last = part
+
+
+def arguments_of(part: object) -> str:
+    """Return what a part of a stream brings of a call's arguments: some providers give an object, no text."""
+    arguments = getattr(part, "args", None) or getattr(part, "args_delta", None) or ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 class TurnStream:
@@ -42,11 +62,9 @@ class TurnStream:
     ) -> None:
         self.characters = 0
         self._answers = {tool.name for tool in tools if tool.is_answer}
-        self._said: object = None
-        """The part of the turn that was passed on last."""
         self._streams_arguments: dict[int, bool] = {}
         """Of each call, by its place in the turn."""
-        self._on_token = on_token
+        self._parts = PartStream(on_token)
         self._on_reasoning = on_reasoning
 
     def take(self, event: object) -> None:
@@ -58,7 +76,7 @@ class TurnStream:
 
         part = getattr(event, "part", None) or getattr(event, "delta", None)
         text = getattr(part, "content", None) or getattr(part, "content_delta", None) or ""
-        arguments = getattr(part, "args", None) or getattr(part, "args_delta", None) or ""
+        arguments = arguments_of(part)
         # a part is told again at its end
         if type(event).__name__ == "PartEndEvent":
             return
@@ -66,8 +84,8 @@ class TurnStream:
         if self.characters > LONGEST:
             raise InvalidReply(f"the model's answer has more than {LONGEST} characters")
         if isinstance(part, TextPart | TextPartDelta) and text:
-            self._say(text, "text")
-        elif isinstance(arguments, str):
+            self._parts.say(text, "text")
+        else:
             self._take_arguments(event, part, arguments)
         if isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
             self._on_reasoning(text)
@@ -77,12 +95,7 @@ class TurnStream:
         if name := getattr(part, "tool_name", None):
             self._streams_arguments[index] = name in self._answers
         if arguments and self._streams_arguments.get(index):
-            self._say(arguments, index)
-
-    def _say(self, text: str, said: object) -> None:
-        if self._on_token:
-            self._on_token(text if self._said in (None, said) else f"\n\n{text}")
-        self._said = said
+            self._parts.say(arguments, index)
 
 
 async def request_turn(

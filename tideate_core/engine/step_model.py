@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tideate_core.adapters import ModelTurn, Origin, Reply, TurnAdapter, Usage, report_retries
+from tideate_core.adapters import ModelTurn, NewPart, Origin, Reply, TurnAdapter, Usage, report_retries
 from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens, within_cost_limit
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
@@ -122,7 +122,7 @@ class StepModel:
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
-            self._stream_again(of, kept["text"], quiet=quiet, structured=schema is not None)
+            self._stream_again(of, [kept["text"]], quiet=quiet, structured=schema is not None)
             return _reply_of(kept, schema)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
         limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
@@ -239,6 +239,10 @@ class StepModel:
                 self._emit(event, of, text=text)
 
         def stream(piece: str) -> None:
+            nonlocal readable
+            if readable is not None and isinstance(piece, NewPart):  # it was cut, or is raw by now
+                send(mended(readable.end()))
+                readable = ReadableJson()
             text = joiner.feed(piece)
             send(text if readable is None else mended(readable.feed(text)))
 
@@ -247,11 +251,11 @@ class StepModel:
         finally:
             send("" if readable is None else mended(readable.end()))
 
-    def _stream_again(self, of: str, text: str, *, quiet: bool, structured: bool = False) -> None:
+    def _stream_again(self, of: str, parts: Sequence[str], *, quiet: bool, structured: bool = False) -> None:
         # whoever resumed the run has not seen it, and may be asked about it
         if structured:
-            readable = ReadableJson()
-            text = mended(readable.feed(text) + readable.end())
+            parts = [_read(part) for part in parts]
+        text = "\n\n".join(parts)
         if text.strip() and not quiet:
             self._emit(EventName.TOKEN, of, text=f"{text.rstrip()}\n\n", again=True)
 
@@ -290,10 +294,15 @@ class StepModel:
         self._recorder.event(event, {"step": of, **data})
 
 
-def _said(turn: ModelTurn, answers: Collection[str]) -> str:
+def _read(part: str) -> str:
+    readable = ReadableJson()
+    return mended(readable.feed(part) + readable.end())
+
+
+def _said(turn: ModelTurn, answers: Collection[str]) -> list[str]:
     """Return the text of a turn, and what it handed in, as they streamed."""
     handed_in = [json.dumps(call.arguments) for call in turn.calls if call.name in answers and call.arguments]
-    return "\n\n".join(filter(None, [turn.text, *handed_in]))
+    return list(filter(None, [turn.text, *handed_in]))
 
 
 def _json_of(reply: Reply) -> dict[str, Any]:
