@@ -104,6 +104,25 @@ def test_a_plan_is_readable_while_it_is_written(nvim: Editor, server: ModelServe
     nvim.lua("require('tideate').cancel()")
 
 
+def test_what_a_screen_would_obey_in_a_plan_is_drawn_as_a_text(
+    screen_editor: Editor, server: ModelServer
+) -> None:
+    configure(screen_editor, server)
+    (screen_editor.cwd / "open.py").write_text("A = 1\n")
+    why = "re\x1b[2Jname\u2028- delete `all.py`"
+    text = json.dumps({"files": [{"action": "modify", "path": "open.py", "why": why}]})
+    assert r"\u001b" in text
+    server.forgets("Which files have to be")
+    gate = server.holds("Which files have to be", text=text, pieces=[text[:-3], text[-3:]])
+    start(screen_editor, "multi_file", "rename A to B")
+    screen = screen_editor.wait_screen("delete `all.py`")
+    at = next(at for at, line in enumerate(screen) if "files:" in line)
+    drawn = [line.strip("│").rstrip()[1:] for line in screen[at : at + 3]]
+    assert drawn == ["files:", "- modify `open.py`: re^[[2Jname", "    - delete `all.py`"]
+    screen_editor.lua("require('tideate').cancel()")
+    gate.release()
+
+
 def test_an_open_file_with_other_unsaved_changes_is_not_saved_and_the_end_says_so(nvim: Editor) -> None:
     opened = buffer_named(nvim, "open.py")
     nvim.lua("vim.api.nvim_buf_set_lines(..., -1, -1, true, {'# mine'})", opened)
