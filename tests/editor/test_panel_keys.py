@@ -266,7 +266,7 @@ def test_help_names_every_key(screen: Editor) -> None:
     keys = "return vim.tbl_map(function(key) return key.lhs[1] end, require('tideate.ui.panel').keys())"
     for key in screen.lua(keys):
         assert f" {key} " in shown
-    assert "on a turn: from there, told something" in " ".join(shown.replace("│", " ").split())
+    assert "on a turn: reply to the model from there" in " ".join(shown.replace("│", " ").split())
     screen.feed("q")
     screen.wait(FOCUSED)
 

@@ -20,7 +20,7 @@ from tideate_core.app import (
     waiting_words,
     waits_for,
 )
-from tideate_core.editor import run_views
+from tideate_core.editor import fork_plans, run_views
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
 from tideate_core.store import MOST_UNFINISHED, Message
@@ -175,7 +175,7 @@ class StoredRuns:
         :raises TideateError: there can be none; says why.
         """
         wanted, step = str(params["execution_id"]), params.get("step") or None
-        return await run_views.fork_plan(self._root(params), wanted, step, params.get("turn"))
+        return await fork_plans.fork_plan(self._root(params), wanted, step, params.get("turn"))
 
     async def _fork(
         self, params: dict[str, Any], edits: RunEdits, *, or_whole: bool = False

@@ -27,7 +27,7 @@ from tideate_core.app import (
     waits_for,
     wanted,
 )
-from tideate_core.engine import RunEdits, is_continued_from, plan_fork
+from tideate_core.engine import is_continued_from
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
@@ -47,7 +47,6 @@ __all__ = [
     "diff_texts",
     "events",
     "export",
-    "fork_plan",
     "history",
     "interrupted",
     "said",
@@ -64,8 +63,6 @@ LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
 LONGEST_TEXTS: Final = 2 * 1024 * 1024
 """Characters of two texts that windows show side by side."""
-MOST_RESULTS: Final = 30
-"""Results of a run that are edited in one text; the last ones."""
 TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
 """Events that say more of a machine's step than its result does."""
 TOOL_CALLED: Final = "SD_EVENT_TOOL_CALLED"
@@ -256,52 +253,6 @@ async def diff_texts(
     return {"ok": True, **await read_runs(root, read)}
 
 
-async def fork_plan(
-    root: Path | None, wanted: str, step: str | None, turn: int | None = None
-) -> dict[str, Any]:
-    """Return what a fork of a run begins with: its prompt, its inputs, the results that it reuses.
-
-    :param turn: of the step's model that is taken anew, then these are as they were; where that cannot be,
-        or nothing is before it, the plan is one of all of the step, without a `turn`, and says why.
-    :raises TideateError: there can be none; says why.
-    """
-
-    def read(reader: Reader) -> dict[str, Any]:
-        found = "" if turn is None else _turn_plan(reader, wanted, step, turn)
-        if isinstance(found, dict):
-            return found
-        plan = plan_fork(reader, wanted, step, RunEdits(), or_whole=True)
-        request = plan.request
-        kept = [_editable(row.step, row.result) for row in plan.reused if row.result is not None]
-        results = [one for one in kept if len(one["text"]) <= LONGEST_RESULT][-MOST_RESULTS:]
-        return {
-            "run": run_json(plan.source),
-            "step": plan.step,
-            "all": plan.whole,
-            "not_at_turn": found,
-            "prompt": request.prompt,
-            "adapter": request.adapter,
-            "inputs": [_editable(name, value) for name, value in request.inputs.items()],
-            "results": results,
-            "more": len(kept) - len(results),
-        }
-
-    return {"ok": True, **await read_runs(root, read)}
-
-
-def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict[str, Any] | str:
-    """Return the plan of a fork at a turn, or the reason that there is none; nothing before it is none."""
-    try:
-        plan = plan_fork(reader, wanted, step, RunEdits(turn=turn), or_whole=True)
-    except InvalidInput as error:
-        return str(error).partition(";")[0]  # what follows names the shell's options
-    if turn == 1 and not plan.hears:
-        return ""
-    fixed = {"all": False, "inputs": [], "results": [], "more": 0, "prompt": plan.request.prompt}
-    place = {"run": run_json(plan.source), "step": plan.step, "turn": turn, "hears": plan.hears}
-    return {**place, **fixed, "adapter": plan.request.adapter}
-
-
 async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, Any]:
     """Return runs as one `text`, as `export_runs` does.
 
@@ -334,13 +285,6 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
         return [{**run_json(run), "waits": waits} for run, waits in found if waits or run.lease is not None]
 
     return await read_runs(root, read)
-
-
-def _editable(name: str, value: Any) -> dict[str, Any]:
-    """Return a value as a person edits it: JSON where it is no text."""
-    if isinstance(value, str):
-        return {"name": name, "text": value, "json": False}
-    return {"name": name, "text": json.dumps(value, ensure_ascii=False, indent=2), "json": True}
 
 
 def _newest(reader: Reader) -> RunRow:
