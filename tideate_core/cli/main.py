@@ -185,6 +185,7 @@ WITH_VALUE: Final = frozenset(
         "--resume",
         "--result",
         "--root",
+        "--say",
         "--search",
         "--since",
         "--status",
