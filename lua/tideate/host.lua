@@ -180,7 +180,8 @@ end
 --- Start the host unless it is there. Returns at once; the listener hears how it went.
 ---@param listener tideate.HostListener
 function M.start(listener)
-  if host then
+  -- Neovim waits for the end of every process that it started, also of one that comes while it ends
+  if host or vim.v.exiting ~= vim.NIL then
     return
   end
   paths().rotate_log()

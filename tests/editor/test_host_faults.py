@@ -320,5 +320,26 @@ def test_nothing_outlives_neovim(faked: Editor, workflow: str) -> None:
     assert faked.brood.gone(60), faked.brood.commands()
 
 
+def test_no_host_is_started_while_neovim_ends(faked: Editor) -> None:
+    run(faked, "echo")
+    ended(faked)
+    told = faked.home / "told"
+    faked.lua(
+        """
+        local told = ...
+        vim.api.nvim_create_autocmd('VimLeave', { callback = function()
+          -- what waits for a time, or for an answer, is called while Neovim ends its processes
+          local host = require('tideate.host')
+          vim.wait(60000, function() return host.state() == 'stopped' end, 10)
+          require('tideate.client').request('history', {}, function() end)
+          vim.fn.writefile({ host.state() }, told)
+        end })
+        """,
+        str(told),
+    )
+    faked.close(within=10)
+    assert told.read_text() == "stopped\n"
+
+
 def test_a_brood_finds_only_its_own() -> None:
     assert Brood().pids() == set()
