@@ -110,7 +110,7 @@ def _done(editor: Editor, action: Action) -> list[str]:
         return [*problems, "time: Neovim waits for a key that nobody can leave"]
     messages = editor.messages()
     if "traceback" in messages.lower():
-        problems.append(f"traceback: {messages.strip().splitlines()[-1][:300]}")
+        problems.append(f"traceback: {messages.strip()[-2000:]}")
     editor.lua(LEAVE)
     return problems
 
