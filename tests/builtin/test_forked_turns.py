@@ -12,6 +12,7 @@ import pytest
 from tests.builtin.test_buffer_workflows import planned
 from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
 from tests.engine.conftest import LIMIT
+from tideate_core.editor.fork_plans import fork_plan
 from tideate_core.engine import EventName, RunEdits
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import Decision
@@ -154,6 +155,17 @@ async def test_a_fork_that_cannot_be_is_refused_before_a_model_is_asked(bench: B
     with pytest.raises(InvalidInput, match=why):
         await forked(bench, run, step, **edits)
     assert len(bench.server.requests) == asked
+
+
+async def test_the_form_says_why_a_fork_cannot_begin_at_a_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await declined(bench)
+    monkeypatch.setattr("tideate_core.app.runs.project_state", lambda _root: bench.private)
+    plan = await fork_plan(bench.root, run, "execute", 9)
+    assert plan["not_at_turn"].startswith("there is no turn 9: the model took 3 turns")
+    assert "turn" not in plan
+    assert (await fork_plan(bench.root, run, "execute", 2))["turn"] == 2
 
 
 @pytest.mark.parametrize("tools", [False])

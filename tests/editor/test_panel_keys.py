@@ -157,17 +157,23 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
     wait_line(editor, r"↺ refactor  rolled back .* tidy")
 
 
-def test_r_runs_what_failed_anew_and_f_with_another_prompt(
-    start_editor: EditorFactory, server: ModelServer
-) -> None:
+def pair_ran(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, str]:
+    """An editor in which a run of two steps completed; and the run."""
     editor = start_editor(ui=(80, 24))
     (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
     (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
     configure(editor, server)
     server.answers("say one", "FIRST")
     server.answers("say two", "SECOND")
-    first = start(editor, "pair", "go")
+    run = start(editor, "pair", "go")
     assert result(editor)["ok"]
+    return editor, run
+
+
+def test_r_runs_what_failed_anew_and_f_with_another_prompt(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor, first = pair_ran(start_editor, server)
     editor.feed("q")
     asked = len(server.requests)
     open_panel(editor)
@@ -196,14 +202,7 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
 def test_f_on_a_run_in_which_nothing_failed_runs_all_of_it_anew(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
-    server.answers("say one", "FIRST")
-    server.answers("say two", "SECOND")
-    first = start(editor, "pair", "go")
-    assert result(editor)["ok"]
+    editor, first = pair_ran(start_editor, server)
     editor.feed("q")
     asked = len(server.requests)
     open_panel(editor)
@@ -220,17 +219,9 @@ def test_f_on_a_run_in_which_nothing_failed_runs_all_of_it_anew(
 def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
-    server.answers("say one", "FIRST")
-    server.answers("say two", "SECOND")
-    start(editor, "pair", "go")
-    first = result(editor)
-    assert first["ok"]
+    editor, first = pair_ran(start_editor, server)
     open_panel(editor)
-    go_to(editor, f"✓ pair .*{first['execution_id'][:8]}")
+    go_to(editor, f"✓ pair .*{first[:8]}")
     editor.feed("zo")
     go_to(editor, "✓ two")
     editor.feed("f")
@@ -249,7 +240,7 @@ def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(
     editor.set_lines([*lines[:-1], "OTHER", "▍▍ no heading", ""])
     editor.feed(":w<CR>")
     newest = "require('tideate.state').runs()[1]"
-    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first["execution_id"])
+    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     editor.lua(f"""
         local id = {newest}.execution_id
         require('tideate.stored_runs').ask('show', {{ execution_id = id }}, function(answer)
@@ -311,14 +302,7 @@ def test_f_on_a_turn_goes_on_with_the_conversation_from_there_and_makes_none_of_
 def test_f_on_a_turn_that_no_run_goes_on_from_says_that_the_step_is_run_again(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
-    server.answers("say one", "FIRST")
-    server.answers("say two", "SECOND")
-    first = start(editor, "pair", "go")
-    assert result(editor)["ok"]
+    editor, first = pair_ran(start_editor, server)
     editor.feed("q")
     open_panel(editor)
     go_to(editor, f"✓ pair .*{first[:8]}")

@@ -50,9 +50,8 @@ _COPIES: Final = (
     " WHERE execution_id = :old AND position IS NOT NULL"
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
-    # memos without the number of an event are from before all that have one
     # of a step that was running then, its memos from before: answers that were given are not asked again;
-    # items of a list have memos of their own
+    # items of a list have memos of their own; those without an event's number are older than all with one
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
     " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last), m.event - 1 - (SELECT"
     "   COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = :old) FROM workflow_memos m"
