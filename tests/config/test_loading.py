@@ -154,7 +154,7 @@ def test_an_untrusted_project_does_not_decide_where_code_is_sent(project: Path) 
     assert loaded.config.ui.output == "tab"
     (notice,) = loaded.notices
     assert str(project) in notice
-    assert "adapter, adapters, workflows.ask.adapter" in notice
+    assert "ignored adapter, workflows.ask.adapter, adapters: " in notice
     assert "tideate trust" in notice
 
 
@@ -238,7 +238,7 @@ def test_tools_of_states_come_of_the_person_or_of_a_trusted_project(own: Path, p
     loaded = load_config(root_of(project))
     planner = loaded.config.workflows["PLANNER"]
     assert (planner.tools, planner.states["execution"].tools) == (["look"], ["edits"])
-    assert "left out workflows.PLANNER.tools, workflows.PLANNER.states: " in loaded.notices[0]
+    assert "ignored workflows.PLANNER.tools, workflows.PLANNER.states: " in loaded.notices[0]
     trust_file(project)
     trusted = load_config(root_of(project)).config.workflows["PLANNER"]
     assert (trusted.tools, trusted.states["execution"].tools) == (["shell/*"], ["shell/run"])
@@ -283,7 +283,7 @@ def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own:
     loaded = load_config(project.parent.parent)
     verify = loaded.config.verify
     assert (verify.tests, verify.lint, verify.build) == (["make", "test"], "off", None)
-    assert "left out verify: it could" in loaded.notices[0]
+    assert "ignored verify: this file is not trusted" in loaded.notices[0]
     trust_file(project)
     trusted = load_config(project.parent.parent).config.verify
     assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")
@@ -294,7 +294,7 @@ def test_who_sends_no_rules_is_not_overruled_by_an_untrusted_project(own: Path, 
     project.write_text('rules = true\nrules_files = ["CONTEXT.md", "doc/**/*.md"]\n')
     loaded = load_config(root_of(project))
     assert (loaded.config.rules, loaded.config.rules_files) == (False, ["CONTEXT.md", "doc/**/*.md"])
-    assert "left out rules:" in "".join(loaded.notices)
+    assert "ignored rules:" in "".join(loaded.notices)
     trust_file(project)
     assert load_config(root_of(project)).config.rules is True
 

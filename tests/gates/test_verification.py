@@ -252,7 +252,7 @@ async def test_a_command_of_the_projects_configuration_runs_while_that_is_truste
     file.write_text(f'[verify]\n{off}tests = ["sh", "-c", "echo ran"]\n')
     untrusted = load_config(root)
     assert untrusted.config.verify == VerifyConfig()
-    assert "left out verify" in untrusted.notices[0]
+    assert "ignored verify" in untrusted.notices[0]
     trust_file(file)
     config = load_config(root).config.verify
     report = await VerificationPipeline(root, config).run_all()

@@ -10,6 +10,7 @@ from tideate_core.app.wiring import open_project
 from tideate_core.errors import ConfigError, InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tideate_core.config import SnapshotsConfig
@@ -21,14 +22,18 @@ __all__ = ["choose_snapshot", "make_snapshot_manager", "open_snapshots", "snapsh
 WHOLE_ID: Final = 16
 
 
-def open_snapshots(root: str | None) -> SnapshotManager:
+def open_snapshots(root: str | None, note: Callable[[str], None] | None = None) -> SnapshotManager:
     """Return the manager of the project's snapshots.
 
+    :param note: shows a message about the configuration.
     :raises ConfigError: there is no project.
     """
     project = open_project(root)
     if project.root is None:
         raise ConfigError("there is no project here to make snapshots of; name one with --root")
+    if note is not None:
+        for notice in project.loaded.notices:
+            note(notice)
     return make_snapshot_manager(project.root, project.loaded.config.snapshots)
 
 

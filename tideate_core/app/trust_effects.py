@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.config import GUARDED_KEYS
+from tideate_core.config import waiting_keys
 from tideate_core.errors import TideateError
 from tideate_core.project import CONFIG_NAME
 from tideate_core.toolchain import Check
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Catalog, WorkflowStep
 
 __all__ = ["Effects", "effects_of"]
+
+DESCRIBED: Final = frozenset(
+    {"mcp.servers", "telemetry.otlp", *(f"verify.{key}" for key in (*Check, "environment", "inherit"))}
+)
+"""Settings whose effect is told in words of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +69,22 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
         *_of_servers(root, _section(_section(values, "mcp"), "servers")),
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
-        *_of_limits(_section(values, "limits")),
         *_of_telemetry(_section(values, "telemetry")),
     ]
-    guarded = sorted(GUARDED_KEYS & values.keys())
-    return found or ([f"change the settings of {', '.join(guarded)}"] if guarded else [])
+    for key, value in waiting_keys(content).items():
+        if not key.startswith(("adapter", "workflows.")):
+            found += [f"set {name} to {word}" for name, word in _settings(key, value)]
+    return found
+
+
+def _settings(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield settings that no sentence of their own describes, with their values as in the file."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if f"{key}.{name}" not in DESCRIBED:
+                yield from _settings(f"{key}.{name}", inner)
+    else:
+        yield key, json.dumps(value, ensure_ascii=False)
 
 
 def _section(values: Any, key: str) -> dict[str, Any]:
@@ -89,11 +106,6 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
             yield f"send it the headers {', '.join(map(str, headers))}"  # not their values: they may be keys
         if extra := _section(adapter, "extra_body"):
             yield f"add to every request to it: {', '.join(map(str, extra))}"
-
-
-def _of_limits(limits: dict[str, Any]) -> Iterator[str]:
-    if cost := _key(limits, "cost_usd"):
-        yield f"let a run spend up to ${cost}"
 
 
 def _of_telemetry(telemetry: dict[str, Any]) -> Iterator[str]:

@@ -8,9 +8,9 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.config.loading import (
-        GUARDED_KEYS as GUARDED_KEYS,
         LoadedConfig as LoadedConfig,
         load_config as load_config,
+        waiting_keys as waiting_keys,
     )
     from tideate_core.config.schema import (
         OWN_SERVERS as OWN_SERVERS,
@@ -28,7 +28,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "loading": "GUARDED_KEYS LoadedConfig load_config",
+            "loading": "LoadedConfig load_config waiting_keys",
             "schema": (
                 "AdapterConfig Config HistoryConfig LimitsConfig McpConfig McpServerConfig OWN_SERVERS "
                 "SnapshotsConfig TelemetryConfig VerifyConfig WorkflowConfig"

@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.config.schema import Config, LimitsConfig
+from tideate_core.config.schema import Config
+from tideate_core.config.untrusted import untrusted_part
 from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
 from tideate_core.project import CONFIG_NAME, Trust, config_dir, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["LoadedConfig", "load_config"]
+__all__ = ["LoadedConfig", "load_config", "waiting_keys"]
 
 
-GUARDED_KEYS = frozenset({"adapter", "adapters", "editor", "mcp", "telemetry", "verify"})
-"""Keys of a project's file that send code elsewhere or run a program."""
 OWN = {"state": "state is", "login": "logins are"}
 """Sections of the person's own file only, and what they say the place of."""
-SPENT = ("cost_usd", "turns", "tool_calls", "tokens", "run_turns", "run_tool_calls", "run_tokens")
-"""Limits of what a run may spend: a project's file may only lower them."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
 REPLACED = frozenset({(0, "telemetry")})
@@ -53,8 +50,7 @@ def load_config(
 ) -> LoadedConfig:
     """Read the configuration: the person's file, then the project's, then `setup()`; later wins.
 
-    Keys of a project's file that decide where code is sent, or that take a confirmation away, are used only
-    if the person trusted that file's content.
+    Of a project's file that the person did not trust, only the keys of an allow-list count.
 
     :param as_trusted: read the project's file as it counts once it is trusted; to show what it would do.
     :raises ConfigError: a file cannot be read, or a key is unknown or has a wrong value.
@@ -82,9 +78,9 @@ def load_config(
         if as_trusted or Trust(root).is_trusted(CONFIG_NAME, content):
             of_team = servers
         else:
-            values, left_out = _without_untrusted(values, merged)
-            waiting = servers
-            notices.extend(_untrusted_notice(path, left_out))
+            part = untrusted_part(values, merged)
+            values, waiting = part.values, servers
+            notices.extend(_waiting_notice(path, part.waiting))
         merged = _merge(merged, values)
         sources.append(path)
     if setup:
@@ -159,49 +155,27 @@ def _keys_beside(location: list[str]) -> list[str]:
     return list(section.model_fields)
 
 
-def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    kept = {key: value for key, value in values.items() if key not in GUARDED_KEYS}
-    left_out = [key for key in values if key not in kept]
-    if below.get("rules") is False and kept.get("rules"):
-        del kept["rules"]  # who wants to send no words of projects is not overruled by one of them
-        left_out.append("rules")
-    workflows: dict[str, dict[str, Any]] = {}
-    for name, section in values.get("workflows", {}).items():
-        guarded = {"adapter", "tools", "states"}
-        if not section.get("require_confirmation", True):
-            guarded.add("require_confirmation")
-        workflows[name] = {key: value for key, value in section.items() if key not in guarded}
-        if "confirm" in section:  # may be added to, not be taken away
-            kept_ones = below.get("workflows", {}).get(name, {}).get("confirm", [])
-            workflows[name]["confirm"] = list(dict.fromkeys([*kept_ones, *section["confirm"]]))
-        left_out.extend(f"workflows.{name}.{key}" for key in section if key in guarded)
-    if workflows:
-        kept["workflows"] = workflows
-    raised = [key for key in SPENT if _raises(key, values, below)]
-    if raised:
-        kept["limits"] = {key: value for key, value in values["limits"].items() if key not in raised}
-        left_out += [f"limits.{key}" for key in raised]
-    return kept, left_out
+def waiting_keys(content: bytes) -> dict[str, Any]:
+    """Return the values of a project's file that only count once it is trusted, by their dotted keys.
 
-
-def _raises(key: str, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
-    """Tell whether a run could spend more than the person lets it; less is anyone's to say.
-
-    Where the person says nothing the default is theirs.
+    :raises ConfigError: the person's own file cannot be read, or a key is unknown or has a wrong value.
+    :raises ValueError: the content is not UTF-8 or not TOML.
     """
-    wanted, own = (source.get("limits", {}).get(key) for source in (values, below))
-    if own is None:
-        own = LimitsConfig.model_fields[key].default
-    return wanted is not None and own is not None and wanted > own
+    own = config_dir() / "config.toml"
+    text = _read(own)
+    values = tomllib.loads(content.decode("utf-8"))
+    _validate(values, CONFIG_NAME)
+    for section in OWN:
+        values.pop(section, None)
+    return untrusted_part(values, _parse(own, text) if text is not None else {}).waiting
 
 
-def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
-    if not left_out:
+def _waiting_notice(path: Path, waiting: Collection[str]) -> list[str]:
+    if not waiting:
         return []
-    keys = ", ".join(left_out)
     return [
-        f"{path}: left out {keys}: it could send code elsewhere, run a program, use tools, skip a question "
-        "or spend more, and this file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
+        f"{path}: ignored {', '.join(waiting)}: this file is not trusted. Until then it can only add "
+        "questions and lower limits. Read it, then run :Workflow trust or `tideate trust`"
     ]
 
 

@@ -184,6 +184,7 @@ def _rules_path(value: Any) -> Any:
 
 
 LONGEST_RULES_PATH: Final = 300
+MOST_RULES_FILES: Final = 50
 RulesPath: TypeAlias = Annotated[str, BeforeValidator(_rules_path)]
 
 
@@ -349,7 +350,7 @@ class Config(_Section):
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     rules: bool = True
     """What the project says (`AGENTS.md`, `CLAUDE.md`, …) is sent with what a model is asked."""
-    rules_files: list[RulesPath] = Field(default_factory=list, max_length=50)
+    rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)
     """More files of the project that are sent so: names, paths or patterns."""
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()

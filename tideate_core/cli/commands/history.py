@@ -266,7 +266,10 @@ def _prune(
     from tideate_core import config
     from tideate_core.app import prune_runs, retention_of
 
-    retention = retention_of(keep, days, config.load_config(root).config.history)
+    loaded = config.load_config(root)
+    for notice in loaded.notices:
+        note(notice)
+    retention = retention_of(keep, days, loaded.config.history)
     pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)
     if pruned.left:
         note(f"some files are left: {pruned.left}")

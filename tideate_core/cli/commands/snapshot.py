@@ -88,7 +88,7 @@ def create(
         _print_each("left out", (f"{label(path)}: {why}" for path, why in made.skipped.items()))
         return DONE
 
-    return asyncio.run(command(open_snapshots(root)))
+    return asyncio.run(command(open_snapshots(root, note)))
 
 
 @app.command(name="list")
@@ -189,7 +189,7 @@ def restore(
             _print_restored(done)
         return DONE
 
-    return asyncio.run(command(open_snapshots(root)))
+    return asyncio.run(command(open_snapshots(root, note)))
 
 
 @app.command

@@ -1,0 +1,111 @@
+"""Allow-list of the configuration keys that a project's file may set before the person trusts it.
+
+Such a file may add a question, lower a limit or arrange windows. Every other key waits for trust, including
+the keys of later versions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from tideate_core.config.schema import MOST_RULES_FILES, LimitsConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["UntrustedPart", "untrusted_part"]
+
+WAITS: Final = object()
+"""The result of a rule for a value that needs trust."""
+Rule: TypeAlias = "Callable[[Any, Any], Any]"
+"""From the project's value and the person's, None where the person has none, to the value that counts."""
+
+
+@dataclass(slots=True)
+class UntrustedPart:
+    """The values of a project's file that count without trust."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    waiting: dict[str, Any] = field(default_factory=dict)
+    """Values that need trust, by their dotted keys; a section without any allowed key is one value."""
+
+
+def untrusted_part(values: Mapping[str, Any], own: Mapping[str, Any]) -> UntrustedPart:
+    """Return the values that count without trust, and those that wait for it.
+
+    :param values: a project's valid configuration.
+    :param own: the configuration of the person, which the project's is merged into.
+    """
+    part = UntrustedPart()
+    part.values = _allowed(values, own, (), part.waiting)
+    return part
+
+
+def _allowed(
+    values: Mapping[str, Any], own: Mapping[str, Any], path: tuple[str, ...], waiting: dict[str, Any]
+) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in values.items():
+        here = (*path, key)
+        pattern = _pattern(here)
+        owned = own.get(key)
+        if rule := ALLOWED.get(pattern):
+            result = rule(value, owned)
+            if result is not WAITS:
+                kept[key] = result
+                continue
+        elif isinstance(value, dict) and pattern in SECTIONS:
+            kept[key] = _allowed(value, owned if isinstance(owned, dict) else {}, here, waiting)
+            continue
+        waiting[".".join(here)] = value
+    return kept
+
+
+def _pattern(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a key's path with `*` for the name of a workflow."""
+    return ("workflows", "*", *path[2:]) if path[0] == "workflows" and len(path) > 1 else path
+
+
+def _any(value: Any, _own: Any) -> Any:
+    return value
+
+
+def _only(allowed: bool, *, default: bool | None) -> Rule:
+    """Take one of the two values, or the one that holds anyway."""
+    return lambda value, own: value if value in (allowed, default if own is None else own) else WAITS
+
+
+def _added(most: int | None = None) -> Rule:
+    """Add to the person's list; nothing is taken off it."""
+    return lambda value, own: list(dict.fromkeys([*(own or ()), *(value or ())]))[:most]
+
+
+def _lowered(default: float | None) -> Rule:
+    """Take a number that is lower than the person's, or than the default where they have none."""
+
+    def rule(value: Any, own: Any) -> Any:
+        limit = default if own is None else own
+        # numbers may be written as texts, here as in the schema
+        return value if limit is None or (value is not None and float(value) <= float(limit)) else WAITS
+
+    return rule
+
+
+ALLOWED: Final[Mapping[tuple[str, ...], Rule]] = {
+    ("rules",): _only(False, default=True),
+    ("rules_files",): _added(MOST_RULES_FILES),
+    ("ui", "output"): _any,
+    ("ui", "panel"): _any,
+    ("workflows", "*", "require_confirmation"): _only(True, default=None),
+    ("workflows", "*", "confirm"): _added(),
+    **{
+        ("limits", name): _lowered(field.default)
+        for name, field in LimitsConfig.model_fields.items()
+        # a rollback would be refused for files that are larger
+        if name != "max_file_kib"
+    },
+}
+"""Rules by key; `*` is the name of any workflow."""
+SECTIONS: Final = frozenset(key[:depth] for key in ALLOWED for depth in range(1, len(key)))
+"""Sections with an allowed key in them."""
