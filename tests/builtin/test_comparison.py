@@ -13,7 +13,7 @@ from tests.support.model_server import ModelServer
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, PersonNeeded
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -161,6 +161,22 @@ async def test_a_mix_that_cannot_be_is_refused_and_asked_for_again(
     assert done.result is not None
     assert models.text() == "ONE\ntwo\nthree\nfour\nfive\n"
     assert words in seen[2].message
+
+
+async def test_a_comparison_whose_person_is_needed_is_left_to_be_resumed(models: Models) -> None:
+    models.refactors("a", LOUD)
+    models.refactors("b", GERMAN)
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        raise PersonNeeded("your comments were not sent")
+
+    models.front.answer = answer
+    done = await models.compare("a", "b")
+    assert (done.taken, done.reason, models.text()) == (None, "your comments were not sent", WORDS)
+    assert {one.reason for one in done.results} == {"interrupted"}
+    models.front.answer = taking("b")
+    again = await Comparison(models.runner, models.front).resume(done.results[0].execution_id)
+    assert (again.result is not None, models.text()) == (True, GERMAN)
 
 
 @pytest.mark.slow

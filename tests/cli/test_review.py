@@ -310,6 +310,14 @@ async def test_a_draft_that_cannot_be_read_or_written_is_told_of(tmp_path: Path)
     assert asked.files == [([0, 1, 2], []), ([0], [])]
 
 
+async def test_decisions_that_cannot_be_kept_are_told_of(tmp_path: Path) -> None:
+    draft = prepare_draft(tmp_path, "run", "step", "key", [{**FILES[0], "hunks": [hunk(1)]}])
+    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "r", None]]}])
+    prepare_draft(tmp_path, "run", "step", "key", FILES)
+    asked = await ask(draft, "y")
+    assert "1 decision made before cannot be kept: look at what is open" in asked.matter
+
+
 @pytest.mark.parametrize(
     ("text", "new"),
     [

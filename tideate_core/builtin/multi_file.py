@@ -25,6 +25,7 @@ from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
 from tideate_core.engine import (
     NO_TEXT,
+    PERSONS,
     CommentRounds,
     PartlyRevised,
     Subject,
@@ -112,7 +113,7 @@ async def confirm(step: StepContext) -> dict[str, Any]:
         try:
             wanted = parse_plan(answer, step.workspace)
         except InvalidInput as error:
-            if decision.by != "user":
+            if decision.by not in PERSONS:
                 raise
             problems = [str(error)]
             # what the person edited is theirs
@@ -344,7 +345,7 @@ async def _ask_about_failed(
                 f"{done} of the others {'is' if done == 1 else 'are'} kept.",
             ]
         )
-        payload = {"files": planned, "problems": problems, **rounds.payload}
+        payload = {"files": planned, "problems": problems, "again": True, **rounds.payload}
         decision = await step.confirm("plan", message, payload=payload)
         if decision.by != "user":
             return None

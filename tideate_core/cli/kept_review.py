@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.engine import KeptReview, kept_answer, kept_review, write_draft
+from tideate_core.engine import (
+    KeptReview,
+    kept_answer,
+    kept_review,
+    with_decisions,
+    with_said,
+    write_draft,
+)
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -34,11 +41,11 @@ async def with_answer_begun(request: ConfirmationRequest, asker: Asker) -> Confi
     except OSError as error:
         await asker.show([Text(visible(f"what you said before cannot be read: {error}"), style="yellow")])
         return request
-    payload = {**request.payload, **kept}
-    if "text" in kept:
-        # of an edited text it is not known what the model changed in it
-        payload |= {"proposed": request.payload["text"], "changed": []}
-    return replace(request, payload=payload)
+    if unusable := kept.get("unusable"):
+        await asker.show(
+            [Text(visible(f"your earlier answer is not used as a whole: {unusable}"), style="yellow")]
+        )
+    return replace(request, payload=with_said(request.payload, kept))
 
 
 class ReviewDraft:
@@ -67,39 +74,17 @@ class ReviewDraft:
 
     def added_to(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Return a review's payload with what was decided before."""
-        kept = self.kept
-        files = [self._file(at, file) for at, file in enumerate(payload["files"])]
-        anew = {(None if at is None else files[at]["path"], hunk) for at, hunk in kept.about}
-        comments = [
-            one for one in payload.get("comments", ()) if (one.get("path"), one.get("hunk")) not in anew
-        ]
-        for at, hunk, text in kept.comments:
-            where = {} if at is None else {"path": files[at]["path"]}
-            comments.append({**where, **({} if hunk is None else {"hunk": hunk}), "text": text})
-        return {**payload, "files": files, "comments": comments if payload.get("revisable") else []}
-
-    def _file(self, at: int, file: Mapping[str, Any]) -> dict[str, Any]:
-        kept, before = self.kept, file.get("decided", {})
-        accepted, rejected, opened = (one.get(at, set()) for one in (kept.accepted, kept.rejected, kept.open))
-        decided: dict[str, Any] = {
-            "accepted": sorted({*before.get("accepted", ()), *accepted} - rejected - opened),
-            "rejected": sorted({*before.get("rejected", ()), *rejected} - accepted - opened),
-        }
-        if added := [*before.get("added", ()), *kept.added.get(at, ())]:
-            decided["added"] = added
-        made = {one["hunk"]: one for one in before.get("edited", ())}
-        made = {hunk: one for hunk, one in made.items() if hunk not in kept.proposed.get(at, ())}
-        made |= {hunk: {"hunk": hunk, **edit} for hunk, edit in kept.edited.get(at, {}).items()}
-        if made:
-            decided["edited"] = [*made.values()]
-        return {**file, "decided": decided}
+        return with_decisions(payload, self.kept)
 
     @property
     def words(self) -> list[Text]:
-        """A line about decisions that were made before, where there are any."""
-        kept = self.kept
+        """Lines about decisions that were made before, where there are any."""
+        kept, shown = self.kept, list[Text]()
+        if kept.lost:
+            lost = f"{kept.lost} decision{'' if kept.lost == 1 else 's'}"
+            shown.append(Text(f"{lost} made before cannot be kept: look at what is open", style="yellow"))
         if not kept:
-            return []
+            return shown
         decided = sum(len(one) for files in (kept.accepted, kept.rejected) for one in files.values())
         decided = decided or sum(map(len, kept.added.values()))
         written = sum(len(edits.keys() - kept.accepted.get(at, set())) for at, edits in kept.edited.items())
@@ -107,7 +92,7 @@ class ReviewDraft:
         parts = [f"{count} hunk{'' if count == 1 else 's'} {words}" for count, words in counts if count]
         where = "in Neovim" if kept.by_editor else "at the terminal"
         words = " and ".join(parts) or "comments made"
-        return [Text(f"{words} before, {where}; o forgets that", style="dim")]
+        return [*shown, Text(f"{words} before, {where}; o forgets that", style="dim")]
 
     async def write(self, decisions: Sequence[list[Any]]) -> None:
         """Keep decisions that were made together.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import (
     DefinitionChanged,
+    PersonNeeded,
     RunEnded,
     RunIsOwned,
     RunNotActive,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "USAGE", "status_of", "with_streams"]
 
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
-_FAILURES: Final = (RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
+_FAILURES: Final = (PersonNeeded, RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
 """Errors of valid requests that cannot be fulfilled."""
 
 

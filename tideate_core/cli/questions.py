@@ -82,7 +82,8 @@ def _warnings(request: ConfirmationRequest) -> list[Text]:
 
 def answered(request: ConfirmationRequest, decision: Decision) -> Text:
     """Return a question with the answer that a policy gave, for the log of an unattended run."""
-    answer = "yes" if decision.accepted else f"no, {visible(decision.reason)}"
+    kept = ", what you decided before is kept" if decision.value is not None else ""
+    answer = f"yes{kept}" if decision.accepted else f"no, {visible(decision.reason)}"
     return Text.assemble((visible(request.message), "bold"), (f" [{answer}]", "cyan"))
 
 

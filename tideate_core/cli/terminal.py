@@ -33,6 +33,7 @@ from tideate_core.engine import (
     EventName,
     PolicyFrontEnd,
     declined_unasked,
+    read_begun,
     request_of,
 )
 from tideate_core.errors import RunNotFound, TideateError
@@ -86,9 +87,7 @@ async def run_to_end(
     for notice in (*project.loaded.notices, *notices):
         note(notice)
     await recover_before(project.root, note)
-    with TerminalFrontEnd(
-        console, None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
-    ) as front:
+    with TerminalFrontEnd(console, None if interaction.asks else PolicyFrontEnd(interaction.policy)) as front:
         cancellation = RunCancellation(console, front.restore_terminal)
         front.leave = cancellation.leave_run
         with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
@@ -201,7 +200,10 @@ class TerminalFrontEnd:
 
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
         last = self._pop_last_text()
-        decision = declined_unasked(request) if self._policy is None else await self._policy.confirm(request)
+        if self._policy is None:
+            decision = declined_unasked(request)
+        else:
+            request, decision = (await read_begun(request)).request, await self._policy.confirm(request)
         if decision is None:
             decision = await Questions(self._console).ask(request, last)
             if decision is ENDED and self.leave is not None:

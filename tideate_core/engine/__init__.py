@@ -8,6 +8,12 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.engine.automatic_rollback import temporary_pin as temporary_pin
+    from tideate_core.engine.begun_answers import (
+        kept_answer as kept_answer,
+        read_begun as read_begun,
+        with_decisions as with_decisions,
+        with_said as with_said,
+    )
     from tideate_core.engine.checkpoints import (
         CheckpointDTO as CheckpointDTO,
         CheckpointManager as CheckpointManager,
@@ -27,8 +33,6 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import (
         ConfirmationRequest as ConfirmationRequest,
         FrontEnd as FrontEnd,
-        PolicyFrontEnd as PolicyFrontEnd,
-        declined_unasked as declined_unasked,
     )
     from tideate_core.engine.continuation import (
         is_continued_from as is_continued_from,
@@ -69,6 +73,11 @@ if TYPE_CHECKING:
         Task as Task,
         WorkflowOrchestrator as WorkflowOrchestrator,
     )
+    from tideate_core.engine.policy import (
+        PERSONS as PERSONS,
+        PolicyFrontEnd as PolicyFrontEnd,
+        declined_unasked as declined_unasked,
+    )
     from tideate_core.engine.preparation import record_refused_run as record_refused_run
     from tideate_core.engine.preview import PromptPreview as PromptPreview
     from tideate_core.engine.recovery import (
@@ -87,7 +96,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.review_drafts import (
         KeptReview as KeptReview,
-        kept_answer as kept_answer,
         kept_review as kept_review,
         write_draft as write_draft,
     )
@@ -129,10 +137,11 @@ else:
         __name__,
         {
             "automatic_rollback": "temporary_pin",
+            "begun_answers": "kept_answer read_begun with_decisions with_said",
             "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
             "commenting": "CommentRounds PlaceComment changed_lines follow_renames",
             "comparison": "Comparison ComparisonResult compared_requests",
-            "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
+            "confirmation": "ConfirmationRequest FrontEnd",
             "continuation": "is_continued_from last_conversation request_of said_in_step",
             "driver": "Driver Question Settled Work",
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
@@ -142,13 +151,14 @@ else:
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
+            "policy": "PERSONS PolicyFrontEnd declined_unasked",
             "preparation": "record_refused_run",
             "preview": "PromptPreview",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "reused_writes": "writers_of",
             "review": "FIX ask_for_review review_and_apply review_lines write_changes",
-            "review_drafts": "KeptReview kept_answer kept_review write_draft",
+            "review_drafts": "KeptReview kept_review write_draft",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "result": "WorkflowResult",

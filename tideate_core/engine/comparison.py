@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.begun_answers import read_begun
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.recorded_run import find_run, recorded_result
 from tideate_core.engine.result import WorkflowResult, usage_json
 from tideate_core.engine.run import RunRequest
-from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.errors import InvalidInput, PersonNeeded, TideateError
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class _ComparedRun:
         if request.execution_id != self.id or request.kind not in {"plan", "review"}:
             return await self._front.confirm(request)
         if request.kind == "plan":  # what comes of it is reviewed
-            return Decision(True, by=ALONE)
+            return Decision(True, (await read_begun(request)).accepted_rest(), by=ALONE)
         self._spent = self._measure(self.id)
         self.review, self._answer = request, asyncio.get_running_loop().create_future()
         self._changed.set()
@@ -261,6 +262,9 @@ class Comparison:
                     runs.create_task(run.run(), name=f"run {run.id}")
             try:
                 taken, reason = await self._decide()
+            except PersonNeeded as error:
+                taken, reason = None, str(error)
+                self._runner.leave()
             except TideateError as error:  # of the front end: what the models made is kept with their runs
                 taken, reason = None, str(error)
             for run in self._waiting():

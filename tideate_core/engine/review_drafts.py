@@ -13,6 +13,7 @@ again. It is gone with the end of the run. A line is a step, as JSON:
   state is its first letter; `taken` is a hunk of another run. `edit` are the lines that the person wrote in
   place of the hunk's, `{"old": […], "new": […]}` with those that stood there; false: the proposed ones again,
   as where the hunk of another run is taken.
+- `{"lost": N}`, the engine's: so many decisions are about nothing in the change any more.
 - `{"again": "past"}` reverts the step before, `"future"` makes it again.
 
 Of a plan and a document the last `{"said": {…}}` counts: `comments` on it, a plan's `files` with the places
@@ -22,7 +23,6 @@ of those that are taken `out` of it, 1-based, and a document's `text` where the 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import shutil
 from dataclasses import dataclass, field
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 __all__ = [
     "KeptReview",
     "forget_drafts",
-    "kept_answer",
+    "hunk_count_of",
     "kept_review",
+    "may_have_draft",
     "prepare_draft",
     "prepare_empty_draft",
+    "steps_of",
     "write_draft",
 ]
 
@@ -72,6 +74,8 @@ class KeptReview:
     about: set[tuple[int | None, int | None]] = field(default_factory=set)
     """What was decided or commented on, by file and hunk as in comments: no earlier comment on it holds."""
 
+    lost: int = 0
+    """The decisions that are about nothing here any more, or that cannot be read."""
     steps: int = 0
     """The steps that led here, none of which was reverted."""
     by_editor: bool = False
@@ -106,36 +110,24 @@ def prepare_empty_draft(private: Path, run: str, step: str, key: str) -> Path:
     :param key: tells the question from others of the step.
     :raises OSError: it cannot be made.
     """
-    folder = private / FOLDER / run
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / f"{digest_of(step, key)}.jsonl"
+    path = _draft_path(private, run, step, key)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
     return path
 
 
-def kept_answer(path: Path) -> dict[str, Any]:
-    """Return what a draft says of a plan or a document, as its payload has it: `comments`, `files`, `text`.
+def may_have_draft(private: Path, run: str, step: str, key: str) -> bool:
+    """Tell whether a question has a file, or that cannot be known; blocking."""
+    try:
+        return _draft_path(private, run, step, key).stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
-    `out` are the files that were taken out of a plan. Empty where nothing was said, or what was cannot be
-    read. Blocking.
 
-    :raises OSError: it cannot be read.
-    """
-    found = [step["said"] for step in _steps(path) if isinstance(step.get("said"), dict)]
-    if not found:
-        return {}
-    said = found[-1]
-    kept: dict[str, Any] = {"comments": [*filter(_is_comment, _listed(said.get("comments")))]}
-    files = _listed(said.get("files"))
-    if files and all(map(_is_planned, files)):
-        out = _listed(said.get("out"))
-        left = [file for at, file in enumerate(files, start=1) if at not in out]
-        if left:  # a plan without any is an answer, which is the person's to give
-            kept["files"] = left
-            kept["out"] = [file for at, file in enumerate(files, start=1) if at in out]
-    if isinstance(text := said.get("text"), str):
-        kept["text"] = text
-    return kept
+def _draft_path(private: Path, run: str, step: str, key: str) -> Path:
+    return private / FOLDER / run / f"{digest_of(step, key)}.jsonl"
 
 
 def kept_review(path: Path) -> KeptReview:
@@ -171,33 +163,30 @@ async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) 
         warn(f"what was decided in the reviews of the run {run} cannot be removed: {error}")
 
 
-def _steps(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the steps of a draft; what a crash has cut, or damaged, is left out."""
-    for line in path.read_text("utf-8", errors="replace").split("\n") if path.exists() else ():
-        with contextlib.suppress(ValueError, RecursionError):
+def steps_of(path: Path) -> Iterator[dict[str, Any] | None]:
+    """Yield the steps of a draft, None for a line that a crash has cut or damaged."""
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    for line in filter(None, text.split("\n")):
+        try:
             step = json.loads(line)
             _line(step).encode()  # surrogates could not be written again
-            if isinstance(step, dict):
-                yield step
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_comment(one: Any) -> bool:
-    if not isinstance(one, dict) or not isinstance(one.get("text"), str):
-        return False
-    return type(one.get("line", 1)) is int and isinstance(one.get("path", ""), str)
-
-
-def _is_planned(file: Any) -> bool:
-    texts = ("path", "action", *({"why", "move_to"} & file.keys())) if isinstance(file, dict) else ("path",)
-    return isinstance(file, dict) and all(isinstance(file.get(name), str) for name in texts)
+        except (ValueError, RecursionError):
+            yield None
+        else:
+            # an empty one ends a line that was cut
+            yield step if isinstance(step, dict) else None if step else {}
 
 
 def _line(step: Mapping[str, Any]) -> str:
     return f"{json.dumps(step, ensure_ascii=False, separators=(',', ':'))}\n"
+
+
+def hunk_count_of(file: Mapping[str, Any]) -> int:
+    """Return how many parts of a file of a review are decided."""
+    return len(_names(file))
 
 
 def _names(file: Mapping[str, Any]) -> list[str]:
@@ -218,17 +207,23 @@ class _Log:
     past: list[list[_Decision]] = field(default_factory=list)
     future: list[list[_Decision]] = field(default_factory=list)
     """What was reverted, the last one at the end."""
+    lost: int = 0
 
     @classmethod
     def read(cls, path: Path) -> _Log:
         log = cls()
-        for step in _steps(path):
-            log._add(step)
+        for step in steps_of(path):
+            if step is None:
+                log.lost += 1
+            else:
+                log._add(step)
         return log
 
     def _add(self, step: dict[str, Any]) -> None:
-        made, again = step.get("decided"), step.get("again")
-        if "of" in step:
+        made, again, lost = step.get("decided"), step.get("again"), step.get("lost")
+        if type(lost) is int:
+            self.lost += max(lost, 0)
+        elif "of" in step:
             # what was decided is about the units before it
             if _are_units(step["of"]) and not (self.past or self.future):
                 self.units = [(path, names) for path, names in step["of"]]
@@ -236,6 +231,7 @@ class _Log:
             self.owner = step
         elif isinstance(made, list):
             self.past.append([one for one in made if self._is_decision(one)])
+            self.lost += len(made) - len(self.past[-1])
             self.future = []
         elif again == "past" and self.past:
             self.future.append(self.past.pop())
@@ -264,6 +260,7 @@ class _Log:
         return [
             {"of": self.units},
             *([self.owner] if self.owner else []),
+            *([{"lost": self.lost}] if self.lost else []),
             *({"decided": made} for made in (*self.past, *undone)),
             *({"again": "past"} for _ in undone),
         ]
@@ -271,6 +268,7 @@ class _Log:
     def renumber(self, units: _Units) -> None:
         """Keep the decisions on what is among other changes, too, and no others."""
         places = _Places(self.units, units)
+        self.lost += sum(_is_decided(one) and places.moved(one) is None for one in self._last().values())
         self.past, self.future = (
             [kept for made in steps if (kept := [*filter(None, map(places.moved, made))])]
             for steps in (self.past, self.future)
@@ -278,10 +276,11 @@ class _Log:
         self.units = units
 
     def kept(self) -> KeptReview:
-        last = {_place(one): one for made in self.past for one in made}
-        kept = KeptReview(steps=len(self.past), by_editor="in" not in (self.owner or {"in": ""}))
+        kept = KeptReview(
+            lost=self.lost, steps=len(self.past), by_editor="in" not in (self.owner or {"in": ""})
+        )
         edits = self._edits()
-        for place, (file, hunk, state, comment, *taken) in last.items():
+        for place, (file, hunk, state, comment, *taken) in self._last().items():
             at, own = file - 1, hunk - 1
             edit = edits.get(place) if hunk else None
             if edit is False:
@@ -303,6 +302,10 @@ class _Log:
             if comment is not None:
                 kept.comments.append((*where, comment["text"]))
         return kept
+
+    def _last(self) -> dict[tuple[int, int, str], _Decision]:
+        """Return the last decision on each place."""
+        return {_place(one): one for made in self.past for one in made}
 
     def _edits(self) -> dict[tuple[int, int, str], Any]:
         """Return what was made of hunks by their places; false: they are as they were proposed."""
@@ -334,6 +337,11 @@ def _is_edit(value: Any) -> bool:
     if not isinstance(value, dict) or not all(_are_texts(value.get(name)) for name in ("old", "new")):
         return False
     return not any("\n" in line for line in (*value["old"], *value["new"]))
+
+
+def _is_decided(one: _Decision) -> bool:
+    """Tell whether a decision is one, or has words or lines of the person's."""
+    return one[2] in ("a", "r") or any(one[3:])
 
 
 def _place(one: _Decision) -> tuple[int, int, str]:

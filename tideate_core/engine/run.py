@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -230,6 +230,13 @@ class Execution:
         self.cancel_wanted = True
         if self.task is not None:
             self.task.cancel()
+
+    async def leave(self) -> NoReturn:
+        """Stop without an end, from within a step: the run can be resumed."""
+        self.left = True
+        self.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError  # the task of the step is cancelled
 
     def pause(self) -> None:
         """Stop before the next step, in the runs within it, too; the steps that run are finished first."""

@@ -16,6 +16,7 @@ from tideate_core.engine.events import EventName, report_call
 from tideate_core.engine.memory import CONTEXT, CONVERSATION, MISSING, NEXT_RUN, RUN, StepMemory
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
 from tideate_core.engine.step_person import StepPerson
+from tideate_core.errors import PersonNeeded
 from tideate_core.workflows import NextRun, persons_time
 
 if TYPE_CHECKING:
@@ -285,7 +286,11 @@ class StepRun:
             self.model.demonstration,
             executed,
         )
-        return await self.person.confirm(request)
+        try:
+            return await self.person.confirm(request)
+        except PersonNeeded as error:
+            self.notice(str(error), level="warn")
+            return await self.run.execution.outermost.leave()
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
         self._emit(EventName.NOTICE, message=message, level=level)

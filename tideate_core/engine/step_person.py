@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from tideate_core.engine.begun_answers import DRAFTED
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, digest_of
-from tideate_core.engine.review_drafts import prepare_draft, prepare_empty_draft
+from tideate_core.engine.review_drafts import may_have_draft, prepare_draft, prepare_empty_draft
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
 
 __all__ = ["StepPerson"]
-
-DRAFTED: Final = frozenset({"review", "plan", "document"})
-"""Kinds of questions that a front end keeps a draft of."""
 
 
 class StepPerson:
@@ -64,9 +62,10 @@ class StepPerson:
         await self._recorder.durable_event(
             EventName.CONFIRMATION_REQUIRED, {"step": self.step, "kind": kind, "message": message}
         )
-        draft = await self._draft(request, review or key) if kind in DRAFTED else None
+        if kind in DRAFTED:
+            request = await self._with_draft(request, review or key)
         with persons_time():
-            decision = await self._front.confirm(replace(request, draft=str(draft or "")))
+            decision = await self._front.confirm(request)
         # before anything depends on it
         await memory.remember(self.step, key, decision.as_json(), keep=False)
         edited = _edited(decision.value) if kind == "review" else {}
@@ -74,19 +73,22 @@ class StepPerson:
         self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted, **more)
         return decision
 
-    async def _draft(self, request: ConfirmationRequest, key: str) -> Path | None:
-        """Return where a front end keeps what the person did so far about a question."""
+    async def _with_draft(self, request: ConfirmationRequest, key: str) -> ConfirmationRequest:
+        """Return a question with the file in which a front end keeps what the person did so far about it."""
         if self._private is None:
-            return None
+            return request
         place = self._private, request.execution_id, self.step, key
         try:
-            if request.kind != "review":
-                return await asyncio.to_thread(prepare_empty_draft, *place)
-            return await asyncio.to_thread(prepare_draft, *place, request.payload["files"])
+            if request.kind == "review":
+                draft = await asyncio.to_thread(prepare_draft, *place, request.payload["files"])
+            else:
+                draft = await asyncio.to_thread(prepare_empty_draft, *place)
         except OSError as error:
             words = f"what is decided of this {request.kind} is not kept if it is left: {error}"
             self.notice(words, level="warn")
-            return None
+            lost = await asyncio.to_thread(may_have_draft, *place)
+            return replace(request, unread=f"cannot be read: {error.strerror or error}" if lost else "")
+        return replace(request, draft=str(draft))
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
         self.emit(EventName.NOTICE, message=message, level=level)

@@ -54,6 +54,7 @@
     │   ├── RunIsOwned               a living process has the run
     │   ├── RunEnded                 the run has ended and cannot go on
     │   ├── RunNotActive             no process has the run, so none can be asked for anything
+    │   ├── PersonNeeded             no policy may answer a question; the run waits
     │   ├── DefinitionChanged        the run's file is another one than the run was started with
     │   └── CheckpointNotFound       no checkpoint has this id
     ├── StoreError                   the runs' database cannot be used
@@ -107,6 +108,7 @@ from tideate_core.errors.runs import (
     MissingStepHandler,
     MoveLimitReached,
     OutputMismatch,
+    PersonNeeded,
     ReadingStage,
     RunEnded,
     RunIsOwned,
@@ -176,6 +178,7 @@ __all__ = [
     "MoveLimitReached",
     "NotText",
     "OutputMismatch",
+    "PersonNeeded",
     "ReadingStage",
     "OutsideRoot",
     "ProgramMissing",

@@ -25,6 +25,7 @@ __all__ = [
     "CostLimitReached",
     "MoveLimitReached",
     "OutputMismatch",
+    "PersonNeeded",
     "ReadingStage",
     "RunEnded",
     "RunIsOwned",
@@ -118,6 +119,10 @@ class StepTimedOut(StepFailed):
 
 class OutputMismatch(StepFailed):
     """A result does not fit the step's schema; the message tells the model why. Retryable."""
+
+
+class PersonNeeded(WorkflowError):
+    """No policy may answer a question; the run waits for a person."""
 
 
 class RunNotFound(WorkflowError):

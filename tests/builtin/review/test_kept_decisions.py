@@ -111,7 +111,7 @@ def test_hunks_are_found_at_their_line_or_by_lines_that_are_there_once(tmp_path:
     assert kept_review(path).comments == [(0, 0, "why")]
     other = [created("n", "other"), modified("a", hunk(2, "b", "d"))]
     prepare_draft(tmp_path, "run", "step", "key", other)
-    assert not kept_review(path)
+    assert (bool(kept_review(path)), kept_review(path).lost) == (False, 4)
 
 
 def test_steps_that_were_reverted_can_be_made_again_after_a_renumbering(tmp_path: Path) -> None:
@@ -247,8 +247,14 @@ def test_the_last_said_counts_and_what_is_damaged_in_it_is_left_out(tmp_path: Pa
     write_draft(path, [{"said": {"comments": [*bad, *good], "files": planned, "out": [1, 9, "b"]}}])
     with path.open("a") as file:
         file.write('{"said": {"comments": [')
-    assert kept_answer(path) == {"comments": good, "files": [planned[1]], "out": [planned[0]]}
+    assert kept_answer(path) == {
+        "comments": good,
+        "files": [planned[1]],
+        "out": [planned[0]],
+        "unusable": "a part of what you said cannot be read",
+    }
     write_draft(path, [{"said": {"comments": good, "files": planned, "out": [1, 2]}}])
-    assert kept_answer(path) == {"comments": good}, "a plan without files would be declined unasked"
+    taken_out = {"comments": good, "unusable": "you took all files out of the plan"}
+    assert kept_answer(path) == taken_out, "a plan without files would be declined unasked"
     write_draft(path, [{"said": {"files": [*planned, {"path": "c.py", "action": 3}], "text": 4}}])
-    assert kept_answer(path) == {"comments": []}
+    assert kept_answer(path) == {"comments": [], "unusable": "a part of what you said cannot be read"}

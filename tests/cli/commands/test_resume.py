@@ -58,6 +58,33 @@ def test_without_a_terminal_the_run_has_to_be_named(shell: Shell, answering: Mod
     assert only_run(shell)["state"] == "interrupted"
 
 
+def test_yes_keeps_what_was_rejected_before(shell: Shell, answering: ModelServer) -> None:
+    lines = [f"line {at}" for at in range(1, 41)]
+    loud = [line.upper() if at in (4, 19, 34) else line for at, line in enumerate(lines)]
+    file = shell.write("a.txt", "\n".join([*lines, ""]))
+    answering.answers("what does the code do", "- it lists lines")
+    answering.answers("Rewrite these lines", "```\n" + "\n".join([*loud, ""]) + "```")
+    terminal = shell.open("run", "refactor", "shout", "--file", "a.txt")
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p/c/d]")
+    terminal.type("p\n")
+    terminal.wait_for("hunk 1/3")
+    terminal.type("n\n")
+    terminal.wait_for("hunk 2/3")
+    terminal.process.kill()
+    terminal.wait_exit()
+    run = only_run(shell)["execution_id"]
+    unasked = shell.run("resume", run)
+    assert (unasked.returncode, "resume it at a terminal or in Neovim" in unasked.stderr) == (3, True)
+    assert file.read_text() == "\n".join([*lines, ""])
+    done = shell.run("resume", run, "--yes")
+    assert (done.returncode, "[yes, what you decided before is kept]" in done.stderr) == (0, True), (
+        done.stderr
+    )
+    assert file.read_text() == "\n".join([*lines[:5], *loud[5:], ""])
+
+
 def test_a_run_that_a_living_process_has_is_left_to_it(shell: Shell, answering: ModelServer) -> None:
     process, gate = held(shell, answering)
     run = only_run(shell)

@@ -19,7 +19,7 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.task.changes import name_of, read_back, review_changes, revised_by, write
 from tideate_core.builtin.task.environment import root_of
-from tideate_core.engine import CommentRounds, EventName, changed_lines
+from tideate_core.engine import PERSONS, CommentRounds, EventName, changed_lines
 from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
 from tideate_core.machines import WorkflowEvent
@@ -218,7 +218,7 @@ async def confirm_plan(
             text = _text_of(decision.value, text)
             found, problems = _read(step, text)
             if found is None:
-                if decision.by != "user":
+                if decision.by not in PERSONS:
                     raise StepFailed(f"the plan was changed and is none any more: {'; '.join(problems)}")
                 rounds.keep(said)
                 continue

@@ -168,7 +168,7 @@ async def _compare(
         note(notice)
     await recover_before(project.root, note)
     # --take answers which model it is, and nothing else
-    policy = None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
+    policy = None if interaction.asks else PolicyFrontEnd(interaction.policy)
     with TerminalFrontEnd(console, policy) as front:
         cancellation = RunCancellation(console, front.restore_terminal, several=True)
         front.leave = cancellation.leave_run

@@ -1,0 +1,84 @@
+"""Answers by rule, where no person is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.engine.begun_answers import WAITS, read_begun
+from tideate_core.errors import PersonNeeded
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.engine.confirmation import ConfirmationRequest
+    from tideate_core.engine.events import Event
+    from tideate_core.workflows import EditorAccess
+
+__all__ = ["FROM_DRAFT", "PERSONS", "PolicyFrontEnd", "declined_unasked"]
+
+FROM_DRAFT: Final = "policy:draft"
+"""Who gave an answer that a person began and a policy completed."""
+PERSONS: Final = frozenset({"user", FROM_DRAFT})
+"""Who gives answers that a person wrote. If one cannot be used, the person is asked again."""
+
+
+def declined_unasked(request: ConfirmationRequest) -> Decision | None:
+    """Return the answer to a question that no person is to be asked, None to all others.
+
+    Where the person wants no confirmations, a tool is not called for that: it asks for permission, and only
+    a rule may give it then.
+    """
+    if request.kind != "tool" or not request.payload.get("unattended"):
+        return None
+    reason = (
+        f"nobody is asked in this run (require_confirmation is off), and {request.payload['tool']!r} of the "
+        f"MCP server {request.payload['server']!r} is not allowed here; allow it always in a run that asks, "
+        "or give --yes"
+    )
+    return Decision(False, by="policy:unattended", reason=reason)
+
+
+class PolicyFrontEnd:
+    """Answers by rule, where no person is asked.
+
+    What a person has decided of a question before is kept: a yes accepts the rest.
+
+    :param accept: the answer to gates, plans and reviews. New syntax errors, and edits of a model that
+        is only a demonstration, are never accepted by rule. None: nobody said, and nobody can be asked; that
+        declines.
+    :param sink: takes the events.
+    """
+
+    editor: EditorAccess | None = None
+
+    def __init__(self, accept: bool | None, sink: Callable[[Event], None] | None = None) -> None:
+        self._accept = accept
+        self._sink = sink
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Return the answer.
+
+        :raises PersonNeeded: the person began an answer that this one would lose.
+        """
+        begun = await read_begun(request)
+        if not self._accept:
+            if self._accept is None and begun.begun:
+                raise PersonNeeded(f"you began to answer, and nobody can be asked here; {WAITS}")
+            return Decision(False, by="policy:no", reason="nobody can be asked here, or --no was given")
+        if request.kind == "override":
+            return Decision(False, by="policy:yes", reason="only a person may override a failed check")
+        if request.kind == "review" and request.demonstration:
+            reason = "edits of the demonstration model are applied only after a person's review"
+            if begun.begun:
+                raise PersonNeeded(f"{reason}; {WAITS}")
+            return Decision(False, by="policy:yes", reason=reason)
+        value = begun.accepted_rest()
+        return Decision(True, value, by="policy:yes" if value is None else FROM_DRAFT)
+
+    def emit(self, event: Event) -> None:
+        if self._sink:
+            self._sink(event)
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Nothing to do: the text is part of the run's result."""
