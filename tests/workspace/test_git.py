@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.git import git_environment
 from tideate_core.mentions import git_program as contexts_git
 from tideate_core.mentions.git import read_changes
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.git import git_environment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,13 +6,13 @@ import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import ConfigError, StoreError
+from tideate_core.errors import ConfigError, StoreError, WorkspaceError
+from tideate_core.git import find_repository, run_git
 from tideate_core.project import (
     KnownProject,
     expand_home,
@@ -26,7 +26,6 @@ from tideate_core.project import (
     real_path,
 )
 from tideate_core.store import Reader
-from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from tideate_core.store import RunRow
@@ -184,14 +183,12 @@ def _identity(root: Path) -> tuple[str | None, str | None]:
 def _first_commit(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None
-    command = [*SAFE_GIT, "rev-list", "--max-parents=0", "HEAD"]
+    command = ("rev-list", "--max-parents=0", "HEAD")
     try:
-        done = subprocess.run(  # noqa: S603 git, with fixed arguments
-            command, cwd=root, env=git_environment(), capture_output=True, timeout=GIT_WITHIN, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None  # no git, no commit yet, or a history that is too long
-    commits = done.stdout.decode("ascii", "replace").split()
+        done = run_git(find_repository(real_path(root)), *command, cwd=root, patience=GIT_WITHIN)
+    except WorkspaceError:
+        return None  # no git, another project's repository, or a history that is too long
+    commits = [] if done.status else done.out.decode("ascii", "replace").split()  # no commit yet
     return min(commits) if commits else None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.git import EXCLUDE_PRIVATE
 from tideate_core.mentions.git_program import (
     ask_git,
     check_place,
@@ -17,7 +18,6 @@ from tideate_core.mentions.git_program import (
     without_filters,
 )
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
-from tideate_core.workspace import EXCLUDE_PRIVATE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
-import tempfile
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.project import is_inside
-from tideate_core.workspace import SAFE_GIT, git_environment
+from tideate_core.git import SAFE_OPTIONS, find_git, find_repository, git_environment, query
+from tideate_core.project import real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = [
     "LARGEST",
@@ -46,13 +42,11 @@ _HARMLESS: Final = (
 
 
 async def check_place(root: Path) -> None:
-    """Refuse a repository whose files are not at the root or above it.
+    """Refuse a repository of which a part belongs to another project.
 
     :raises WorkspaceError: it is one, or there is none.
     """
-    output, _ = await ask_git(root, "rev-parse", "--show-toplevel")
-    if not is_inside(root, Path(os.fsdecode(output.rstrip(b"\n")))):
-        raise WorkspaceError("the repository's files are elsewhere (core.worktree), so it is not read")
+    await asyncio.to_thread(find_repository, real_path(root))
 
 
 async def find_commit(root: Path, name: str) -> str:
@@ -116,57 +110,15 @@ async def ask_git(
     :param given: its standard input.
     :raises WorkspaceError: it cannot be run, does not answer, or fails.
     """
-    try:
-        with _input(given) as stdin:
-            process = await asyncio.create_subprocess_exec(
-                *SAFE_GIT,
-                *_HARMLESS,
-                *arguments,
-                cwd=root,
-                env=git_environment(),
-                stdin=stdin,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            output, whole = await _read(process, LARGEST if largest is None else largest)
-            status = await process.wait() if whole else 0
-    except TimeoutError:
-        raise WorkspaceError(f"git did not answer within {TIMEOUT:.0f} seconds") from None
-    finally:
-        await _kill(process)
-    if status:
+    repository = await asyncio.to_thread(find_repository, real_path(root))
+    answer = await query(
+        [find_git(), *SAFE_OPTIONS, *_HARMLESS, *arguments],
+        cwd=root,
+        environment={**git_environment(), **repository.variables()},
+        given=given,
+        largest=LARGEST if largest is None else largest,
+        patience=TIMEOUT,
+    )
+    if answer.status:
         raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
-    return output, whole
-
-
-@contextmanager
-def _input(given: bytes) -> Iterator[IO[bytes] | int]:
-    """Give a file with it: a pipe could fill up while the output is not read yet."""
-    if not given:
-        yield asyncio.subprocess.DEVNULL
-        return
-    with tempfile.TemporaryFile() as file:
-        file.write(given)
-        file.seek(0)
-        yield file
-
-
-async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[bytes, bool]:
-    assert process.stdout is not None  # noqa: S101 it is a pipe
-    pieces, size = [], 0
-    while size <= largest and (piece := await process.stdout.read(1 << 16)):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces), size <= largest
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    return answer.out, answer.whole

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
+from tideate_core.errors import WorkspaceError
+from tideate_core.git import EXCLUDE_PRIVATE, find_repository, start_git
+from tideate_core.project import real_path
 from tideate_core.snapshots.entries import above
-from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,7 +23,6 @@ NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"
 """Directories that count as ignored where there is no git to ask."""
 
 _COMMAND: Final = (
-    *SAFE_GIT,
     *("ls-files", "--others", "--ignored", "--exclude-standard", *EXCLUDE_PRIVATE, "--directory", "-z"),
 )
 _TIMEOUT: Final = 10.0
@@ -51,16 +52,9 @@ class IgnoreQuery:
         self._prefix = prefix
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = subprocess.Popen(  # noqa: S603
-                _COMMAND,
-                cwd=directory,
-                env=git_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:
-            return  # no git: the names decide
+            self._process = start_git(find_repository(real_path(directory)), *_COMMAND, cwd=directory)
+        except WorkspaceError:
+            return  # no git, or another project's repository: the names decide
 
     def __enter__(self) -> Self:
         return self

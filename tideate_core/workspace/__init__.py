@@ -51,10 +51,7 @@ if TYPE_CHECKING:
         text_digest as text_digest,
     )
     from tideate_core.workspace.git import (
-        EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
-        SAFE_GIT as SAFE_GIT,
         find_moves as find_moves,
-        git_environment as git_environment,
         make_patch as make_patch,
         patched_images as patched_images,
         read_images as read_images,
@@ -124,9 +121,7 @@ else:
             "executable_files": "ExecutableFile executable_changes executable_paths",
             "file_writer": "FileWriter",
             "files": "ABSENT FileImage FileState is_temporary read_image read_image_nofollow text_digest",
-            "git": (
-                "EXCLUDE_PRIVATE SAFE_GIT find_moves git_environment make_patch patched_images read_images"
-            ),
+            "git": ("find_moves make_patch patched_images read_images"),
             "hunk_index": "HunkIndex",
             "image_changes": "Difference change_note changes_between reversed_change",
             "journal": "Journal",

@@ -1,54 +1,31 @@
-"""Run git so that nothing a repository configures is run; make patches with it."""
+"""Make patches of images and apply patches to them, with git in temporary directories."""
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
+from tideate_core.git import SAFE_OPTIONS, empty_repository, run_git, without_repository
 from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, read_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from tideate_core.git import GitOutput, Repository
+
 __all__ = [
-    "EXCLUDE_PRIVATE",
-    "SAFE_GIT",
     "find_moves",
-    "git_environment",
     "make_patch",
     "patched_images",
     "read_images",
 ]
 
-SAFE_GIT: Final = (
-    "git",
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never"),
-    *("-c", "core.untrackedCache=false", "--no-pager", "--literal-pathspecs"),
-)
-"""Beginning of every command. A diff has programs of its own, which its options keep from being run."""
-
-EXCLUDE_PRIVATE: Final = ("-x", ".tideate")
-"""For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""
-
-_OVERRIDES: Final = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    # a repository of which a part is missing must not fetch it, nor start what fetches: not every git knows
-    # the first, and the second counts before what the repository allows itself
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "LC_ALL": "C",
-}
-
-_TIMEOUT: Final = 60.0
-"""Seconds that git gets for each of its three steps."""
 _UNPREFIXED: Final = re.compile(
     rb'^(?:diff --git (?:(\S.*) \1$|(?!"?[abciow12]/))'
     rb'|--- (?:([^\t\n]+).*\n\+\+\+ \2(?:\t.*)?$|(?!"?[abciow12]/|/dev/null).*\n\+\+\+ ))',
@@ -73,12 +50,6 @@ _DIFF: Final = (
 )
 
 
-def git_environment() -> dict[str, str]:
-    """Return the environment for git: no variable of ours leads it elsewhere."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | _OVERRIDES
-
-
 def read_images(root: Path, paths: Iterable[str]) -> dict[str, FileImage]:
     """Read what stands at paths below a root; blocking.
 
@@ -95,8 +66,8 @@ def make_patch(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) 
 
     :raises WorkspaceError: git is not there or failed.
     """
-    with _compared(before, after) as place:
-        return _git(place, *_DIFF)
+    with _compared(before, after) as repository:
+        return _git(repository, *_DIFF)
 
 
 def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> dict[str, str]:
@@ -108,9 +79,9 @@ def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) 
     """
     if not before or not after:
         return {}
-    with _compared(before, after) as place:
+    with _compared(before, after) as repository:
         named = ("diff-tree", "-r", "-M", "--name-status", "-z", "refs/heads/a", "refs/heads/b")
-        fields = iter(os.fsdecode(_git(place, *named)).split("\0"))
+        fields = iter(os.fsdecode(_git(repository, *named)).split("\0"))
         moved = {}
         for kind in fields:
             if kind.startswith("R"):
@@ -122,45 +93,35 @@ def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) 
 
 
 @contextmanager
-def _compared(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
-        place = Path(folder)
-        _git(place, "init", "--quiet", "--bare", "--template=", ".")
+def _compared(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> Iterator[Repository]:
+    with empty_repository() as repository:
         told = b"".join([*_commit(b"refs/heads/a", before), *_commit(b"refs/heads/b", after)])
-        _git(place, "fast-import", "--quiet", given=told)
-        yield place
+        _git(repository, "fast-import", "--quiet", given=told)
+        yield repository
 
 
-def _git(place: Path, *arguments: str, given: bytes = b"") -> bytes:
-    done = _run(place, {"GIT_DIR": str(place)}, *arguments, given=given)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise WorkspaceError(f"no patch could be made of the edits; git {arguments[0]}: {said}")
-    return done.stdout
+def _git(repository: Repository, *arguments: str, given: bytes = b"") -> bytes:
+    done = _run(repository, *arguments, given=given)
+    if done.status:
+        raise WorkspaceError(f"no patch could be made of the edits; git {arguments[0]}: {done.said.strip()}")
+    return done.out
 
 
-def _run(
-    place: Path, settings: Mapping[str, str], *arguments: str, given: bytes
-) -> subprocess.CompletedProcess[bytes]:
+def _run(repository: Repository, *arguments: str, given: bytes) -> GitOutput:
     """Run git without anything that a project or a person configures.
 
     :raises WorkspaceError: it is not there or does not answer.
     """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
-    try:
-        return subprocess.run(  # noqa: S603 fixed words
-            [*SAFE_GIT, "-c", f"core.attributesFile={os.devnull}", *arguments],
-            cwd=place,
-            env={**git_environment(), **own, **settings},
-            input=given,
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise WorkspaceError("patches need git; install it") from error
-    except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(f"git did not answer within {_TIMEOUT:.0f} s") from error
+    attributes = ("-c", f"core.attributesFile={os.devnull}")
+    return run_git(
+        repository,
+        *arguments,
+        cwd=repository.top,
+        given=given,
+        options=(*SAFE_OPTIONS, *attributes),
+        variables=own,
+    )
 
 
 def patched_images(
@@ -204,23 +165,23 @@ def _patched_images(
             for name, image in before.items():
                 _lay(place, name, image)
             laid = {name: _as_git_has(read_image(place / name)) for name in before} if partly else {}
-            applied = _run(place, _nowhere(place), *apply, given=patch)
-            if applied.returncode > partly:  # 1: some of it does not apply
+            applied = _run(without_repository(place), *apply, given=patch)
+            if applied.status > partly:  # 1: some of it does not apply
                 said = said or _said(applied)
                 continue
             after = {name: _as_git_has(read_image(place / name)) for name in before}
             if after != laid:
                 same = {name for name in named if after[name] == laid.get(name)}
-                return before, after, _left_out(before, same, applied.stderr) if partly else {}
+                return before, after, _left_out(before, same, applied.said.encode()) if partly else {}
     raise InvalidInput(f"the patch does not apply: {said}")
 
 
 def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str], str]:
     """Return the paths that a patch names, or why they are none."""
-    listed = _run(place, _nowhere(place), *apply, "--numstat", "-z", given=patch)
-    if listed.returncode:
+    listed = _run(without_repository(place), *apply, "--numstat", "-z", given=patch)
+    if listed.status:
         return [], _said(listed) or "git cannot read it"
-    names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.stdout.split(b"\0") if one]
+    names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.out.split(b"\0") if one]
     odd = next(filter(_is_odd, [*names, *_sources(patch)]), None)
     return names, f"{label(odd)}: no plain path below the project" if odd else ""
 
@@ -266,13 +227,8 @@ def _as_git_has(image: FileImage) -> FileImage:
     return FileImage.of_file(image.data, 0o111 if image.state.mode & 0o100 else 0)
 
 
-def _nowhere(place: Path) -> dict[str, str]:
-    """Return what keeps git from finding a repository around a directory."""
-    return {"GIT_CEILING_DIRECTORIES": str(place.parent)}
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    lines = done.stderr.decode(errors="replace").splitlines()
+def _said(done: GitOutput) -> str:
+    lines = done.said.splitlines()
     return "; ".join(line.removeprefix("error: ") for line in lines if line.startswith("error: "))[
         :_MOST_SAID
     ]

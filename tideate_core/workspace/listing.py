@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.errors import WorkspaceError
+from tideate_core.git import EXCLUDE_PRIVATE, find_repository, run_git
+from tideate_core.project import real_path
 from tideate_core.util.escaping import visible
 from tideate_core.util.regular_files import read_bounded
-from tideate_core.workspace.git import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 from tideate_core.workspace.paths import PROTECTED
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["list_files"]
 
-_GIT = (*SAFE_GIT, "ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
+_LIST = ("ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _GIT_TIMEOUT = 10.0
 """Seconds; a walk answers after that."""
 _LARGEST_RULES = 1 << 20
@@ -51,18 +52,14 @@ def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | N
     """Return what git lists, None where it lists nothing."""
     why = ""
     try:
-        done = subprocess.run(  # noqa: S603
-            _GIT, cwd=root, env=git_environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
-        )
-    except OSError as error:
-        why = error.strerror or str(error)
-    except subprocess.TimeoutExpired:
-        why = f"no answer within {_GIT_TIMEOUT:.0f} s"
+        done = run_git(find_repository(real_path(root)), *_LIST, cwd=root, patience=_GIT_TIMEOUT)
+    except WorkspaceError as error:
+        why = str(error)
     else:
-        if done.returncode:
-            why = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        elif done.stdout:
-            names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+        if done.status:
+            why = done.said.strip().partition("\n")[0]
+        elif done.out:
+            names = {os.fsdecode(name) for name in done.out.split(b"\0") if name}
             return sorted(name for name in names if not _is_protected(name))
     if why and notice and any((folder / ".git").exists() for folder in (root, *root.parents)):
         notice(f"git could not list the files ({visible(why)}); the .gitignore files were read instead")

@@ -12,7 +12,7 @@ from tideate_core.agents.tools.project_paths import name_in_project, project_roo
 from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_line, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
-from tideate_core.workspace import EXCLUDE_PRIVATE
+from tideate_core.git import EXCLUDE_PRIVATE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,10 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.git import EXCLUDE_PRIVATE
 from tideate_core.mentions import ask_git, persons_filters, without_filters
 from tideate_core.project import real_path
-from tideate_core.workspace import ABSENT, EXCLUDE_PRIVATE, Difference, FileImage, read_image_nofollow
+from tideate_core.workspace import ABSENT, Difference, FileImage, read_image_nofollow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,20 +7,24 @@ import select
 import subprocess
 from typing import TYPE_CHECKING, Final, Self
 
+from tideate_core.errors import WorkspaceError
+from tideate_core.git import SAFE_OPTIONS, find_repository, run_git, start_git
+from tideate_core.project import real_path
 from tideate_core.snapshots.caches import CacheDirectories
 from tideate_core.snapshots.entries import NEVER
 from tideate_core.snapshots.gitignore import NAMES
-from tideate_core.workspace import SAFE_GIT, git_environment, is_temporary
+from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["IgnoredNames"]
 
-_GIT: Final = tuple(word for word in SAFE_GIT if word != "--literal-pathspecs")
+_OPTIONS: Final = tuple(word for word in SAFE_OPTIONS if word != "--literal-pathspecs")
 """What asks about ignored paths refuses that; a path that begins with `./` is taken as it is."""
-_COMMAND: Final = (*_GIT, "check-ignore", "--stdin", "-z", "--verbose", "--non-matching")
-_TRACKED: Final = (*SAFE_GIT, "ls-files", "-z", "--")
+_COMMAND: Final = ("check-ignore", "--stdin", "-z", "--verbose", "--non-matching")
+_TRACKED: Final = ("ls-files", "-z", "--")
 _FIELDS: Final = 4
 """Of an answer: source, line, pattern, path."""
 _TIMEOUT: Final = 10.0
@@ -91,15 +95,11 @@ class IgnoredNames:
         if self._is_ignored_itself():
             return  # by a repository around it, which says nothing about its parts
         try:
-            self._git = subprocess.Popen(  # noqa: S603
-                _COMMAND,
-                cwd=self._root,
-                env=git_environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+            repository = find_repository(real_path(self._root))
+            self._git = start_git(
+                repository, *_COMMAND, cwd=self._root, options=_OPTIONS, stdin=subprocess.PIPE
             )
-        except OSError:
+        except WorkspaceError:
             self._git = None
 
     def _answer(self) -> list[bytes]:
@@ -126,25 +126,18 @@ class IgnoredNames:
 
     def _has_tracked(self, path: str) -> bool:
         """Tell whether git has files in a directory that it ignores."""
-        return bool(_printed([*_TRACKED, path], self._root))
+        return bool(_printed(self._root, *_TRACKED, path, options=SAFE_OPTIONS))
 
     def _is_ignored_itself(self) -> bool:
         if (self._root / ".git").exists():
             return False
-        return bool(_printed([*_GIT, "check-ignore", f"./{self._root.name}"], self._root.parent))
+        return bool(_printed(self._root.parent, "check-ignore", f"./{self._root.name}", options=_OPTIONS))
 
 
-def _printed(command: list[str], cwd: Path) -> bytes:
+def _printed(cwd: Path, *command: str, options: Sequence[str]) -> bytes:
     """Return what git prints; nothing where it fails or takes too long."""
     try:
-        return subprocess.run(  # noqa: S603
-            command,
-            cwd=cwd,
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        repository = find_repository(real_path(cwd))
+        return run_git(repository, *command, cwd=cwd, options=options, patience=_TIMEOUT).out
+    except WorkspaceError:
         return b""

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.git import find_repository
 from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import real_path
 from tideate_core.workspace import Root
 
-__all__ = ["RepositoryLayout", "check_links", "find_layout"]
+if TYPE_CHECKING:
+    from tideate_core.git import Repository as RepositoryLayout
 
-_POINTER: Final = 4_096
-"""Bytes of a file that only says where something is."""
-_LONG: Final = 1 << 20
-"""Bytes of a list of other places."""
-_DEEPEST: Final = 5
-"""As many alternates of alternates as git follows."""
-_PARTS: Final = (
-    *("objects", "objects/info", "objects/pack"),
-    *("refs", "refs/heads", "refs/remotes", "refs/tags"),
-)
-"""Directories of which no entry may be a link out."""
+__all__ = ["check_links", "find_layout"]
+
 _LINKED: Final = (
     "this repository is linked to {what} outside the server's root, so it is neither read nor written; "
     "start the server with a root that holds all of it"
 )
 _NONE: Final = "there is no git repository {where}; `git init` makes one, or start the server with its root"
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryLayout:
-    """A repository."""
-
-    top: Path
-    """Its files."""
-    git_dir: Path
-    """The directory of this worktree: HEAD and the index."""
-    common_dir: Path
-    """The directory that all worktrees share: objects, branches, config."""
 
 
 def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
@@ -52,13 +32,16 @@ def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
     :param root: without links.
     :raises ToolError: there is none, or a part of it is outside the root.
     """
-    top = _top(root, _start(root, repo_path), repo_path)
-    directory = _directory(top, root)
-    common = _common(directory, root)
-    for folder in {directory, common, *(common / name for name in _PARTS)}:
-        _refuse_links(folder, root)
-    _refuse_alternates(common / "objects", root, _DEEPEST)
-    return RepositoryLayout(top, directory, common)
+    start = _start(root, repo_path)
+    above = (start, *start.parents[: len(start.parts) - len(root.parts)])
+    if not any(os.path.lexists(directory / ".git") for directory in above):
+        raise ToolError(
+            _NONE.format(where=f"at {short_repr(repo_path)}" if repo_path else "at the server's root")
+        )
+    try:
+        return find_repository(start, within=root)
+    except WorkspaceError as error:
+        raise ToolError(str(error)) from error
 
 
 def check_links(layout: RepositoryLayout, root: Path, branch: str = "") -> None:
@@ -88,59 +71,6 @@ def _start(root: Path, repo_path: str) -> Path:
     return start
 
 
-def _top(root: Path, start: Path, repo_path: str) -> Path:
-    for directory in (start, *start.parents):
-        if os.path.lexists(directory / ".git"):
-            return directory
-        if directory == root:
-            break
-    raise ToolError(
-        _NONE.format(where=f"at {short_repr(repo_path)}" if repo_path else "at the server's root")
-    )
-
-
-def _directory(top: Path, root: Path) -> Path:
-    entry = top / ".git"
-    if entry.is_file():
-        word = _pointer(entry)
-        if not word.startswith("gitdir: "):
-            raise ToolError(_NONE.format(where="there that git could read"))
-        entry = top / word.removeprefix("gitdir: ")
-    directory = real_path(entry)
-    if not directory.is_relative_to(root):
-        raise ToolError(_LINKED.format(what="a directory"))
-    if not directory.is_dir():
-        raise ToolError(_NONE.format(where="there that git could read"))
-    return directory
-
-
-def _common(directory: Path, root: Path) -> Path:
-    pointer = directory / "commondir"
-    if not os.path.lexists(pointer):
-        return directory
-    common = real_path(directory / _pointer(pointer))
-    if not common.is_relative_to(root):
-        raise ToolError(_LINKED.format(what="a directory"))
-    return common
-
-
-def _pointer(file: Path) -> str:
-    return _read_small(file, _POINTER).rstrip("\r\n")
-
-
-def _read_small(file: Path, limit: int) -> str:
-    try:
-        if not file.is_file():  # a pipe would block
-            raise ToolError(_NONE.format(where="there that git could read"))
-        with file.open("rb") as stream:
-            words = stream.read(limit + 1)
-    except OSError as error:
-        raise ToolError(f"the repository cannot be read ({error.strerror})") from error
-    if len(words) > limit:
-        raise ToolError(f"the repository's file {file.name} is longer than any that git writes")
-    return os.fsdecode(words)
-
-
 def _refuse_links(folder: Path, root: Path) -> None:
     """Look for links among the entries of one directory, and whether it is one itself."""
     try:
@@ -152,19 +82,3 @@ def _refuse_links(folder: Path, root: Path) -> None:
         raise ToolError(f"the repository cannot be read ({error.strerror})") from error
     if any(not real_path(Path(link)).is_relative_to(root) for link in links):
         raise ToolError(_LINKED.format(what="a file"))
-
-
-def _refuse_alternates(objects: Path, root: Path, depth: int) -> None:
-    file = objects / "info" / "alternates"
-    if not os.path.lexists(file):
-        return
-    for line in _read_small(file, _LONG).split("\n"):
-        if not line or line.startswith("#"):
-            continue
-        other = real_path(objects / line)
-        # one in quotes would have to be read as git reads it
-        if line.startswith('"') or not other.is_relative_to(root):
-            raise ToolError(_LINKED.format(what="objects"))
-        if depth > 0:
-            _refuse_links(other, root)
-            _refuse_alternates(other, root, depth - 1)

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import errno
-import os
 import re
-import signal
-import subprocess
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tideate_core import git
+from tideate_core.errors import WorkspaceError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["GitFailed", "GitOutput", "failure", "find_git", "query"]
+    from tideate_core.git import GitOutput
 
-PATIENCE: Final = 60.0
-"""Seconds that git may take to answer a question."""
+__all__ = ["GitFailed", "failure", "find_git", "query"]
+
 LARGEST: Final = 16 << 20
 """Bytes of an answer that are read; git is ended after them."""
-_CHUNK: Final = 1 << 16
-_POLLS: Final = 50
-"""Polls for the end of a program that closed its output; then a thread waits for it."""
-_SAID: Final = 1 << 16
-"""Bytes of the errors that are kept."""
 LONGEST: Final = 600
 """Characters of what git said."""
 
@@ -67,28 +57,15 @@ class GitFailed(ToolError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class GitOutput:
-    """Exit status and output of git."""
-
-    status: int
-    out: bytes
-    said: str
-    """Its standard error."""
-    whole: bool
-    """False where it had more to say than is read."""
-
-
 def find_git() -> str:
-    """Return where git is: only absolute directories of PATH count, for the working directory is anybody's.
+    """Return where git is.
 
     :raises GitFailed: it is not installed.
     """
-    for directory in os.get_exec_path():
-        path = Path(directory, "git")
-        if path.is_absolute() and path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    raise GitFailed("git is not installed: no directory of PATH has it")
+    try:
+        return git.find_git()
+    except WorkspaceError as error:
+        raise GitFailed(str(error)) from error
 
 
 async def query(
@@ -98,112 +75,15 @@ async def query(
     environment: Mapping[str, str],
     given: bytes = b"",
     largest: int = LARGEST,
-    patience: float = PATIENCE,
 ) -> GitOutput:
     """Run git until it has said all, or enough.
 
-    Cancelling ends it, with all that it started.
-
-    :param argv: begins with the absolute path of git.
-    :param given: its standard input.
     :raises GitFailed: it cannot be started, or does not answer in time.
     """
-    with _input(given) as stdin:
-        reader = _Reader(_start(argv, cwd, environment, stdin), largest)
     try:
-        async with asyncio.timeout(patience):
-            await reader.ended.wait()
-            status = await reader.status() if reader.whole else 0
-    except TimeoutError:
-        raise GitFailed(f"git did not answer within {patience:.0f} s and was ended") from None
-    finally:
-        reader.close()
-    return GitOutput(status, bytes(reader.out), reader.said.decode("utf-8", "replace"), reader.whole)
-
-
-@contextlib.contextmanager
-def _input(given: bytes) -> Iterator[IO[bytes] | int]:
-    if not given:
-        yield subprocess.DEVNULL
-        return
-    with tempfile.TemporaryFile() as file:
-        file.write(given)
-        file.seek(0)
-        yield file
-
-
-def _start(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], stdin: IO[bytes] | int
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603 a list and no shell
-            argv,
-            cwd=cwd,
-            env=environment,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            process_group=0,
-        )
-    except OSError as error:
-        hint = ": name fewer files at once" if error.errno == errno.E2BIG else ""
-        raise GitFailed(f"git cannot be run ({error.strerror}){hint}") from error
-
-
-class _Reader:
-    """Reader of both output streams, in the event loop: a thread would cost as much as git's start."""
-
-    def __init__(self, process: subprocess.Popen[bytes], largest: int) -> None:
-        self.out = bytearray()
-        self.said = bytearray()
-        self.whole = True
-        self.ended = asyncio.Event()
-        self._process = process
-        self._largest = largest
-        self._loop = asyncio.get_running_loop()
-        self._open: dict[int, bytearray] = {}
-        for pipe, into in ((process.stdout, self.out), (process.stderr, self.said)):
-            assert pipe is not None  # noqa: S101 both were asked for
-            os.set_blocking(pipe.fileno(), False)
-            self._open[pipe.fileno()] = into
-            self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno())
-
-    async def status(self) -> int:
-        """Wait for the end of a program that has closed its output."""
-        for _ in range(_POLLS):
-            if (status := self._process.poll()) is not None:
-                return status
-            await asyncio.sleep(0)
-        return await asyncio.to_thread(self._process.wait)
-
-    def close(self) -> None:
-        """End whatever has not ended."""
-        for descriptor in self._open:
-            self._loop.remove_reader(descriptor)
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-    def _read(self, descriptor: int) -> None:
-        data = os.read(descriptor, _CHUNK)
-        into = self._open[descriptor]
-        if not data:
-            self._loop.remove_reader(descriptor)
-            del self._open[descriptor]
-            if not self._open:
-                self.ended.set()
-        elif into is self.out:
-            into += data
-            if len(into) > self._largest:
-                self.whole = False
-                self.ended.set()
-        elif len(into) < _SAID:
-            into += data
+        return await git.query(argv, cwd=cwd, environment=environment, given=given, largest=largest)
+    except WorkspaceError as error:
+        raise GitFailed(str(error)) from error
 
 
 def failure(command: str, said: str, status: int | None, root: Path) -> GitFailed:

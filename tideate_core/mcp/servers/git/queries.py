@@ -26,8 +26,8 @@ from tideate_core.mcp.servers.schemas import page, with_cursor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.git import GitOutput
     from tideate_core.mcp.servers.git.porcelain import Commit, Entry
-    from tideate_core.mcp.servers.git.program import GitOutput
     from tideate_core.mcp.servers.git.repository import Repository
 
 __all__ = ["LogQuery", "Untracked", "branches", "diff", "file_shape", "log", "read_status", "show", "status"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mcp.servers.git.layout import RepositoryLayout, find_layout
-from tideate_core.mcp.servers.git.program import LARGEST, GitFailed, GitOutput, failure, find_git, query
+from tideate_core.mcp.servers.git.layout import find_layout
+from tideate_core.mcp.servers.git.program import LARGEST, GitFailed, failure, find_git, query
 from tideate_core.mcp.servers.git.settings import (
     HARDENED,
     UNSIGNED,
@@ -25,6 +25,8 @@ from tideate_core.workspace import Root
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from tideate_core.git import GitOutput, Repository as RepositoryLayout
 
 __all__ = ["Repositories", "Repository"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tideate_core.git import SAFE_OPTIONS, git_environment
 from tideate_core.mcp.servers.git.program import failure, query
 from tideate_core.project import real_path
-from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tideate_core.mcp.servers.git.layout import RepositoryLayout
+    from tideate_core.git import Repository as RepositoryLayout
 
 __all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
 
@@ -30,8 +30,8 @@ def _options(*settings: str) -> tuple[str, ...]:
 
 
 HARDENED: Final = (
-    *SAFE_GIT[1:],
-    *_options("safe.bareRepository=explicit", "submodule.recurse=false", "core.editor=:"),
+    *SAFE_OPTIONS,
+    *_options("submodule.recurse=false", "core.editor=:"),
     *_options("sequence.editor=:", "core.pager=cat", "credential.helper=", "core.sshCommand=:"),
     *_options("core.alternateRefsCommand=:", "log.showSignature=false", "log.showRoot=true"),
     *_options("diff.orderFile=/dev/null", "gc.auto=0", "maintenance.auto=false"),
@@ -158,8 +158,7 @@ def base_environment(layout: RepositoryLayout) -> dict[str, str]:
     return {
         **git_environment(),
         **{name: os.environ[name] for name in _WHO if name in os.environ},
-        "GIT_CEILING_DIRECTORIES": str(layout.top.parent),
-        "GIT_WORK_TREE": str(layout.top),
+        **layout.variables(),
         "GIT_EDITOR": ":",
         "GIT_SEQUENCE_EDITOR": ":",
         "GIT_PAGER": "cat",

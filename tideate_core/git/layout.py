@@ -1,0 +1,194 @@
+"""Find a repository, and refuse one of which a part belongs to another project.
+
+Whoever made a project's files also made its `.git`, which may lead to any repository of the person's. A
+repository counts if all of it is in the project, or if it names the project's directory as its own, as a
+worktree's and a submodule's do.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.git.program import run_git
+from tideate_core.git.repository import Repository, without_repository
+from tideate_core.project import real_path
+from tideate_core.util.regular_files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["find_repository"]
+
+_POINTER: Final = 4_096
+"""Bytes of a file that only says where something is."""
+_LONG: Final = 1 << 20
+"""Bytes of a list of other places, and of a configuration."""
+_DEEPEST: Final = 5
+"""Levels of alternates that git follows."""
+_PARTS: Final = (
+    *("objects", "objects/info", "objects/pack", "reftable"),
+    *("refs", "refs/heads", "refs/remotes", "refs/tags"),
+)
+"""Directories of which no entry may be a link out."""
+_TIMEOUT: Final = 10.0
+"""Seconds."""
+_NONE: Final = "git finds no repository here that it can read; `git status` tells why"
+_LINKED: Final = "the repository here is linked to {what} outside {root}, so it is not read{hint}"
+_NOT_ITS_OWN: Final = (
+    "; if it belongs to this directory, `git worktree repair` or `git config core.worktree DIRECTORY`, run "
+    "in that repository, says so"
+)
+_BORROWED: Final = "; `git repack -a -d` copies its objects, then remove .git/objects/info/alternates"
+_ELSEWHERE: Final = "the repository's files are elsewhere (core.worktree), so it is not read"
+
+
+def find_repository(place: Path, within: Path | None = None) -> Repository:
+    """Return the repository that a directory is in; blocking.
+
+    :param place: without links.
+    :param within: a directory that must hold all of the repository; by default one outside of the files
+        counts if it refers back to them.
+    :raises WorkspaceError: there is none, or a part of it belongs to another project.
+    """
+    try:
+        return _Search(place, within).repository()
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or "a name in it has a NUL"
+        raise WorkspaceError(f"the repository cannot be read ({why})") from error
+
+
+class _Search:
+    def __init__(self, place: Path, within: Path | None) -> None:
+        self._place = place
+        self._within = within
+        self._inside: tuple[Path, ...] = () if within is None else (within,)
+        """Directories in which the parts may be."""
+
+    def repository(self) -> Repository:
+        top = self._top()
+        if self._within is None:
+            self._inside = (top,)
+        git_dir = self._git_dir(top)
+        common = self._common(git_dir)
+        apart = [part for part in (git_dir, common) if not self._is_inside(part)]
+        if apart:
+            if self._within is not None or not _refers_back(top, git_dir, common):
+                raise self._linked("a directory", "" if self._within else _NOT_ITS_OWN)
+            self._inside = (top, git_dir, common)
+        elif self._within is None and any(
+            real_path(git_dir / named) != top for named in _configured_worktrees(git_dir)
+        ):
+            raise WorkspaceError(_ELSEWHERE)
+        if not (os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir()):
+            raise WorkspaceError(_NONE)
+        for folder in {git_dir, common, *(common / name for name in _PARTS)}:
+            self._refuse_links(folder)
+        self._refuse_alternates(common / "objects", _DEEPEST)
+        return Repository(top, git_dir, common)
+
+    def _top(self) -> Path:
+        for directory in (self._place, *self._place.parents):
+            if os.path.lexists(directory / ".git"):
+                return directory
+            # git would take a directory that looks like a repository for one
+            if all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs")):
+                break
+            if directory == self._within:
+                break
+        raise WorkspaceError(_NONE)
+
+    def _git_dir(self, top: Path) -> Path:
+        entry = top / ".git"
+        if entry.is_file():
+            word = _pointer(real_path(entry) if entry.is_symlink() else entry)
+            if not word.startswith("gitdir: "):
+                raise WorkspaceError(_NONE)
+            entry = top / word.removeprefix("gitdir: ")
+        directory = real_path(entry)
+        if not directory.is_dir():
+            # whether it is there is not told of another place
+            raise WorkspaceError(_NONE) if self._is_inside(directory) else self._linked("a directory")
+        return directory
+
+    def _common(self, git_dir: Path) -> Path:
+        pointer = git_dir / "commondir"
+        return real_path(git_dir / _pointer(pointer)) if os.path.lexists(pointer) else git_dir
+
+    def _refuse_links(self, folder: Path) -> None:
+        """Look for links among the entries of one directory, and whether it is one itself."""
+        if not self._is_inside(real_path(folder)):
+            raise self._linked("a directory")
+        try:
+            with os.scandir(folder) as entries:
+                links = [entry.path for entry in entries if entry.is_symlink()]
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for link in links:
+            # hooks are not run without trust in them, and many are shared by a link
+            shared = self._within is None and os.path.basename(link) == "hooks"  # noqa: PTH119
+            if not shared and not self._is_inside(real_path(folder / link)):
+                raise self._linked("a file")
+
+    def _refuse_alternates(self, objects: Path, depth: int) -> None:
+        file = objects / "info" / "alternates"
+        if not os.path.lexists(file):
+            return
+        for line in _read_small(file, _LONG).split("\n"):
+            if not line or line.startswith("#"):
+                continue
+            other = real_path(objects / line)
+            # one in quotes would have to be read as git reads it
+            if line.startswith('"') or not self._is_inside(other):
+                raise self._linked("objects", "" if self._within else _BORROWED)
+            if depth > 0:
+                self._refuse_links(other)
+                self._refuse_alternates(other, depth - 1)
+
+    def _is_inside(self, path: Path) -> bool:
+        return any(path.is_relative_to(one) for one in self._inside)
+
+    def _linked(self, what: str, hint: str = "") -> WorkspaceError:
+        if self._within is not None:
+            hint = "; start the server with a root that holds all of it"
+        root = "the project" if self._within is None else "the server's root"
+        return WorkspaceError(_LINKED.format(what=what, root=root, hint=hint))
+
+
+def _refers_back(top: Path, git_dir: Path, common: Path) -> bool:
+    """Tell whether a repository elsewhere names these files as its own, as a worktree or a submodule."""
+    back = git_dir / "gitdir"
+    if os.path.lexists(back):
+        entry = git_dir / _pointer(back)
+        is_worktree = git_dir.parent == common / "worktrees"
+        return is_worktree and entry.name == ".git" and real_path(entry.parent) == top
+    return git_dir == common and any(
+        real_path(git_dir / named) == top for named in _configured_worktrees(git_dir)
+    )
+
+
+def _configured_worktrees(git_dir: Path) -> Iterator[str]:
+    """Yield where a repository's own configuration says that its files are; what it includes is not read."""
+    for name in ("config", "config.worktree"):
+        content = read_bounded(git_dir / name, _LONG)
+        if content is None or b"worktree" not in content.lower():
+            continue
+        told = ("config", "--file", str(git_dir / name), "-z", "--get", "core.worktree")
+        done = run_git(without_repository(git_dir), *told, cwd=git_dir, patience=_TIMEOUT)
+        if done.status == 0:
+            yield os.fsdecode(done.out.removesuffix(b"\0"))
+
+
+def _pointer(file: Path) -> str:
+    return _read_small(file, _POINTER).rstrip("\r\n")
+
+
+def _read_small(file: Path, limit: int) -> str:
+    content = read_bounded(file, limit)
+    if content is None:  # a link, a pipe, or longer than any that git writes
+        raise WorkspaceError(_NONE)
+    if b"\0" in content:
+        raise ValueError
+    return os.fsdecode(content)

@@ -1,0 +1,211 @@
+"""Objects of a repository by their ids: its configuration, index and refs have no say, and each is verified.
+
+git is started in an empty repository that borrows the objects; a text that does not have its id is no object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.git.program import SAFE_OPTIONS, find_git, git_environment, query
+from tideate_core.git.repository import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+__all__ = [
+    "TreeEntry",
+    "Tree",
+    "empty_repository",
+    "object_id",
+    "objects_only",
+    "read_objects",
+    "read_tree",
+]
+
+_AT_ONCE: Final = 500
+"""Objects that are read by one call of git."""
+_SHA256: Final = 64
+"""Digits of an id."""
+_LISTED: Final = 4 << 20
+_DIRECTORY: Final = 0o040000
+_MOST: Final = 2_000_000
+"""Paths of a commit: a few small trees may stand for any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """What a commit has at a path."""
+
+    mode: int
+    """Kind and permission: of a file, a link or a submodule."""
+    id: str
+
+
+Tree: TypeAlias = "dict[str, TreeEntry]"
+"""What a commit has, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone(Repository):
+    """A repository that git is led to by its directory, with objects that may be another one's."""
+
+    objects: Path | None = None
+
+    def variables(self) -> Mapping[str, str]:
+        found = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)}
+        return found if self.objects is None else {**found, "GIT_OBJECT_DIRECTORY": str(self.objects)}
+
+
+@contextmanager
+def empty_repository(top: Path | None = None) -> Iterator[Repository]:
+    """Make an empty repository in a temporary directory, which goes at the end.
+
+    :param top: the directory of its files; by default the repository itself.
+    """
+    with tempfile.TemporaryDirectory(prefix="tideate-git-") as folder:
+        place = Path(folder)
+        _make(place, "")
+        yield _Alone(top or place, place, place)
+
+
+@contextmanager
+def objects_only(repository: Repository, some_id: str) -> Iterator[Repository]:
+    """Give a repository with the same files and objects, and nothing else of it.
+
+    :param some_id: an id of the repository, which tells the kind of its ids.
+    """
+    with tempfile.TemporaryDirectory(prefix="tideate-git-") as folder:
+        place = Path(folder)
+        _make(place, "\tobjectFormat = sha256\n" if len(some_id) == _SHA256 else "")
+        yield _Alone(repository.top, place, place, repository.common_dir / "objects")
+
+
+def _make(place: Path, extensions: str) -> None:
+    for name in ("objects", "refs"):
+        (place / name).mkdir()
+    (place / "HEAD").write_text("ref: refs/heads/none\n")
+    head = f"[extensions]\n{extensions}" if extensions else ""
+    (place / "config").write_text(f"[core]\n\trepositoryFormatVersion = {int(bool(head))}\n{head}")
+
+
+def object_id(kind: str, data: bytes, like: str) -> str:
+    """Return the id of an object.
+
+    :param like: another id of the repository.
+    """
+    make = hashlib.sha256 if len(like) == _SHA256 else hashlib.sha1
+    return make(f"{kind} {len(data)}\0".encode() + data).hexdigest()
+
+
+async def read_objects(
+    repository: Repository, kind: str, ids: Collection[str], *, largest: int, room: int
+) -> dict[str, bytes]:
+    """Return objects by their ids; one that is missing, larger than `largest` or not what its id says is not
+    among them.
+
+    :param repository: of `objects_only`.
+    :param room: bytes of all.
+    :raises WorkspaceError: there is no room, or git does not answer.
+    """
+    found: dict[str, bytes] = {}
+    wanted = sorted(ids)
+    for at in range(0, len(wanted), _AT_ONCE):
+        some = wanted[at : at + _AT_ONCE]
+        sizes = await _ask(repository, "cat-file", "--batch-check", given=_lines(some), largest=_LISTED)
+        small = [
+            fields[0]
+            for line in sizes.decode().splitlines()
+            if len(fields := line.split(" ")) == 3 and fields[1] == kind and int(fields[2]) <= largest
+        ]
+        if not small:
+            continue
+        output = await _ask(repository, "cat-file", "--batch", given=_lines(small), largest=room)
+        found |= {one: data for one, data in _split(output) if object_id(kind, data, one) == one}
+        room -= len(output)
+    return found
+
+
+async def read_tree(repository: Repository, tree: str, *, room: int) -> Tree:
+    """Return all that a commit has, or a tree, by path.
+
+    :param repository: of `objects_only`.
+    :param tree: the id of a commit or a tree.
+    :param room: bytes of all trees.
+    :raises WorkspaceError: an object is missing or not what its id says, or there are too many paths.
+    """
+    kind = (await _ask(repository, "cat-file", "-t", tree, largest=_LISTED)).decode().strip()
+    if kind == "commit":
+        commit = await _all(repository, kind, [tree], room)
+        tree = commit[tree].partition(b"\n")[0].removeprefix(b"tree ").decode()
+    found: Tree = {}
+    folders = [("", tree)]
+    while folders:
+        texts = await _all(repository, "tree", {one for _, one in folders}, room)
+        folders, level = [], folders
+        for prefix, one in level:
+            for name, entry in _entries(texts[one], len(one) // 2):
+                path = prefix + name
+                if entry.mode == _DIRECTORY:
+                    folders.append((f"{path}/", entry.id))
+                else:
+                    found[path] = entry
+            if len(found) + len(folders) > _MOST:
+                raise WorkspaceError(f"the commit has more than {_MOST:,} files")
+    return found
+
+
+async def _all(repository: Repository, kind: str, ids: Collection[str], room: int) -> dict[str, bytes]:
+    found = await read_objects(repository, kind, ids, largest=room, room=room)
+    if lost := sorted(set(ids) - found.keys()):
+        raise WorkspaceError(
+            f"the repository's {kind} {lost[0]} is missing or damaged; `git fsck` tells more"
+        )
+    return found
+
+
+def _entries(tree: bytes, width: int) -> Iterator[tuple[str, TreeEntry]]:
+    at = 0
+    while at < len(tree):
+        end = tree.index(b"\0", at)
+        mode, _, name = tree[at:end].partition(b" ")
+        if name in (b"", b".", b"..") or b"/" in name:
+            raise WorkspaceError(f"the commit has a file that is called {name!r}; `git fsck` tells more")
+        at = end + 1 + width
+        yield os.fsdecode(name), TreeEntry(int(mode, 8), tree[end + 1 : at].hex())
+
+
+def _split(output: bytes) -> Iterator[tuple[str, bytes]]:
+    at = 0
+    while at < len(output):
+        end = output.index(b"\n", at)
+        one, _, size = output[at:end].decode().split(" ")
+        yield one, output[end + 1 : end + 1 + int(size)]
+        at = end + int(size) + 2
+
+
+def _lines(ids: Collection[str]) -> bytes:
+    return "".join(f"{one}\n" for one in ids).encode()
+
+
+async def _ask(repository: Repository, *arguments: str, largest: int, given: bytes = b"") -> bytes:
+    environment = {**git_environment(), **repository.variables()}
+    answer = await query(
+        [find_git(), *SAFE_OPTIONS, *arguments],
+        cwd=repository.top,
+        environment=environment,
+        given=given,
+        largest=largest,
+    )
+    if not answer.whole:
+        raise WorkspaceError(f"git has more than {largest >> 20} MiB to say of it; name a folder")
+    if answer.status:
+        raise WorkspaceError(f"git cannot read the commit: {answer.said.strip()[:200]}")
+    return answer.out
