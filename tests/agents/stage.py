@@ -62,6 +62,7 @@ class StageStep:
     revisions = 10
     mention_tokens = 1000
     rules_files: Sequence[str] | None = ()
+    refuses_executed = False
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import Bench, bench, tools
-from tideate_core.engine import EventName
+from tideate_core.config.schema import LandConfig
+from tideate_core.engine import EventName, PolicyFrontEnd
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.store import Store
 from tideate_core.workspace import FileChange, Workspace
@@ -224,6 +225,70 @@ async def test_a_later_process_still_knows_it(bench: Bench) -> None:
     finally:
         store.close()
     assert again.executed == done.executed != []
+
+
+def by_policy(bench: Bench, executed: str = "ask", *, accept: bool = True) -> None:
+    config = bench.config.model_copy(update={"land": LandConfig.model_validate({"executed": executed})})
+    front = PolicyFrontEnd(accept, bench.front.emit) if accept else bench.front
+    bench.runner = bench.make_runner(config, front=front)
+
+
+def notices(bench: Bench) -> str:
+    return "\n".join(data["message"] for data in bench.front.data(EventName.NOTICE))
+
+
+async def test_without_a_person_such_files_are_left_out_and_named(bench: Bench) -> None:
+    by_policy(bench)
+    plans(bench, ".envrc", "a.txt")
+    done = await bench.run("multi_file", "tidy up")
+    assert done.ok, done.error
+    assert done.files == ["a.txt"]
+    assert bench.fingerprint().keys() == {"a.txt"}
+    assert "left out .envrc: direnv and its like run it" in notices(bench)
+    assert "executed" not in done.as_json()
+
+
+async def test_without_a_person_a_change_of_nothing_else_fails(bench: Bench) -> None:
+    by_policy(bench)
+    plans(bench, ".envrc")
+    done = await bench.run("multi_file", "tidy up")
+    assert (done.ok, done.cancelled, bench.fingerprint()) == (False, False, {})
+    assert "only to files that other tools execute" in str(done.error)
+
+
+async def test_a_person_who_refuses_such_files_is_not_asked_about_them(bench: Bench) -> None:
+    by_policy(bench, "refuse", accept=False)
+    plans(bench, ".envrc", "a.txt")
+    done = await bench.run("multi_file", "tidy up")
+    assert done.ok, done.error
+    (review,) = [request for request in bench.front.requests if request.kind == "review"]
+    assert [file["path"] for file in review.payload["files"]] == ["a.txt"]
+    assert bench.fingerprint().keys() == {"a.txt"}
+    assert "left out .envrc" in notices(bench)
+
+
+async def test_a_moved_file_is_left_out_by_its_new_name(bench: Bench) -> None:
+    by_policy(bench)
+    bench.write("notes.txt", "a\n")
+    files = [
+        {"action": "move", "path": "notes.txt", "move_to": ".envrc", "why": "tidy"},
+        {"action": "create", "path": "a.txt", "why": "tidy"},
+    ]
+    bench.server.answers("Which files have to be", {"files": files})
+    bench.server.answers("Write the new file a.txt", "```\necho hello\n```")
+    done = await bench.run("multi_file", "tidy up")
+    assert done.ok, done.error
+    assert bench.fingerprint().keys() == {"a.txt", "notes.txt"}
+
+
+async def test_the_file_that_the_person_named_is_written(bench: Bench) -> None:
+    by_policy(bench, "refuse")
+    bench.write("Makefile", "all:\n\techo a\n")
+    bench.server.answers("", "It prints.")
+    bench.server.answers("Rewrite", "```make\nall:\n\techo b\n```")
+    done = await bench.run("refactor", "print b", context=bench.context("Makefile"))
+    assert done.ok, done.error
+    assert bench.fingerprint()["Makefile"] == b"all:\n\techo b\n"
 
 
 async def test_a_run_of_harmless_files_says_nothing(bench: Bench) -> None:

@@ -30,19 +30,18 @@ def planned(shell: Shell, answering: ModelServer) -> Shell:
     return shell
 
 
-def test_yes_applies_it_with_a_warning_on_stderr(planned: Shell) -> None:
+def test_yes_leaves_it_out_and_names_it(planned: Shell) -> None:
     done = planned.run("run", "multi_file", "tidy up", "--yes")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert done.stderr.count(WARNING) == 2  # the plan and the review
-    assert "other tools run .envrc: direnv" in done.stderr.rpartition(WARNING)[2]
+    assert "left out .envrc: direnv and its like run it" in done.stderr
     assert WARNING not in done.stdout
+    assert not (planned.project / ".envrc").exists()
 
 
-def test_the_json_of_the_result_names_it(planned: Shell) -> None:
+def test_the_json_of_the_result_says_why_it_failed(planned: Shell) -> None:
     done = planned.run("run", "multi_file", "tidy up", "--yes", "--json")
-    (found,) = json.loads(done.stdout)["executed"]
-    assert found["path"] == ".envrc"
-    assert "direnv" in found["reason"]
+    assert "only to files that other tools execute" in json.loads(done.stdout)["error"]
     assert WARNING in done.stderr
 
 
@@ -84,7 +83,9 @@ def test_a_task_that_nobody_reviews_says_it(shell: Shell, server: ModelServer) -
     house.model.says("executor", edits({**CODE, "src/tally/conftest.py": "import os\n"}))
     house.model.says("planner", _plan_with("src/tally/conftest.py"))
     done = house.run("--yes")
-    assert "other tools run src/tally/conftest.py: pytest runs it whenever tests are collected" in done.stderr
+    said = "src/tally/conftest.py: pytest runs it whenever tests are collected"
+    assert f"left out {said}, and no person was asked" in done.stderr
+    assert not (shell.project / "src/tally/conftest.py").exists()
 
 
 def _plan_with(name: str) -> dict[str, object]:

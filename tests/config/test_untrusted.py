@@ -146,11 +146,9 @@ def is_stricter(path: tuple[str, ...], before: Any, after: Any) -> bool:
         if path[-1] == "confirm":
             return set(before or []) <= set(after or [])
         return bool(after == default)
-    return (path == ("rules",) and after is False) or path in {
-        ("rules_files",),
-        ("ui", "output"),
-        ("ui", "panel"),
-    }
+    if path in {("rules_files",), ("ui", "output"), ("ui", "panel")}:
+        return True
+    return (path, after) in [(("rules",), False), (("land", "executed"), "refuse")]
 
 
 def everything() -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:

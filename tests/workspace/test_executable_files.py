@@ -34,7 +34,7 @@ def test_a_name_that_tools_look_for_is_known_in_any_case_and_depth(path: str) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["src/main.py", "makefiles.md", "github/workflows/ci.yml", ".vscode", "envrc"]
+    "path", ["src/main.py", "makefiles.md", "github/workflows/ci.yml", "src/.vscode", "envrc"]
 )
 def test_other_names_are_not(path: str) -> None:
     assert reason_by_path(path) == ""

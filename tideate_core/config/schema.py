@@ -14,6 +14,7 @@ __all__ = [
     "Config",
     "EditorConfig",
     "HistoryConfig",
+    "LandConfig",
     "LimitsConfig",
     "LoginConfig",
     "McpConfig",
@@ -327,6 +328,14 @@ class McpConfig(_Section):
         return self
 
 
+class LandConfig(_Section):
+    """`[land]`: writing what was accepted."""
+
+    executed: Literal["ask", "refuse"] = "ask"
+    """Files that other tools execute, such as `.envrc`. `ask`: written after a person's yes, left out with
+    `--yes`; `refuse`: always left out."""
+
+
 class LoginConfig(_Section):
     """`[login]`: of the person's own configuration only."""
 
@@ -360,6 +369,7 @@ class Config(_Section):
     mcp: McpConfig = McpConfig.model_construct()
     snapshots: SnapshotsConfig = SnapshotsConfig.model_construct()
     state: StateConfig = StateConfig.model_construct()
+    land: LandConfig = LandConfig.model_construct()
     login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()

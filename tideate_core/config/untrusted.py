@@ -71,8 +71,8 @@ def _any(value: Any, _own: Any) -> Any:
     return value
 
 
-def _only(allowed: bool, *, default: bool | None) -> Rule:
-    """Take one of the two values, or the one that holds anyway."""
+def _only(allowed: Any, *, default: Any) -> Rule:
+    """Take one value, or the one that holds anyway."""
     return lambda value, own: value if value in (allowed, default if own is None else own) else WAITS
 
 
@@ -95,6 +95,7 @@ def _lowered(default: float | None) -> Rule:
 ALLOWED: Final[Mapping[tuple[str, ...], Rule]] = {
     ("rules",): _only(False, default=True),
     ("rules_files",): _added(MOST_RULES_FILES),
+    ("land", "executed"): _only("refuse", default="ask"),
     ("ui", "output"): _any,
     ("ui", "panel"): _any,
     ("workflows", "*", "require_confirmation"): _only(True, default=None),

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         ask_for_review as ask_for_review,
         review_and_apply as review_and_apply,
         review_lines as review_lines,
+        without_executed as without_executed,
         write_changes as write_changes,
     )
     from tideate_core.engine.review_drafts import (
@@ -157,7 +158,7 @@ else:
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "reused_writes": "writers_of",
-            "review": "FIX ask_for_review review_and_apply review_lines write_changes",
+            "review": "FIX ask_for_review review_and_apply review_lines without_executed write_changes",
             "review_drafts": "KeptReview kept_review write_draft",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",

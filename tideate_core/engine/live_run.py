@@ -177,6 +177,7 @@ class LiveRun:
             self._offer,
             dependencies.config.rules_files if dependencies.config.rules else None,
             self._store,
+            dependencies.config.land.executed == "refuse",
         )
 
     async def open_in(self, store: Store, definition: Definition) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.changes_now import changes_now
+from tideate_core.engine.decisions import Decided, hunk_count
 from tideate_core.engine.review_payload import (
     compare_and_check,
     new_errors_of,
@@ -17,6 +18,7 @@ from tideate_core.engine.review_payload import (
 from tideate_core.engine.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.engine.saving import save_with_earlier
 from tideate_core.errors import InvalidInput, StepFailed, TideateError, WorkspaceError
+from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_changes
@@ -25,11 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from tideate_core.agents import StagedFiles
-    from tideate_core.engine.decisions import Decided
     from tideate_core.engine.revision import ReviewAnswer
     from tideate_core.engine.selected_text import Subject
     from tideate_core.workflows import Decision, PersonAccess, StepContext
-    from tideate_core.workspace import AppliedChanges
+    from tideate_core.workspace import AppliedChanges, ExecutableFile
 
     Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
     ReviseLines = Callable[[Feedback], Awaitable[list[str]]]
@@ -39,6 +40,7 @@ __all__ = [
     "ask_for_review",
     "review_and_apply",
     "review_lines",
+    "without_executed",
     "write_changes",
     "write_staged",
 ]
@@ -50,6 +52,11 @@ MOST_REFUSED: Final = 10
 NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
 NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
 MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
+UNASKED: Final = "no person was asked"
+REFUSED: Final = 'the configuration has [land] executed = "refuse"'
+ONLY_EXECUTED: Final = (
+    "the change is only to files that other tools execute, and these are left out; nothing was written"
+)
 FIX: Final = "fix"
 """The value of an answer to a question about errors that has the model correct them."""
 
@@ -76,11 +83,11 @@ async def review_and_apply(
 
 
 async def _review_and_write(
-    step: StepContext, changes: Sequence[FileChange], revise: Revise | None
+    step: StepContext, changes: Sequence[FileChange], revise: Revise | None, *, chosen: bool = False
 ) -> tuple[list[FileChange], AppliedChanges | None]:
     """Do all of it but the saving."""
     wanted = _real(changes)
-    accepted = await _Review(step, wanted, revise).result() if wanted else []
+    accepted = await _Review(step, wanted, revise, chosen=chosen).result() if wanted else []
     if not accepted:
         step.notice("the answer changes nothing")
         return [], None
@@ -136,7 +143,7 @@ async def review_lines(
         latest = await revise(feedback)
         return [change_to(latest)]
 
-    written, _ = await _review_and_write(step, [change_to(new)], revised if revise else None)
+    written, _ = await _review_and_write(step, [change_to(new)], revised if revise else None, chosen=True)
     result = {"response": "\n".join(latest), "files": [change.path for change in written]}
     return result if written else {**result, "unchanged": True}, written
 
@@ -160,12 +167,20 @@ class _Review:
     goes on at the question that was open.
 
     :param gated: new syntax errors are reported, and only a person may let them pass.
+    :param chosen: the person named the file that is changed, and no model chose it.
     """
 
     def __init__(
-        self, step: StepContext, changes: Sequence[FileChange], revise: Revise | None, *, gated: bool = True
+        self,
+        step: StepContext,
+        changes: Sequence[FileChange],
+        revise: Revise | None,
+        *,
+        gated: bool = True,
+        chosen: bool = False,
     ) -> None:
         self._step = step
+        self._chosen = chosen
         self._revision = Revision.first(changes)
         self._revise = revise
         self._gated = gated
@@ -184,6 +199,8 @@ class _Review:
         :raises Declined: nothing was accepted.
         """
         while self._revision.changes:
+            if self._step.refuses_executed and not self._chosen:
+                await self._refuse_executed()
             problems = await asyncio.to_thread(compare_and_check, self._revision.changes)
             if self._gated:
                 self._step.gate("syntax", problems, places_of_errors(self._revision.changes))
@@ -223,14 +240,42 @@ class _Review:
                 executed=executed,
             )
             try:
-                return self._read(decision)
+                return self._read(decision, executed)
             except InvalidInput as error:
                 # what a model made is not lost by a front end's mistake
                 unusable = str(error)
                 message = f"{unusable}.\n{self._question()}"
         raise StepFailed(f"{unusable}; nothing was written")
 
-    def _read(self, decision: Decision) -> ReviewAnswer:
+    async def _refuse_executed(self) -> None:
+        """Take files that other tools execute out of the review.
+
+        :raises StepFailed: there are no others.
+        """
+        revision = self._revision
+        kept = await without_executed(self._step, revision.changes, REFUSED)
+        pairs = zip(revision.changes, revision.decided, strict=True)
+        decided = [one for change, one in pairs if change in kept]
+        self._revision = replace(revision, changes=kept, decided=decided)
+
+    def _without_executed(self, answer: ReviewAnswer, executed: Sequence[ExecutableFile]) -> ReviewAnswer:
+        """Return the answer of a policy without files that other tools execute.
+
+        :raises StepFailed: it accepts no others.
+        """
+        paths = {one.path for one in executed}
+        pairs = list(zip(self._revision.changes, answer.decided, strict=True))
+        taken = {_written_name(change) for change, one in pairs if one.any_accepted}
+        _tell_left_out(self._step, [one for one in executed if one.path in taken], UNASKED)
+        decided = [
+            Decided(rejected=frozenset(range(hunk_count(change)))) if _written_name(change) in paths else one
+            for change, one in pairs
+        ]
+        if taken and taken <= paths:
+            raise StepFailed(ONLY_EXECUTED)
+        return replace(answer, decided=decided)
+
+    def _read(self, decision: Decision, executed: Sequence[ExecutableFile]) -> ReviewAnswer:
         """Return the answer.
 
         :raises InvalidInput: it is none to this revision.
@@ -241,6 +286,8 @@ class _Review:
         if not decision.accepted and not _has_comments(decision.value):
             raise Declined(decision.reason)
         answer = self._revision.read(decision.value)
+        if decision.by != "user" and not self._chosen:
+            answer = self._without_executed(answer, executed)
         if answer.feedback.comments and self._revisable:
             return answer
         if not answer.feedback.comments and not any(one.any_accepted for one in answer.decided):
@@ -351,6 +398,32 @@ class _Review:
         """Return a revision's changes; files that failed are as they were shown, so that comments fit."""
         shown = {change.path: change for change in self._revision.changes if change.path in partly.failed}
         return _real([shown.get(change.path, change) for change in partly.changes])
+
+
+async def without_executed(
+    step: StepContext, changes: Sequence[FileChange], reason: str = UNASKED
+) -> list[FileChange]:
+    """Return the changes without files that other tools execute, which are named.
+
+    :param reason: in words, why they are left out.
+    :raises StepFailed: there are no others.
+    """
+    executed = await executable_changes(step.workspace, changes)
+    _tell_left_out(step, executed, reason)
+    paths = {one.path for one in executed}
+    kept = [change for change in changes if _written_name(change) not in paths]
+    if changes and not kept:
+        raise StepFailed(ONLY_EXECUTED)
+    return kept
+
+
+def _tell_left_out(step: StepContext, executed: Sequence[ExecutableFile], reason: str) -> None:
+    for one in executed:
+        step.notice(f"left out {label(one.path)}: {one.reason}, and {reason}", level="warn")
+
+
+def _written_name(change: FileChange) -> str:
+    return change.move_to or change.path
 
 
 def _has_comments(value: Any) -> bool:

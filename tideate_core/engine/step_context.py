@@ -65,6 +65,8 @@ class StepEnvironment:
     """See `ModelAccess`."""
     store: Store | None = None
     """The run's own; None of a run that is in none."""
+    refuses_executed: bool = False
+    """See `WorkspaceAccess`."""
 
 
 class StepRun:
@@ -93,6 +95,7 @@ class StepRun:
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
         self.rules_files = run.rules_files
+        self.refuses_executed = run.refuses_executed
         self.run = run
         self._measure: Adapter | None = None
         self._left = threading.Event()

@@ -302,6 +302,9 @@ class PersonAccess(Protocol):
 class WorkspaceAccess(Protocol):
     """Access to files."""
 
+    refuses_executed: bool
+    """Files that other tools execute are never written by a run."""
+
     @property
     def workspace(self) -> Workspace:
         """The run's; what is written through it counts as the step's."""

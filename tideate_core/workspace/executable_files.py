@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
+import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import OutsideRoot
-from tideate_core.workspace.executable_tables import EXECUTED_PARTS, EXECUTED_PATHS
 from tideate_core.workspace.paths import plain_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tideate_core.workspace.changes import FileChange
-    from tideate_core.workspace.executable_tables import ExecutedPart
     from tideate_core.workspace.workspace import Workspace
 
 __all__ = ["ExecutableFile", "executable_changes", "executable_paths", "reason_by_path", "reason_of_change"]
@@ -39,26 +39,71 @@ class ExecutableFile:
         return f"{self.path}: {self.reason}"
 
 
+class _Names:
+    """Names and patterns of paths, each with a reason; the first that fits counts."""
+
+    def __init__(self, groups: Iterable[Mapping[str, str]]) -> None:
+        self._names: dict[str, str] = {}
+        self._patterns: list[tuple[re.Pattern[str], str]] = []
+        for group in groups:
+            patterns: list[str] = []
+            for name in group["names"].casefold().split():
+                if "*" in name or "/" in name:
+                    patterns.append(_expression(name))
+                else:
+                    self._names.setdefault(name, group["reason"])
+            if patterns:
+                self._patterns.append((re.compile("|".join(patterns)), group["reason"]))
+
+    def reason(self, plain: str) -> str:
+        """Return why a file counts, empty if it does not."""
+        if (reason := self._names.get(plain.rpartition("/")[2])) is not None:
+            return reason
+        return next((reason for expression, reason in self._patterns if expression.fullmatch(plain)), "")
+
+
 def _expression(pattern: str) -> str:
-    if pattern.endswith("/**"):
-        return re.escape(pattern[:-3]) + "/.+"
-    return "[^/]*".join(map(re.escape, pattern.split("*")))
+    anywhere = "" if pattern.startswith("/") else "(?:.*/)?"
+    below = "/.+" if pattern.endswith("/**") else ""
+    words = pattern.removeprefix("/").removesuffix("/**")
+    return anywhere + "[^/]*".join(map(re.escape, words.split("*"))) + below
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Part of a file that is executed: values of keys, each a path of names, `*` for any name."""
+
+    reason: str
+    parse: Callable[[str], Any]
+    keys: tuple[tuple[str, ...], ...]
+    inert: frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The data of `executed_files.toml`."""
+
+    files: _Names
+    kinds: _Names
+    inert: _Names
+    parts: tuple[tuple[re.Pattern[str], _Part], ...]
+
+    def part(self, plain: str) -> _Part | None:
+        name = plain.rpartition("/")[2]
+        return next((part for expression, part in self.parts if expression.fullmatch(name)), None)
 
 
 @cache
-def _index() -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
-    """Return reasons by a file's plain name, and one expression for the patterns of each reason."""
-    names: dict[str, str] = {}
-    patterns: dict[str, list[str]] = defaultdict(list)
-    for reason, words in EXECUTED_PATHS.items():
-        for pattern in words.casefold().split():
-            if "*" in pattern or "/" in pattern:
-                patterns[reason].append(_expression(pattern))
-            else:
-                names[pattern] = reason
-    return names, [
-        (re.compile(rf"(?:.*/)?(?:{'|'.join(group)})"), reason) for reason, group in patterns.items()
-    ]
+def _table() -> _Table:
+    data = tomllib.loads((Path(__file__).parent / "executed_files.toml").read_text("utf-8"))
+    parts = []
+    for one in data["parts"]:
+        keys, others = ([tuple(key.split(".")) for key in one.get(name, ())] for name in ("keys", "except"))
+        parse = {"json": json.loads, "toml": tomllib.loads}[one["format"]]
+        expression = re.compile("|".join(map(_expression, one["names"].casefold().split())))
+        parts.append((expression, _Part(one["reason"], parse, tuple(keys), frozenset(others))))
+    inert = {"reason": "inert", **data["inert"]}
+    return _Table(_Names(data["files"]), _Names(data["kinds"]), _Names([inert]), tuple(parts))
 
 
 def reason_by_path(path: str) -> str:
@@ -66,11 +111,12 @@ def reason_by_path(path: str) -> str:
 
     :param path: relative to the project, links followed.
     """
-    names, patterns = _index()
-    plain = plain_path(path)
-    if (reason := names.get(plain.rpartition("/")[2])) is not None:
+    table, plain = _table(), plain_path(path)
+    if reason := table.files.reason(plain):
         return reason
-    return next((reason for expression, reason in patterns if expression.fullmatch(plain)), "")
+    if table.part(plain) is not None or table.inert.reason(plain):
+        return ""
+    return table.kinds.reason(plain)
 
 
 def reason_of_change(path: str, before: str | None, after: str | None) -> str:
@@ -84,7 +130,7 @@ def reason_of_change(path: str, before: str | None, after: str | None) -> str:
         return ""
     if reason := reason_by_path(path):
         return reason
-    part = EXECUTED_PARTS.get(plain_path(path).rpartition("/")[2])
+    part = _table().part(plain_path(path))
     return part.reason if part is not None and _part_changes(part, before, after) else ""
 
 
@@ -127,7 +173,7 @@ def _named(workspace: Workspace, path: str) -> list[str]:
         return [path]  # writing it is refused, or it is a file that the person opened
 
 
-def _part_changes(part: ExecutedPart, before: str | None, after: str) -> bool:
+def _part_changes(part: _Part, before: str | None, after: str) -> bool:
     """Tell whether what is run becomes another; a text that cannot be parsed counts as changed."""
     if max(len(before or ""), len(after)) > _MOST_PARSED:
         return before != after
@@ -136,7 +182,21 @@ def _part_changes(part: ExecutedPart, before: str | None, after: str) -> bool:
         new = part.parse(after) if after.strip() else {}
     except (ValueError, RecursionError):
         return before != after
-    return any(_value_at(new, key) not in (None, _value_at(old, key)) for key in part.keys)
+    return any(
+        name not in part.inert and value != _value_at(old, name)
+        for key in part.keys
+        for name, value in _values_at(new, key)
+    )
+
+
+def _values_at(value: Any, key: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values at a key, each with its own path; `*` as the last name stands for all."""
+    if key[-1] == "*":
+        inner = _value_at(value, key[:-1])
+        for name in inner if isinstance(inner, dict) else ():
+            yield (*key[:-1], name), inner[name]
+    elif (found := _value_at(value, key)) is not None:
+        yield key, found
 
 
 def _value_at(value: Any, key: tuple[str, ...]) -> Any:

@@ -40,6 +40,8 @@ async def test_a_fix_of_the_audit_that_gate_1_would_refuse_is_a_rejection(desk: 
 class Asked:
     """A step whose person says no."""
 
+    refuses_executed = False
+
     def __init__(self, root: Path, *, demonstration: bool) -> None:
         self.demonstration = demonstration
         self.workspace = Workspace(root)

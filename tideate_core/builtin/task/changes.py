@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Comments
-from tideate_core.engine import PartlyRevised, ask_for_review, revision_prompt, write_changes
+from tideate_core.engine import (
+    PartlyRevised,
+    ask_for_review,
+    revision_prompt,
+    without_executed,
+    write_changes,
+)
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, Source, apply_hunks, lines_of, text_digest
 
@@ -91,7 +97,7 @@ async def review_changes(
     changes: Sequence[FileChange],
     revise: Revise | None = None,
 ) -> list[FileChange]:
-    """Return what the person accepts; everything, where nobody is to be asked.
+    """Return what the person accepts; if nobody is asked, all but files that other tools execute.
 
     Edits of a demonstration's model are always asked about.
 
@@ -100,7 +106,7 @@ async def review_changes(
     """
     wanted = list(changes)
     if not environment.gated and not step.demonstration:
-        return wanted
+        return await without_executed(step, wanted)
     return await ask_for_review(step, wanted, revise)
 
 
