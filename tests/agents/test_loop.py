@@ -83,6 +83,18 @@ async def test_a_turn_that_was_cut_off_is_no_answer() -> None:
     assert "cut off" in said(step.asked[-1])[-1]
 
 
+async def test_a_turn_of_thoughts_only_is_no_answer() -> None:
+    step = LoopStep([turn("", reasoning="hm"), turn("whole")])
+    done = await work(step)
+    assert (done.text, done.turns) == ("whole", 2)
+    assert "thoughts only" in said(step.asked[-1])[-1]
+
+
+async def test_a_model_that_goes_on_with_thoughts_only_ends_without_an_answer() -> None:
+    done = await work(LoopStep([turn("", reasoning=str(at)) for at in range(9)]))
+    assert (done.text, done.turns) == ("", 3)
+
+
 async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
     step = LoopStep([turn("a", ("ehco", {}), ("echo", None)), turn("done")])
     await work(step)
@@ -223,6 +235,15 @@ async def test_a_full_window_leaves_old_results_out_and_shows_them_again() -> No
     assert shown.startswith("read_result: 0 xxx")
     assert "there is no call 99" in unknown
     assert any("context is nearly full" in notice for notice in step.notices)
+
+
+async def test_results_of_calls_with_one_id_are_told_apart_when_room_is_made() -> None:
+    same = [turn("", ("echo", {"text": f"{at} " + "x" * 2_000})) for at in range(5)]
+    step = LoopStep([*same, turn("done")], context_tokens=2_500)
+    await work(step)
+    seen = [conversation.messages[-1] for conversation in step.asked[1:]]
+    assert [getattr(last, "text", "")[:5] for last in seen] == [f"{at} xxx" for at in range(5)]
+    assert any("the result of call 1, echo, was left out" in line for line in said(step.asked[-1]))
 
 
 async def test_nothing_is_left_out_where_nobody_knows_the_window_until_it_is_refused() -> None:

@@ -75,6 +75,8 @@ class Rule:
     times: int | None = None
     tool: tuple[str, Mapping[str, Any]] | None = None
     """A tool that is called instead of an answer, with its arguments."""
+    raw: bytes | None = None
+    """The body of an answer, byte by byte."""
 
     def answer(self, body: Body) -> str:
         text = self.text(body) if callable(self.text) else self.text

@@ -28,7 +28,7 @@ from tests.support.model_rules import LIMIT, Body, Gate, Rule, Text, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Gate", "ModelServer"]
+__all__ = ["Gate", "ModelServer", "events"]
 
 
 class ModelServer:
@@ -97,6 +97,25 @@ class ModelServer:
     ) -> None:
         """Have a tool called that the request offers, after a text."""
         self._rules.append(Rule(match, text, tool=(tool, arguments), finish_reason="tool_calls", times=times))
+
+    def sends(
+        self,
+        match: str,
+        raw: bytes,
+        *,
+        status: int = 200,
+        content_type: str = "text/event-stream",
+        times: int | None = None,
+    ) -> None:
+        """Answer with exactly these bytes."""
+        headers = {"Content-Type": content_type}
+        self._rules.append(Rule(match, status=status, headers=headers, raw=raw, times=times))
+
+    def streams(
+        self, match: str, *deltas: Body, finish_reason: str = "stop", times: int | None = None
+    ) -> None:
+        """Stream these deltas."""
+        self.sends(match, events(*deltas, finish_reason=finish_reason), times=times)
 
     def forgets(self, match: str) -> None:
         """Give no more answers to this text."""
@@ -193,6 +212,20 @@ class ModelServer:
         return rule
 
 
+def events(*deltas: Body, finish_reason: str = "stop") -> bytes:
+    """Return the events of a stream with these deltas."""
+    frame: Body = {
+        "id": "chatcmpl-test",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "scripted",
+    }
+    choices: list[Body] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": finish_reason})
+    told = (f"data: {json.dumps({**frame, 'choices': [choice]})}\n\n" for choice in choices)
+    return "".join([*told, "data: [DONE]\n\n"]).encode()
+
+
 def _tool_call(tool: tuple[str, Mapping[str, Any]], body: Body) -> Body:
     name, arguments = tool
     offered = [one["function"]["name"] for one in body.get("tools") or ()]
@@ -271,6 +304,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(
                 404, {"error": {"message": f"no rule of the test fits: {text_of(body)[-400:]!r}"}}
             )
+        elif rule.raw is not None:
+            self._send_raw(rule.status, rule.raw, rule.headers)
         elif rule.status != 200:
             self._send_json(rule.status, rule.body, rule.headers)
         elif body.get("stream"):
@@ -282,8 +317,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
         raw = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+        self._send_raw(status, raw, {"Content-Type": "application/json", **(headers or {})})
+
+    def _send_raw(self, status: int, raw: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, content in {"Content-Type": "application/json", **(headers or {})}.items():
+        for name, content in headers.items():
             self.send_header(name, content)
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()

@@ -81,7 +81,7 @@ class _Stream:
 
         match part:
             case TextPart(content=text) | TextPartDelta(content_delta=text):
-                of: object = "text"
+                of: object = ("text", index)
             case ToolCallPart() | ToolCallPartDelta():
                 text, of = arguments_of(part), index
             case _:
@@ -240,8 +240,14 @@ class ModelAdapter:
                 await self._retire(self._handle)
             if self._handle is None:
                 await load_libraries()
-                self._handle = ModelHandle(await self._source.open())
+                self._handle = ModelHandle(await self._open_clean())
             return self._handle
+
+    async def _open_clean(self) -> OpenModel:
+        opened = await self._source.open()
+        from tideate_core.adapters.clean_model import CleanModel
+
+        return replace(opened, model=CleanModel(opened.model))
 
     async def _retire(self, handle: ModelHandle) -> None:
         """Open anew next time; requests that are under way keep what they use."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.adapters.base import NewPart, Usage
 from tideate_core.adapters.conversation import ModelTurn, RequestedCall, ToolResult, UserMessage
 from tideate_core.errors import InvalidReply
+from tideate_core.util.half_characters import mended_json
 from tideate_core.util.uncancelled import run_cancelled_once
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class TurnStream:
         if self.characters > LONGEST:
             raise InvalidReply(f"the model's answer has more than {LONGEST} characters")
         if isinstance(part, TextPart | TextPartDelta) and text:
-            self._parts.say(text, "text")
+            self._parts.say(text, ("text", getattr(event, "index", 0)))
         else:
             self._take_arguments(event, part, arguments)
         if isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
@@ -108,7 +109,7 @@ async def request_turn(
 ) -> ModelTurn:
     """Ask for the next turn and return it, whole.
 
-    :raises InvalidReply: it has neither text nor calls.
+    :raises InvalidReply: it has neither text nor calls nor thoughts.
     """
     from pydantic_ai.direct import model_request_stream
 
@@ -189,7 +190,7 @@ def _turn(response: ModelResponse, origin: Origin) -> ModelTurn:
         RequestedCall(call.tool_call_id, call.tool_name, _arguments(call.args))
         for call in response.tool_calls
     )
-    if not text.strip() and not calls:
+    if not text.strip() and not calls and not (response.thinking or "").strip():
         raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
     return ModelTurn(
         text=text,
@@ -198,7 +199,9 @@ def _turn(response: ModelResponse, origin: Origin) -> ModelTurn:
         reasoning=response.thinking or "",
         usage=_usage(response),
         truncated=response.finish_reason == "length",
-        raw=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+        raw=json.dumps(
+            mended_json(ModelMessagesTypeAdapter.dump_python([response], mode="json")), ensure_ascii=False
+        ),
     )
 
 

@@ -43,8 +43,8 @@ class Compaction:
     def __init__(self, window: int | None) -> None:
         self._window = window
         self._results: list[str] = []
-        self._left_out: set[str] = set()
-        """Ids of the calls whose results are left out."""
+        self._left_out: set[int] = set()
+        """Places of the results that are left out; nothing is removed from a conversation that goes on."""
 
     def tool(self) -> OfferedTool:
         """Return the tool that reads a result again."""
@@ -61,15 +61,15 @@ class Compaction:
 
     def sent(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages as they are sent: some results by reference."""
-        results = [message for message in messages if isinstance(message, ToolResult)]
-        self._results = [result.text for result in results]
-        numbers = {result.call.id: number for number, result in enumerate(results, 1)}
-        return [
-            _reference(message, numbers[message.call.id])
-            if isinstance(message, ToolResult) and message.call.id in self._left_out
-            else message
-            for message in messages
-        ]
+        sent: list[Message] = []
+        self._results = []
+        for place, message in enumerate(messages):
+            if isinstance(message, ToolResult):
+                self._results.append(message.text)
+                if place in self._left_out:
+                    message = _reference(message, len(self._results))
+            sent.append(message)
+        return sent
 
     def make_room(self, messages: Sequence[Message], *, refused: bool = False) -> int:
         """Leave out the oldest results if the window is nearly full; return how many.
@@ -87,13 +87,13 @@ class Compaction:
             return 0
         wanted = min(size, limit) * FREED
         newly = 0
-        for message in messages if refused else messages[: _last_turn(messages)]:
+        for place, message in enumerate(messages if refused else messages[: _last_turn(messages)]):
             if size <= wanted:
                 break
-            if not isinstance(message, ToolResult) or message.call.id in self._left_out:
+            if not isinstance(message, ToolResult) or place in self._left_out:
                 continue
             if len(message.text) > SHORT:
-                self._left_out.add(message.call.id)
+                self._left_out.add(place)
                 size -= len(message.text)
                 newly += 1
         return newly

@@ -43,6 +43,7 @@ LONGEST: Final = 60_000
 NUDGES: Final = 2
 """Turns without a call that are answered with the word to submit; the next one ends the loop."""
 GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
+NO_ANSWER: Final = "Your last turn has thoughts only: no text and no call came of it. Think less, and answer."
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
 REFUSALS: Final = 3
 """Submissions that may be refused; the next one is taken as it is, with what was wrong."""
@@ -177,7 +178,7 @@ class WorkLoop(Generic[T]):
                 return self._result(turn, "" if self._submitted is not None else exhausted)
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
-                self._tell(CUT_OFF if turn.truncated else GO_ON.format(submit=self._submit_name))
+                self._tell(self._nudge(turn))
             await self._warn()
 
     @property
@@ -228,9 +229,14 @@ class WorkLoop(Generic[T]):
 
     def _ends_with(self, turn: ModelTurn, idle: int) -> bool:
         """Tell whether a turn without calls is the end."""
+        wants_more = self._submission is not None or turn.truncated or not turn.text.strip()
+        return idle >= NUDGES or not wants_more
+
+    def _nudge(self, turn: ModelTurn) -> str:
+        """Return what is said to a turn without calls that is not the end."""
         if turn.truncated:
-            return idle >= NUDGES
-        return self._submission is None or idle >= NUDGES
+            return CUT_OFF
+        return GO_ON.format(submit=self._submit_name) if turn.text.strip() else NO_ANSWER
 
     async def _take_as_submission(self, text: str) -> None:
         """Take a text that is what should be submitted, word for word, as some models answer."""

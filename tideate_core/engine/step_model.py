@@ -16,6 +16,7 @@ from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.result import usage_json
 from tideate_core.engine.spending import TURN
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
+from tideate_core.util.half_characters import SurrogateJoiner, mended
 from tideate_core.util.readable_json import ReadableJson
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     FindTools = Callable[[Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model, by their names."""
 
-__all__ = ["OfferTools", "StepModel", "SurrogateJoiner", "mended", "no_tools", "unknown_adapter"]
+__all__ = ["OfferTools", "StepModel", "no_tools", "unknown_adapter"]
 
 
 def unknown_adapter(name: str) -> Adapter:
@@ -318,30 +319,3 @@ def _json_of(reply: Reply) -> dict[str, Any]:
 def _reply_of(kept: Mapping[str, Any], schema: type[BaseModel] | None) -> Reply:
     parsed = schema.model_validate(kept["parsed"]) if schema else None
     return Reply(kept["text"], kept["model"], parsed, Usage(**kept["usage"]), kept["truncated"])
-
-
-def mended(text: str) -> str:
-    """Return the text as valid Unicode.
-
-    JSON may bring an emoji as two escapes, and a provider may cut between them.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-class SurrogateJoiner:
-    """Mends a stream: half a pair at the end of a piece waits for its other half."""
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def feed(self, piece: str) -> str:
-        """Return what can be shown of this piece; may be empty."""
-        text = self._half + piece
-        self._half = ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return mended(text)

@@ -1,0 +1,468 @@
+"""Split a model's text into thoughts and the answer, however the text is cut into deltas."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+__all__ = ["Kind", "ThoughtSplitter"]
+
+
+class Kind(StrEnum):
+    """The kind of a piece of text."""
+
+    ANSWER = "answer"
+    THOUGHT = "thought"
+    RETRACTION = "retraction"
+    """The answer since the last thought was a thought, too; the piece has its text again."""
+
+
+class _Mode(StrEnum):
+    TEXT = "text"
+    THOUGHT = "thought"
+    PERHAPS = "perhaps"
+    """After an opening tag in the middle of a line: a thought if it ends on a later line, else words."""
+    HEADER = "header"
+    """Between `<|start|>` or `<|channel|>` and `<|message|>`."""
+    BARE = "bare"
+    """After `analysis` at the beginning: channels whose marks a server left out."""
+
+
+_TAG: Final = re.compile(
+    r"(?P<think><(?P<ends>/?)(?:[a-z]{1,16}:)?think(?:ing)?>)"
+    r"|(?P<leading><(?P<leading_ends>/?)(?P<name>thoughts?|reasoning|reflection)>)"
+    r"|(?P<begin>\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|<\|channel>)"
+    r"|(?P<finish>\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|<channel\|>)"
+    r"|(?P<header><\|(?:start|channel)\|>)"
+    r"|(?P<message><\|message\|>)"
+    r"|(?P<stop><\|(?:im_end|eot_id|eom_id|eot|endoftext|end_of_text|end_of_turn|end|return|call)\|>"
+    r"|<\|(?:END_RESPONSE|END_OF_TURN_TOKEN|end_of_solution)\|>|</s>|<end_of_turn>|<eos>|<turn\|>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>)"
+    r"|(?P<mark><\|(?:START_RESPONSE|begin_of_solution)\|>)",
+    re.IGNORECASE,
+)
+_BEGUN: Final = re.compile(r"(?:<[\w|/:\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5})\Z", re.IGNORECASE)
+"""The end of a text that the next delta may complete to a tag."""
+_LONGEST_TAG: Final = 48
+_SPACES: Final = re.compile(r"[ \t]{0,40}")
+_FENCE: Final = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)\Z")
+_LONGEST_LINE: Final = 200
+"""Characters of a line that are looked at for a fence."""
+_INDENT: Final = 3
+"""Columns by which a tag that begins a line may be indented, and a fence deeper than the one it closes."""
+_CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
+_FINAL_CHANNEL: Final = "final"
+_THOUGHT_CHANNELS: Final = frozenset({"analysis", "commentary"})
+_LONGEST_WORD: Final = 16
+_LONGEST_HEADER: Final = 200
+_MOST_READINGS: Final = 8
+"""Times that the rest of an answer is read again because a thought before it has no clear end."""
+_QUOTES: Final = "'\"\u201c\u2018([{"
+_UNQUOTES: Final = "'\"\u201d\u2019)]}"
+_ENDS_OF_WORDS: Final = ".!?:;…)]}*\"'`"
+_GO_ON: Final = "'\"\\)]|,;"
+"""Characters behind a tag in code that make it a part of the line, as of a pattern."""
+_ANALYSIS: Final = "analysis"
+_FINAL: Final = "assistantfinal"
+
+
+class _Lines:
+    """The line of a text that is being read, and the code fence around it."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        """Its last character."""
+        self._line = ""
+        self._backticks = 0
+        self._fence: re.Match[str] | None = None
+        """The open one."""
+
+    def take(self, text: str) -> None:
+        first, *rest = text.split("\n")
+        self._extend(first)
+        for line in rest:
+            self._end_line()
+            self._extend(line)
+
+    def begin_line(self) -> None:
+        """Begin a new line after a thought."""
+        self.last = self._line = ""
+        self._backticks = 0
+
+    @property
+    def is_fenced(self) -> bool:
+        return self._fence is not None
+
+    @property
+    def is_code(self) -> bool:
+        """True in a fence, and between backticks."""
+        return self.is_fenced or (self._backticks % 2 == 1 and not _FENCE.match(self._line))
+
+    @property
+    def begins(self) -> bool:
+        """True if the line has no text yet."""
+        return not self._line.strip() and len(self._line.expandtabs(4)) <= _INDENT
+
+    @property
+    def closes_fence(self) -> bool:
+        """True if the line closes the fence, as far as it is known."""
+        fence = _FENCE.match(self._line.rstrip("\r"))
+        return (
+            self._fence is not None
+            and fence is not None
+            and not fence["info"].strip()
+            and fence["ticks"].startswith(self._fence["ticks"])
+            and len(fence["indent"].expandtabs(4)) <= len(self._fence["indent"].expandtabs(4)) + _INDENT
+        )
+
+    def _extend(self, text: str) -> None:
+        if text:
+            self._line += text[: _LONGEST_LINE - len(self._line)]
+            self._backticks += text.count("`")
+            self.last = text[-1]
+
+    def _end_line(self) -> None:
+        if self.closes_fence:
+            self._fence = None
+        elif self._fence is None:
+            self._fence = _FENCE.match(self._line.rstrip("\r"))
+        self.begin_line()
+
+
+class ThoughtSplitter:
+    """Splits the text of one answer, delta by delta; how it is cut makes no difference in the end.
+
+    Tags in code fences of the answer, between backticks and in quotation marks are its own. A thought that
+    nothing ends reaches to the end of the text.
+    """
+
+    def __init__(self) -> None:
+        self._mode = _Mode.TEXT
+        self._buffer = ""
+        """Text that is not taken yet: the next delta may complete a tag."""
+        self._fresh = True
+        self._lines = _Lines()
+        """Of the answer."""
+        self._inner = _Lines()
+        """Of the thought."""
+        self._ended_by = ""
+        """The tag that ends the thought: a group of `_TAG`, or a name of a leading tag."""
+        self._held: list[str] = []
+        """Text of which it is not known yet what it is."""
+        self._end: tuple[int, int] | None = None
+        """The tag within what is held that ends the thought if no clearer one comes."""
+        self._is_own_line = False
+        """That tag has a line of its own."""
+        self._later_line = False
+        self._may_begin_within_line = True
+        self._readings = 0
+        self._answer: list[str] = []
+        self._since_thought = 0
+        """Pieces of the answer before the last thought."""
+        self._blank: str | None = None
+        """White space after a thought, which is left out; None after the first word."""
+        self._stops = ""
+        """End tokens, which are left out if nothing but white space follows."""
+        self._pieces: list[tuple[Kind, str]] = []
+
+    @property
+    def answer(self) -> str:
+        """The answer, as far as it is known."""
+        return "".join(self._answer)
+
+    def feed(self, text: str) -> list[tuple[Kind, str]]:
+        """Take a delta; return the pieces that are known now."""
+        self._buffer += text
+        self._read(final=False)
+        return self._taken()
+
+    def finish(self) -> list[tuple[Kind, str]]:
+        """Return the last pieces: no delta follows."""
+        self._read(final=True)
+        while (again := self._rest_to_read_again()) is not None:
+            self._buffer = again
+            self._read(final=True)
+        if self._mode in (_Mode.THOUGHT, _Mode.HEADER):
+            self._say_thought("".join(self._held))
+        if "</s>" in self._stops and "<s>" in self.answer:  # a word that is struck through
+            self._answer.append(self._stops)
+            self._pieces.append((Kind.ANSWER, self._stops))
+        return self._taken()
+
+    def _taken(self) -> list[tuple[Kind, str]]:
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    # reading
+
+    def _read(self, *, final: bool) -> None:
+        if self._fresh and not self._begin(final=final):
+            return
+        at = 0
+        while self._mode is not _Mode.BARE:
+            tag = _TAG.search(self._buffer, at)
+            if tag is None:
+                begun = _BEGUN.search(self._buffer, max(at, len(self._buffer) - _LONGEST_TAG))
+                end = begun.start() if begun and not final else len(self._buffer)
+                self._take(self._buffer[at:end])
+                self._buffer = self._buffer[end:]
+                return
+            self._take(self._buffer[at : tag.start()])
+            spaces = _SPACES.match(self._buffer, tag.end())
+            after = spaces.end() if spaces else tag.end()
+            if after == len(self._buffer) and not final:
+                self._buffer = self._buffer[tag.start() :]
+                return
+            at = tag.end()
+            self._take_tag(tag, ends_line=self._buffer[after : after + 1] in ("", "\n", "\r"))
+        self._read_bare(self._buffer[at:], final=final)
+
+    def _begin(self, *, final: bool) -> bool:
+        """Look at the first letters; return False as long as they are not known."""
+        if not final and len(self._buffer) <= len(_ANALYSIS) and _ANALYSIS.startswith(self._buffer):
+            return False
+        self._fresh = False
+        if self._buffer.startswith(_ANALYSIS) and self._buffer[len(_ANALYSIS) :][:1].isalpha():
+            self._mode = _Mode.BARE
+        return True
+
+    def _read_bare(self, text: str, *, final: bool) -> None:
+        self._buffer = ""
+        before = self._held.pop() if self._held else ""
+        found = (before + text).find(_FINAL)
+        if found < 0:
+            # the last letters stay one piece: they may begin the word
+            whole = before + text
+            cut = max(0, len(whole) - len(_FINAL))
+            self._held += [whole[:cut], whole[cut:]] if cut else [whole]
+            return
+        whole = "".join(self._held) + before + text
+        found += len(whole) - len(before + text)
+        self._held = []
+        self._say_thought(whole[len(_ANALYSIS) : found])
+        self._end_thought()
+        self._buffer = whole[found + len(_FINAL) :]
+        self._read(final=final)
+
+    def _rest_to_read_again(self) -> str | None:
+        """Return the held text if the tag it waited for did not come, None without any."""
+        held = "".join(self._held)
+        match self._mode:
+            case _Mode.BARE:
+                self._mode = _Mode.TEXT
+            case _Mode.PERHAPS:
+                self._mode, self._may_begin_within_line = _Mode.TEXT, False
+            case _Mode.THOUGHT if self._end is not None and self._readings < _MOST_READINGS:
+                self._readings += 1
+                first, last = self._end
+                self._say_thought(held[:first])
+                held = held[last:]
+                self._end_thought()
+            case _:
+                return None
+        self._held = []
+        return held
+
+    # text
+
+    def _take(self, text: str) -> None:
+        if not text:
+            return
+        match self._mode:
+            case _Mode.TEXT:
+                self._lines.take(text)
+                self._write(text)
+            case _Mode.THOUGHT:
+                self._inner.take(text)
+                self._think(text)
+            case _Mode.PERHAPS:
+                self._later_line = self._later_line or "\n" in text
+                self._inner.take(text)
+                self._held.append(text)
+            case _Mode.HEADER:
+                self._held.append(text)
+                if sum(map(len, self._held)) > _LONGEST_HEADER:
+                    self._release()
+            case _Mode.BARE:
+                raise AssertionError("bare channels are read by themselves")
+
+    def _release(self) -> None:
+        """Add the held text to the answer."""
+        held, self._held, self._mode = "".join(self._held), [], _Mode.TEXT
+        self._take(held)
+
+    def _write(self, text: str) -> None:
+        """Add to the answer."""
+        if self._stops:
+            self._stops += text
+            if not text.strip():
+                return
+            text, self._stops = self._stops, ""
+        if self._blank is not None:
+            self._blank += text
+            words = self._blank.lstrip()
+            if not words:
+                return
+            # the indentation of its first line is the answer's
+            _, newline, indent = self._blank[: -len(words)].rpartition("\n")
+            text = (indent if newline else "") + words
+            if self._answer and not self._answer[-1].endswith("\n"):
+                text = "\n" + text
+            self._blank = None
+        self._answer.append(text)
+        self._pieces.append((Kind.ANSWER, text))
+
+    def _think(self, text: str) -> None:
+        """Add to the thought, or to the text held behind a tag that may end it."""
+        if self._end is None:
+            self._say_thought(text)
+        else:
+            self._held.append(text)
+
+    def _say_thought(self, text: str) -> None:
+        if text:
+            self._pieces.append((Kind.THOUGHT, text))
+
+    # tags
+
+    def _take_tag(self, tag: re.Match[str], *, ends_line: bool) -> None:
+        after = tag.string[tag.end() : tag.end() + 1]
+        match self._mode:
+            case _Mode.HEADER if tag["header"]:
+                self._held.append(tag[0])
+            case _Mode.HEADER if tag["message"]:
+                self._end_header()
+            case _Mode.HEADER:
+                self._release()
+                self._take_tag_in_text(tag, after, ends_line=ends_line)
+            case _Mode.TEXT:
+                self._take_tag_in_text(tag, after, ends_line=ends_line)
+            case _Mode.THOUGHT if self._is_end(tag):
+                self._take_end(tag, after, ends_line=ends_line)
+            case _Mode.PERHAPS if self._is_end(tag) and not _is_own(self._inner, after):
+                if self._later_line:
+                    self._say_thought("".join(self._held[1:]))
+                    self._held = []
+                    self._end_thought()
+                else:
+                    self._held.append(tag[0])
+                    self._release()
+            case _:
+                self._take(tag[0])
+
+    def _take_tag_in_text(self, tag: re.Match[str], after: str, *, ends_line: bool) -> None:
+        lines = self._lines
+        if tag["stop"]:
+            if not lines.closes_fence:  # behind a closing fence it would keep the fence open
+                lines.take(tag[0])
+                self._stops += tag[0]
+        elif _is_own(lines, after):
+            self._take(tag[0])
+        elif tag["think"]:
+            self._take_think(tag, ends_line=ends_line)
+        elif not self._take_special(tag):
+            self._take(tag[0])
+
+    def _take_special(self, tag: re.Match[str]) -> bool:
+        """Take a tag that stands for something anywhere in a text; return False if it is none."""
+        channel = self._first_word() if tag["message"] else ""
+        if tag["header"]:
+            self._mode, self._held = _Mode.HEADER, [tag[0]]
+        elif tag["begin"]:
+            self._begin_thought("finish")
+        elif tag["finish"] or channel == _FINAL_CHANNEL:
+            self._retract()
+        elif channel in _THOUGHT_CHANNELS:
+            self._retract()
+            self._begin_thought("channel")
+        elif tag["leading"] and not tag["leading_ends"] and not any(map(str.strip, self._answer)):
+            self._begin_thought(tag["name"].lower())
+        else:
+            return bool(tag["mark"])
+        return True
+
+    def _take_think(self, tag: re.Match[str], *, ends_line: bool) -> None:
+        lines, last = self._lines, self._lines.last
+        if tag["ends"]:
+            if lines.begins or ends_line or last.isalnum() or last in _ENDS_OF_WORDS:
+                self._retract()
+            else:
+                self._take(tag[0])
+        elif lines.begins:
+            self._begin_thought("think")
+        elif self._may_begin_within_line and (last.isspace() or last in _ENDS_OF_WORDS):
+            self._begin_thought("think")
+            self._mode, self._held, self._later_line = _Mode.PERHAPS, [tag[0]], False
+        else:
+            self._take(tag[0])
+
+    def _first_word(self) -> str:
+        """Return the answer if it is a word so far."""
+        text = ""
+        for piece in self._answer:
+            text += piece
+            if len(text) > _LONGEST_WORD:
+                return ""
+        return text.strip()
+
+    def _begin_thought(self, ended_by: str) -> None:
+        self._mode, self._ended_by = _Mode.THOUGHT, ended_by
+        self._inner, self._end, self._held = _Lines(), None, []
+
+    def _is_end(self, tag: re.Match[str]) -> bool:
+        match self._ended_by:
+            case "think":
+                return bool(tag["think"] and tag["ends"])
+            case "finish":
+                return bool(tag["finish"])
+            case "channel":
+                return bool(tag["stop"] or tag["header"])
+            case name:
+                return bool(tag["leading"] and tag["leading_ends"] and tag["name"].lower() == name)
+
+    def _take_end(self, tag: re.Match[str], after: str, *, ends_line: bool) -> None:
+        """Take a tag that may end the thought: for sure outside of code, else if no other one comes."""
+        if self._ended_by in ("channel", "finish") or not _is_own(self._inner, after):
+            self._say_thought("".join(self._held))
+            self._end_thought()
+            if tag["header"]:
+                self._mode, self._held = _Mode.HEADER, [tag[0]]
+            return
+        if self._inner.is_fenced and after not in (*_GO_ON,) and not self._is_own_line:
+            first = sum(map(len, self._held))
+            self._end = (first, first + len(tag[0]))
+            self._is_own_line = self._inner.begins and ends_line
+        self._inner.take(tag[0])
+        self._think(tag[0])
+
+    def _end_thought(self) -> None:
+        self._mode, self._held, self._end, self._is_own_line = _Mode.TEXT, [], None, False
+        self._lines.begin_line()
+        self._blank = ""
+        self._since_thought = len(self._answer)
+
+    def _end_header(self) -> None:
+        channel = _CHANNEL.search("".join(self._held))
+        name = channel[1].lower() if channel else ""
+        if name in _THOUGHT_CHANNELS:
+            self._begin_thought("channel")
+        elif name:
+            self._retract()
+        else:
+            self._end_thought()
+
+    def _retract(self) -> None:
+        """Make a thought of the answer since the last thought: it ends here, and its begin was left out."""
+        text = "".join(self._answer[self._since_thought :])
+        del self._answer[self._since_thought :]
+        self._stops = ""
+        if text:
+            self._pieces.append((Kind.RETRACTION, text))
+        self._end_thought()
+
+
+def _is_own(lines: _Lines, after: str) -> bool:
+    """Tell whether a tag is the text's own: in code, or quoted."""
+    quoted = bool(lines.last) and lines.last in _QUOTES and bool(after) and after in _UNQUOTES
+    return lines.is_code or quoted
