@@ -13,6 +13,7 @@ from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
 from tideate_core.git import SAFE_OPTIONS, empty_repository, run_git, without_repository
 from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, read_image
+from tideate_core.workspace.patch_sizes import refuse_large_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -133,7 +134,7 @@ def patched_images(
     does not apply is left out, and the reason is returned by path.
 
     :param read: gives the image of a path as the patch names it.
-    :raises InvalidInput: it is no patch, or nothing of it applies.
+    :raises InvalidInput: it is no patch, nothing of it applies, or it makes too large files.
     :raises OutsideRoot: a copy would not be in that directory.
     :raises WorkspaceError: git cannot be run, or the copies cannot be made.
     """
@@ -147,6 +148,7 @@ def _patched_images(
     patch: bytes, read: Callable[[str], FileImage]
 ) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
     said = ""
+    refuse_large_results(patch)  # git, too, would hold them in memory
     # a part of it could go to files of the same names elsewhere, were it looked for in both ways
     level = "-p0" if _UNPREFIXED.search(patch) else "-p1"
     for options in (("-p1",), ("-p0",), (level, "--reject")):  # with and without `a/` and `b/`
@@ -158,7 +160,9 @@ def _patched_images(
             if why:
                 said = "; ".join(dict.fromkeys(filter(None, (said, why))))
                 continue
-            before = {name: read(name) for name in dict.fromkeys([*named, *_sources(patch)])}
+            sources = _sources(patch)
+            before = {name: read(name) for name in dict.fromkeys([*named, *sources])}
+            refuse_large_results(patch, (len(before[name].data) for name in sources))
             partly = "--reject" in options
             if partly and not _may_be_partly_applied(patch, before):
                 break

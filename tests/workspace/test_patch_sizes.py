@@ -1,0 +1,91 @@
+"""Patches of a few kilobytes that make files of many megabytes are refused before git sees them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.errors import InvalidInput
+from tideate_core.workspace import git as patches
+from tideate_core.workspace.files import ABSENT, FileImage
+from tideate_core.workspace.git import make_patch, patched_images
+from tideate_core.workspace.patch_sizes import LARGEST_RESULT, _binary_sizes, refuse_large_results
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+NOTHING = FileImage(ABSENT)
+
+
+def patch_between(before: bytes | None, after: bytes | None) -> bytes:
+    images = [NOTHING if data is None else FileImage.of_file(data, 0) for data in (before, after)]
+    return make_patch({"a.bin": images[0]}, {"a.bin": images[1]})
+
+
+def random_bytes(seed: int, size: int) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+@pytest.mark.slow
+def test_a_literal_that_grows_a_thousandfold_is_refused() -> None:
+    patch = patch_between(None, bytes(LARGEST_RESULT + 1))
+    assert len(patch) < 300_000
+    with pytest.raises(InvalidInput, match="makes a file of 32 MiB"):
+        patched_images(patch, lambda _name: NOTHING)
+
+
+@pytest.mark.slow
+def test_a_delta_that_repeats_its_source_is_refused() -> None:
+    """The delta is small, and only its first bytes say how large the result is."""
+    part = random_bytes(1, MIB)
+    patch = patch_between(part, part * 33)
+    assert len(patch) < 3 * MIB
+    with pytest.raises(InvalidInput, match="makes a file of 33 MiB"):
+        patched_images(patch, lambda _name: FileImage.of_file(part, 0))
+
+
+@pytest.mark.slow
+def test_many_files_that_are_large_together_are_refused_before_git_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = patch_between(None, bytes(30 * MIB)).decode()
+    patch = "".join(one.replace("a.bin", f"{number}.bin") for number in range(5)).encode()
+    monkeypatch.setattr(patches, "run_git", lambda *_args, **_rest: pytest.fail("git was started"))
+    with pytest.raises(InvalidInput, match="150 MiB together"):
+        patched_images(patch, lambda _name: NOTHING)
+
+
+def test_many_copies_of_a_large_file_are_refused() -> None:
+    header = "diff --git a/big b/{0}\nsimilarity index 100%\ncopy from big\ncopy to {0}\n"
+    patch = "".join(header.format(f"copy{number}") for number in range(9)).encode()
+    big = FileImage.of_file(bytes(16 * MIB), 0)
+    with pytest.raises(InvalidInput, match="144 MiB together"):
+        patched_images(patch, lambda name: big if name == "big" else NOTHING)
+
+
+def test_what_is_small_enough_is_applied() -> None:
+    before = random_bytes(2, 200_000)
+    after = before[:100_000] + b"between" + before[100_000:] * 2
+    made = patched_images(patch_between(before, after), lambda _name: FileImage.of_file(before, 0))
+    assert made[1]["a.bin"].data == after
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_declared_sizes_are_those_of_the_results(seed: int, tmp_path: Path) -> None:
+    """For random pairs that git writes as literals and as deltas."""
+    chance = random.Random(seed)
+    before = random_bytes(seed, chance.randrange(1, 60_000)) + b"\0"
+    cut = chance.randrange(len(before))
+    after = random_bytes(seed + 100, chance.randrange(5000)) + before[:cut] * chance.randrange(1, 4) + b"\0"
+    sizes = list(_binary_sizes(patch_between(before, after)))
+    assert len(after) in sizes
+    assert len(before) in sizes
+    assert max(sizes) <= max(len(before), len(after))
+
+
+def test_words_of_a_file_or_a_message_are_no_sizes() -> None:
+    text = "literal 99999999999\ndelta 99999999999\n"
+    refuse_large_results(f"From x\n\n{text}---\n".encode() + patch_between(b"a\n", text.encode()))
