@@ -10,6 +10,7 @@ local M = {}
 ---@field text string the lines joined by \n
 ---@field modified boolean
 ---@field path string
+---@field gone boolean its file was there when it was read last, and is not any more
 
 ---@class tideate.BufferEdit
 ---@field number integer
@@ -24,9 +25,14 @@ function M.canonical(path)
   if real then
     return real
   end
-  -- not there (any more), but its folder may be reached through links
-  local folder = vim.uv.fs_realpath(vim.fs.dirname(path))
-  return folder and vim.fs.joinpath(folder, vim.fs.basename(path)) or vim.fs.normalize(path)
+  -- not there (any more), but a folder above it may be reached through links
+  for folder in vim.fs.parents(vim.fs.normalize(path)) do
+    real = vim.uv.fs_realpath(folder)
+    if real then
+      return vim.fs.joinpath(real, (vim.fs.normalize(path):sub(#folder + 1):gsub('^/', '')))
+    end
+  end
+  return vim.fs.normalize(path)
 end
 
 --- The loaded buffer that shows a file, whatever links lead to it.
@@ -45,6 +51,18 @@ function M.find(path)
   end
 end
 
+--- Tell whether the file of a buffer was deleted or moved since it was seen.
+---@param buf integer
+---@return boolean
+local function is_gone(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local there = name ~= '' and vim.uv.fs_stat(name) ~= nil
+  if there then
+    vim.b[buf].tideate_seen = name
+  end
+  return not there and vim.b[buf].tideate_seen == name
+end
+
 ---@param buf integer
 ---@return tideate.BufferText
 local function read(buf)
@@ -54,6 +72,7 @@ local function read(buf)
     text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'),
     modified = vim.bo[buf].modified,
     path = vim.api.nvim_buf_get_name(buf),
+    gone = is_gone(buf),
   }
 end
 
@@ -210,15 +229,44 @@ function M.buffer_replace(params)
   elseif #changed > 0 then
     return { applied = false, changed = changed }
   end
-  local views = require('tideate.buffer_views').save(vim.tbl_map(function(plan)
+  local bufs = vim.tbl_map(function(plan)
     return plan.buf
-  end, plans))
+  end, plans)
+  local views = require('tideate.buffer_views').save(bufs)
+  local note_edits = require('tideate.modified_buffers').before_edits(bufs)
   err = carry_out(plans)
+  note_edits()
   views.restore()
   if err then
     return nil, err
   end
   return { applied = true }
+end
+
+--- The characters of a text that the encoding of a buffer's file lacks.
+---@param params { number: integer, text: string }
+---@return { characters: string[], encoding: string }
+function M.buffer_missing(params)
+  if not vim.api.nvim_buf_is_loaded(params.number) then
+    return { characters = {}, encoding = '' }
+  end
+  local characters, encoding = require('tideate.file_bytes').missing(params.number, params.text)
+  return { characters = characters, encoding = encoding }
+end
+
+--- The bytes of a buffer's file if it held these texts.
+---@param params { number: integer, texts: string[] }
+---@return { files: string[] } in base64; empty if one of the texts cannot be encoded
+function M.buffer_bytes(params)
+  local files = {} ---@type string[]
+  for _, text in ipairs(vim.api.nvim_buf_is_loaded(params.number) and params.texts or {}) do
+    local bytes = require('tideate.file_bytes').of(params.number, text)
+    if not bytes then
+      return { files = {} }
+    end
+    table.insert(files, vim.base64.encode(bytes))
+  end
+  return { files = files }
 end
 
 --- A file was moved on disk: its buffer follows.

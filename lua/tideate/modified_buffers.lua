@@ -36,6 +36,9 @@ local function stale(buf)
   return found
 end
 
+local CHANGED = 'its file changed on disk since it was read'
+local GONE = 'its file does not exist any more'
+
 --- What a file is recognised by as long as nobody writes it.
 ---@param buf integer
 ---@return string
@@ -44,21 +47,115 @@ local function stamp(buf)
   return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
+---@class tideate.FileNote
+---@field tick integer changedtick of the buffer that the note is for
+---@field stamp string? of the file while it held the buffer's text; '' if it did not exist yet
+---@field reason string? why the buffer is not to be saved
+
+--- What is known of a buffer's file, nil if nothing is.
+---@param buf integer
+---@return tideate.FileNote?
+local function note_of(buf)
+  local note = vim.b[buf].tideate_file ---@type tideate.FileNote?
+  return note and note.tick == vim.api.nvim_buf_get_changedtick(buf) and note or nil
+end
+
+--- Compare a buffer without unsaved changes with its file.
+---@param buf integer
+---@return tideate.FileNote
+local function compare(buf)
+  local note = { tick = 0 } ---@type tideate.FileNote
+  local there = stamp(buf)
+  if require('tideate.file_bytes').holds_text(buf) then
+    note.stamp = there
+  elseif there == '' then
+    local empty = vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) <= 1
+    note.stamp, note.reason = '', not empty and GONE or nil
+  else
+    note.reason = 'its text is not what its file holds'
+  end
+  return note
+end
+
+--- Look at the files of buffers before the engine edits them: later nobody can tell whether such a file holds the
+--- text of its buffer.
+---@param bufs integer[]
+---@return fun() done to be called after the edits
+function M.before_edits(bufs)
+  local notes = {} ---@type table<integer, tideate.FileNote>
+  for _, buf in ipairs(bufs) do
+    if vim.bo[buf].modified then
+      notes[buf] = note_of(buf)
+    elseif vim.api.nvim_buf_get_name(buf) ~= '' then
+      notes[buf] = compare(buf)
+    end
+  end
+  return function()
+    for buf, note in pairs(notes) do
+      note.tick = vim.api.nvim_buf_get_changedtick(buf)
+      vim.b[buf].tideate_file = note
+    end
+  end
+end
+
 --- The file of a buffer with changes was moved: that it is another one now is no reason not to save it.
 ---@param buf integer
 function M.note_moved(buf)
   vim.b[buf].tideate_moved = stamp(buf)
+  local note = note_of(buf)
+  if note then
+    note.stamp = stamp(buf)
+    vim.b[buf].tideate_file = note
+  end
+end
+
+--- Tell whether a file may be written, by its permissions and for this process; one that is not there may.
+---@param buf integer
+---@return boolean
+local function is_writable(buf)
+  local path = vim.api.nvim_buf_get_name(buf)
+  local stat = vim.uv.fs_stat(path)
+  return not stat or (bit.band(stat.mode, 146) ~= 0 and vim.uv.fs_access(path, 'W') == true) -- 0222
+end
+
+--- Why the engine does not write a buffer to its file: `:write` would not write what is in the buffer, or nobody
+--- knows whether it would.
+---@param buf integer
+---@param note tideate.FileNote?
+---@return string?
+local function reason_not_to_write(buf, note)
+  local file_bytes = require('tideate.file_bytes')
+  local event = file_bytes.replaced_by(buf)
+  if event then
+    return ('autocommands for %s read or write it'):format(event)
+  elseif note and note.reason then
+    return note.reason
+  end
+  local there = stamp(buf)
+  local missing, encoding = file_bytes.missing(buf, table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'))
+  if there == '' and not (note and note.stamp == '') then
+    return GONE
+  elseif note and note.stamp ~= there then
+    return CHANGED
+  elseif #missing > 0 then
+    return ("its encoding %s lacks '%s'"):format(encoding, missing[1])
+  elseif not note and not file_bytes.seems_plain(buf) then
+    return 'its file may hold something else than its text'
+  elseif vim.bo[buf].readonly or not is_writable(buf) then
+    return 'it is read-only' -- `:write!` would write it all the same
+  end
 end
 
 --- Write one buffer to its file, whatever window or mode the person is in.
 ---@param buf integer
----@return string? err
+---@return string? reason why it was not written
 local function write(buf)
-  local label = require('tideate.edit').label(buf)
-  local other = ('%s was not saved: its file changed on disk since it was read'):format(label)
-  local moved = vim.b[buf].tideate_moved ~= nil and vim.b[buf].tideate_moved == stamp(buf)
-  if not moved and stale(buf) then
-    return other
+  local note = note_of(buf)
+  local known = vim.b[buf].tideate_moved ~= nil and vim.b[buf].tideate_moved == stamp(buf)
+  known = known or (note ~= nil and note.stamp == stamp(buf))
+  local reason = reason_not_to_write(buf, note) or (not known and stale(buf) and CHANGED) or nil
+  if reason then
+    return reason
   end
   local fix = vim.bo[buf].fixendofline
   vim.bo[buf].fixendofline = false -- a file without a last line end keeps to it
@@ -66,34 +163,38 @@ local function write(buf)
     -- no autocommands: what was reviewed is written, not what a formatter makes of it. Typed, because to the
     -- question whether a file that changed on disk is to be overwritten the end of the keys says no
     local command = [[execute "silent normal! :silent noautocmd lockmarks write%s ++p\<CR>"]]
-    vim.cmd(command:format(moved and '!' or ''))
+    vim.cmd(command:format(known and '!' or ''))
   end)
   vim.bo[buf].fixendofline = fix
-  if ok and not vim.bo[buf].modified then
-    vim.b[buf].tideate_moved = nil
-    return
-  elseif ok then
-    return other
+  if not ok then
+    return tostring(err):match('E%d+:[^\n]*') or tostring(err)
+  elseif vim.bo[buf].modified then
+    return CHANGED
+  elseif not require('tideate.file_bytes').holds_text(buf) then
+    return 'its file does not hold its text after it was written'
   end
-  local why = tostring(err):match('E%d+:[^\n]*') or tostring(err)
-  return ('%s cannot be saved: %s'):format(label, why)
+  vim.b[buf].tideate_moved = nil
+  vim.b[buf].tideate_file = { tick = vim.api.nvim_buf_get_changedtick(buf), stamp = stamp(buf) }
 end
 
---- Save buffers that have changes; the others stay as they are.
+---@class tideate.UnsavedBuffer
+---@field number integer
+---@field reason string
+
+--- Save buffers that have changes, except those whose file would not hold their text then.
 ---@param params { numbers: integer[] }
----@return { saved: integer[] }? result, string? err
+---@return { unsaved: tideate.UnsavedBuffer[] }
 function M.save(params)
-  local saved = {} ---@type integer[]
+  local unsaved = {} ---@type tideate.UnsavedBuffer[]
   for _, buf in ipairs(params.numbers) do
     if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
-      local err = write(buf)
-      if err then
-        return nil, err
+      local reason = write(buf)
+      if reason then
+        table.insert(unsaved, { number = buf, reason = reason })
       end
-      table.insert(saved, buf)
     end
   end
-  return { saved = saved }
+  return { unsaved = unsaved }
 end
 
 --- The files below a folder whose buffers have changes that were not saved.
@@ -115,26 +216,23 @@ function M.modified(params)
   return { paths = paths }
 end
 
---- The files of a run, and of the one that it continues, where these are several, whose buffers have changes that
---- were not saved.
+--- The files that a run changed in their buffers, was to save and did not, and that are not saved since.
 ---@param run tideate.Run
 ---@return string[] relative to its root
 function M.of_run(run)
-  if #run.files == 0 or not run.root then
-    return {}
-  end
-  local earlier = require('tideate.state').get_status(require('tideate.run').continues(run.execution_id) or '')
-  local files = vim.list_slice(run.files)
-  for _, name in ipairs(earlier and earlier.root == run.root and earlier.files or {}) do
-    if not vim.list_contains(files, name) then
-      table.insert(files, name)
-    end
-  end
   local edit = require('tideate.edit')
   return vim.tbl_filter(function(name)
-    local buf = edit.find(vim.fs.joinpath(run.root, name))
+    local buf = run.root and edit.find(vim.fs.joinpath(run.root, name))
     return buf ~= nil and vim.bo[buf].modified
-  end, #files > 1 and files or {})
+  end, run.unsaved or {})
+end
+
+--- What is told of such files at the end of their run.
+---@param names string[]
+---@return string
+function M.words(names)
+  local changed = #names == 1 and '1 file is changed in its buffer' or '%d files are changed in their buffers'
+  return ('%s and not saved: %s'):format(changed:format(#names), require('tideate.ui.text').names(names))
 end
 
 return M

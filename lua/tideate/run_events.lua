@@ -188,6 +188,9 @@ M.handlers = {
     local last = record.calls[#record.calls]
     record.current_tool = last and last.name
   end,
+  SD_EVENT_NOTICE = function(record, data)
+    record.unsaved = vim.list_extend(record.unsaved or {}, data.unsaved or {})
+  end,
   SD_EVENT_CHECK_STARTED = function(record, data)
     record.check = data.check
   end,

@@ -61,6 +61,7 @@ local M = {}
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
+---@field unsaved? string[] files that the run changed in their buffers and did not save
 ---@field unchanged? boolean it was to change something, and its answer changes nothing
 ---@field root? string of its project, absolute
 ---@field next? tideate.NextRun that it proposed to follow it
@@ -112,6 +113,7 @@ function M.view(record)
     rolled_back = record.rolled_back,
     declined = record.declined,
     unchanged = record.unchanged,
+    unsaved = record.unsaved,
     started_at = record.started_at,
     elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),

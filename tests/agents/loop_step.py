@@ -146,7 +146,9 @@ class LoopStep:
     async def wait_if_paused(self) -> None:
         """Nobody pauses."""
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
         self.notices.append(message)
 
     @contextmanager

@@ -47,6 +47,9 @@ class Buffers:
     async def find(self, path: Path) -> BufferText | None:
         return self._buffer if str(path) == self._buffer.path else None
 
+    async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
+        return "", ""
+
 
 class StageStep:
     """A `StepContext`, as far as the roles use it. What it was asked is in `asked`."""
@@ -140,7 +143,9 @@ class StageStep:
     def render(self, name: str, **values: Any) -> Prompt:
         return PromptLibrary().render(name, **values)
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
         self.notices.append(message)
 
     async def confirm(self, kind: str, message: str, *, details: str = "", payload: Any = None) -> Decision:

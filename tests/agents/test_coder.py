@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.agents import edit_format, edit_range, insert_text, write_text
-from tideate_core.errors import AdapterUnavailable, ContextTooLong, UnusableAnswer
+from tideate_core.errors import AdapterUnavailable, ContextTooLong, EditConflict, UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LINES = [
     "import os",
@@ -264,3 +269,16 @@ def test_the_form_of_an_edit_goes_by_the_file_and_the_size_of_the_model() -> Non
     assert edit_format("\n".join("x" * 301), small=True).name == "blocks"
     assert "<<<<<<< SEARCH" in edit_format("\n" * 400).instructions
     assert "````" in edit_format("# T\n```\nx\n```").instructions
+
+
+async def test_lines_that_the_file_cannot_hold_are_asked_for_again_with_the_reason() -> None:
+    async def accept(lines: Sequence[str]) -> None:
+        if "€" in "".join(lines):
+            raise EditConflict("a.py: its encoding latin1 lacks '€' (U+20AC); nothing was written")
+
+    model = Model(GOOD.replace("sum", "€"), GOOD)
+    written = await edit_range(
+        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", accept=accept
+    )
+    assert (written.lines, written.attempts) == (FITTED, 2)
+    assert "its encoding latin1 lacks '€' (U+20AC)" in model.asked[1].user

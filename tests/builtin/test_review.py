@@ -226,7 +226,7 @@ async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
     assert (await bench.run("multi_file", "move f into a library")).ok
     assert bench.fingerprint()["lib/b.py"]
     warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
-    assert warned == [f"buffer {number} cannot be saved"]
+    assert warned == ["1 file is changed in its buffer and not saved: a.py (E45: 'readonly' option is set)"]
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
         (
             True,
             b"from old import f\n\nf()\n",
-            ["not saved, because of other unsaved changes (`:wa` saves): a.py"],
+            ["1 file is changed in its buffer and not saved: a.py (other unsaved changes; `:wa` saves)"],
         ),
     ],
 )

@@ -131,7 +131,8 @@ def test_an_open_file_with_other_unsaved_changes_is_not_saved_and_the_end_says_s
     identity = start(nvim, "multi_file", "rename A to B")
     assert result(nvim, 40)["ok"]
     assert (nvim.lines(opened), files(nvim)["open.py"]) == (["B = 1"], "A = 1\n")
-    assert [text.splitlines()[1:] for text in nvim.lua("return _G.told")] == [["not saved: open.py"]]
+    words = "1 file is changed in its buffer and not saved: open.py"
+    assert [text.splitlines()[1:] for text in nvim.lua("return _G.told")] == [[words]]
     shown = nvim.lua("return vim.fn.bufnr('tideate://multi_file/')")
     nvim.wait(
         "table.concat(vim.api.nvim_buf_get_lines(..., 0, -1, true)):find('Not saved: `open.py`', 1, true)",

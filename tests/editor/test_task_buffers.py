@@ -14,7 +14,6 @@ from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
 from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
-from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, RollbackResult, SnapshotManager, Workspace
 
 if TYPE_CHECKING:
@@ -74,7 +73,13 @@ class Host:
         self.do(self.workspace.apply([change], execution_id="run"))
 
     def save(self, *paths: str) -> list[str]:
-        return self.do(self.workspace.save(paths))
+        done = self.do(self.workspace.save(paths))
+        assert done.unsaved == {}
+        return list(done.saved)
+
+    def unsaved(self, *paths: str) -> dict[str, str]:
+        """Save files, and return the reasons for those that are not saved."""
+        return self.do(self.workspace.save(paths)).unsaved
 
     def take_back(self) -> RollbackResult:
         return self.do(self.workspace.rollback_best_effort("run"))
@@ -151,21 +156,21 @@ def test_a_file_that_changed_under_its_buffer_is_not_overwritten(
     host.run()
     long.write("somebody else's, and longer\n" * 30)
     editor.lua("vim.uv.fs_utime(..., 1, 1)", str(long.path))
-    with pytest.raises(WorkspaceError, match=r"long\.py was not saved: its file changed on disk"):
-        host.save(NAME)
+    assert host.unsaved(NAME) == {NAME: "its file changed on disk since it was read"}
     assert long.text == "somebody else's, and longer\n" * 30
     assert (modified(editor, number), editor.blocked()) == (True, False)
 
 
-def test_a_buffer_that_may_not_be_written_is_said_in_one_line(
-    editor: Editor, host: Host, number: int, long: TextFile
+@pytest.mark.parametrize("of", ["buffer", "file"])
+def test_a_buffer_that_is_read_only_is_not_saved(
+    editor: Editor, host: Host, number: int, long: TextFile, of: str
 ) -> None:
     host.run()
-    editor.lua("vim.bo[...].readonly = true", number)
-    with pytest.raises(WorkspaceError) as caught:
-        host.save(NAME)
-    assert str(caught.value).startswith(f"{NAME} cannot be saved: E45:")
-    assert "\n" not in str(caught.value)
+    if of == "buffer":
+        editor.lua("vim.bo[...].readonly = true", number)
+    else:
+        long.path.chmod(0o444)
+    assert host.unsaved(NAME) == {NAME: "it is read-only"}
     assert long.text == LONG + "\n"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import EditConflict, WorkspaceError
+from tideate_core.errors import EditConflict
 from tideate_core.workspace import BufferEdit, BufferText, apply_hunks
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class Editor:
         self.disk_checks: list[Path] = []
         self.renames: list[tuple[Path, Path]] = []
         self.unwritable: set[int] = set()
+        self.lacking: dict[int, str] = {}
+        """Characters that the encoding of a buffer lacks."""
         self.before_replace: Callable[[], None] = lambda: None
         self.before_disk_check: Callable[[], None] = lambda: None
 
@@ -106,12 +108,18 @@ class Editor:
         Path(buffer.path).write_text(buffer.text + "\n")
         self.buffers[number] = replace(buffer, modified=False)
 
-    async def save(self, numbers: Sequence[int]) -> None:
+    async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
+        missing = [one for one in dict.fromkeys(text) if one in self.lacking.get(number, "")]
+        return "".join(missing), "latin1" if number in self.lacking else ""
+
+    async def encoded(self, number: int, texts: Sequence[str]) -> list[bytes]:
+        return []
+
+    async def save(self, numbers: Sequence[int]) -> dict[int, str]:
         for number in numbers:
-            if number in self.unwritable:
-                raise WorkspaceError(f"buffer {number} cannot be saved")
-            if self.buffers[number].modified:
+            if number not in self.unwritable and self.buffers[number].modified:
                 self.saves(number)
+        return dict.fromkeys(self.unwritable.intersection(numbers), "E45: 'readonly' option is set")
 
     async def modified(self, root: Path) -> list[Path]:
         found = [Path(buffer.path) for buffer in self.buffers.values() if buffer.path and buffer.modified]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.workspace.project import Editor, tree
 from tests.workspace.test_transaction import ONE
-from tideate_core.errors import EditConflict, FrontEndGone, RollbackConflict, WorkspaceError
+from tideate_core.errors import EditConflict, FrontEndGone, NotText, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
@@ -252,3 +253,43 @@ async def test_an_editor_that_is_gone_leaves_no_file_changed(
     with pytest.raises(WorkspaceError, match="the editor is gone"):
         await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
     assert tree(root) == before
+
+
+async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.lacking[1] = "€я"
+    wanted = FileChange("src/one.py", "modify", ONE, "a = '€'\nb = 'é'\nc = 'я'", buffer=1, tick=1)
+    for refuse in (edited.stage([wanted]), edited.refuse_unwritable(wanted)):
+        with pytest.raises(EditConflict, match=r"latin1 lacks '€' \(U\+20AC\), 'я' \(U\+044F\); nothing"):
+            await refuse
+    assert editor.text(1) == ONE
+
+
+async def test_text_that_stands_in_a_buffer_already_is_no_reason_to_refuse(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.types(1, f"€\n{ONE}")
+    editor.lacking[1] = "€"
+    await edited.apply(
+        [FileChange("src/one.py", "modify", f"€\n{ONE}", f"€ 2\n{ONE}", buffer=1, tick=2)],
+        execution_id="run",
+    )
+    assert editor.text(1) == f"€ 2\n{ONE}"
+
+
+async def test_half_a_character_is_refused_for_a_file_that_is_not_open(workspace: Workspace) -> None:
+    with pytest.raises(NotText, match="half a character"):
+        await workspace.refuse_unwritable(FileChange("src/one.py", "modify", ONE, "a = '\ud83d'"))
+
+
+async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    (root / "src" / "one.py").unlink()
+    editor.buffers[1] = replace(editor.buffers[1], gone=True)
+    with pytest.raises(EditConflict, match=r"src/one\.py does not exist any more; nothing was written"):
+        await edited.stage([change()])

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, edit
 from tests.workspace.test_rollback_state import long, number, run, types
 from tideate_core.errors import EditConflict, NotText, OutsideRoot, WorkspaceError
-from tideate_core.workspace import FileChange, Workspace
+from tideate_core.workspace import FileChange, SavedFiles, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ async def test_only_the_named_buffers_that_have_changes_are_saved(
     editor.load(root / "src/one.py", "not this one", modified=False)
     await run(edited, number)
     assert await edited.unsaved_files() == ["run.sh", NAME]
-    assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == [NAME]
+    assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == SavedFiles((NAME,))
     assert long.text == WANTED + "\n"
     assert (editor.buffers[other].modified, await edited.unsaved_files()) == (True, ["run.sh"])
 
@@ -88,15 +88,16 @@ async def test_a_buffer_that_had_unsaved_changes_before_a_run_has_others_than_th
 
 
 async def test_without_an_editor_nothing_is_unsaved(workspace: Workspace) -> None:
-    assert await workspace.save(["src/one.py"]) == []
+    assert await workspace.save(["src/one.py"]) == SavedFiles()
     assert await workspace.unsaved_files() == []
 
 
 async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Editor, number: int) -> None:
     await run(edited, number)
     editor.unwritable.add(number)
-    with pytest.raises(WorkspaceError, match="cannot be saved"):
-        await edited.save([NAME])
+    done = await edited.save([NAME])
+    assert done.saved == ()
+    assert done.unsaved_words.startswith(f"1 file is changed in its buffer and not saved: {NAME} (E45")
     with pytest.raises(OutsideRoot):
         await edited.save(["../other"])
 

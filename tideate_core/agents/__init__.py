@@ -20,7 +20,11 @@ if TYPE_CHECKING:
         may_look as may_look,
         model_of as model_of,
     )
-    from tideate_core.agents.attempts import Ask as Ask, refusal_notice as refusal_notice
+    from tideate_core.agents.attempts import (
+        Ask as Ask,
+        acceptance as acceptance,
+        refusal_notice as refusal_notice,
+    )
     from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
     from tideate_core.agents.coder import (
         Written as Written,
@@ -112,7 +116,7 @@ else:
         __name__,
         {
             "affected_files": "report_tool split_report way_to_report",
-            "attempts": "Ask refusal_notice",
+            "attempts": "Ask acceptance refusal_notice",
             "asking": "LookingModel RememberedModel look_tools looking_model may_look model_of",
             "auditor": "apply_fixes audit_plan",
             "coder": "Written edit_format edit_range insert_text or_no_change write_text",

@@ -9,18 +9,21 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from tideate_core.adapters import Prompt, Reply, Turn
-from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.errors import ContextTooLong, EditConflict, NotText, UnusableAnswer
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import StepContext, WorkspaceAccess
 
-__all__ = ["Ask", "Attempted", "Draft", "OnRefused", "refusal_notice", "until_usable"]
+__all__ = ["Accept", "Ask", "Attempted", "Draft", "OnRefused", "acceptance", "refusal_notice", "until_usable"]
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
 OnRefused = Callable[[str], None]
 """Is given the reason that an answer cannot be used, before the model is asked again."""
+Accept = Callable[["Sequence[str]"], Awaitable[None]]
+"""Raises `EditConflict` or `NotText` for lines that cannot be written."""
 
 LONGEST_REASON: Final = 300
 """Characters of a reason that the person is told."""
@@ -64,6 +67,19 @@ class Attempted(Generic[T, P]):
     notes: list[str] = field(default_factory=list)
 
 
+def acceptance(step: WorkspaceAccess, path: str, buffer: int | None = None) -> Accept:
+    """Return a check that refuses lines which a file cannot hold.
+
+    :param buffer: the number of its buffer, if it is open.
+    """
+
+    async def accept(lines: Sequence[str]) -> None:
+        change = FileChange(path, "modify", "", "\n".join(lines), buffer=buffer)
+        await step.workspace.refuse_unwritable(change)
+
+    return accept
+
+
 def refusal_notice(step: StepContext) -> OnRefused:
     """Return what tells the person that an answer was refused and is asked for again."""
 
@@ -83,6 +99,7 @@ async def until_usable(
     *,
     form: str = "",
     on_refused: OnRefused | None = None,
+    accept: Callable[[T], Awaitable[None]] | None = None,
 ) -> Attempted[T, P]:
     """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
 
@@ -91,6 +108,7 @@ async def until_usable(
 
     :param form: names the form that the prompt asks for: `search/replace blocks`.
     :param on_refused: called with the reason before the model is asked again.
+    :param accept: refuses an edit that cannot be written; raises `EditConflict` or `NotText`.
     :raises UnusableAnswer: nothing could be made of any answer; `build` raises it with the reason.
     """
     replies: list[Reply] = []
@@ -109,7 +127,9 @@ async def until_usable(
         try:
             # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
             attempted = await asyncio.to_thread(_try, replies, build, check)
-        except UnusableAnswer as error:
+            if accept is not None:
+                await accept(attempted.value)
+        except (UnusableAnswer, EditConflict, NotText) as error:
             reason = str(error)
         else:
             if not attempted.problems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.agents.attempts import Ask, Draft, OnRefused, until_usable
+from tideate_core.agents.attempts import Accept, Ask, Draft, OnRefused, until_usable
 from tideate_core.edits import (
     NO_CHANGE,
     extract_code,
@@ -118,6 +118,7 @@ async def edit_range(
     path: str = "",
     attempts: int = 3,
     on_refused: OnRefused | None = None,
+    accept: Accept | None = None,
 ) -> Written:
     """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
 
@@ -139,7 +140,7 @@ async def edit_range(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:start], *new, *lines[end:]]))
 
-    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused)
+    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused, accept=accept)
 
 
 async def insert_text(
@@ -151,6 +152,7 @@ async def insert_text(
     language: str,
     attempts: int = 3,
     on_refused: OnRefused | None = None,
+    accept: Accept | None = None,
 ) -> Written:
     """Ask for new lines and return them, indented for their place before line `at` (0-based).
 
@@ -164,7 +166,7 @@ async def insert_text(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:at], *new, *lines[at:]]))
 
-    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused)
+    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused, accept=accept)
 
 
 async def write_text(
@@ -177,6 +179,7 @@ async def write_text(
     attempts: int = 3,
     form: EditFormat | None = None,
     on_refused: OnRefused | None = None,
+    accept: Accept | None = None,
 ) -> Written:
     """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
 
@@ -198,7 +201,7 @@ async def write_text(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, before or "", _text(new))
 
-    return await _written(ask, prompt, build, check, attempts, form.short, on_refused)
+    return await _written(ask, prompt, build, check, attempts, form.short, on_refused, accept)
 
 
 async def _written(
@@ -209,8 +212,11 @@ async def _written(
     attempts: int,
     form: str = "one fenced code block with the new text",
     on_refused: OnRefused | None = None,
+    accept: Accept | None = None,
 ) -> Written:
-    done = await until_usable(ask, prompt, build, check, attempts, form=form, on_refused=on_refused)
+    done = await until_usable(
+        ask, prompt, build, check, attempts, form=form, on_refused=on_refused, accept=accept
+    )
     return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, ask_until_valid, tidy_line
+from tideate_core.agents.attempts import acceptance
 from tideate_core.agents.coder import edit_format, write_text
 from tideate_core.agents.memory_file import MEMORY_FILE, UPDATE_MEMORY, has_memory
 from tideate_core.agents.model_input import (
@@ -252,6 +253,7 @@ class _Documentation:
                 attempts=step.attempts,
                 form=form,
                 on_refused=self._stage.report_refusal,
+                accept=acceptance(step, path),
             )
         except (ContextTooLong, WorkspaceError) as error:
             unnamed = isinstance(error, UnusableAnswer)

@@ -141,6 +141,10 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
         _refuse(draft.value, staged, edit)
         return draft
 
+    async def accept(changes: list[FileChange]) -> None:
+        for change in changes:
+            await stage.step.workspace.refuse_unwritable(change)
+
     done = await until_usable(
         stage.ask,
         prompt,
@@ -149,6 +153,7 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
         stage.step.attempts,
         form=form.short,
         on_refused=stage.report_refusal,
+        accept=accept,
     )
     staged.stage(done.value)
     notes = [*done.notes, *(f"{problem} is new" for problem in done.problems)]

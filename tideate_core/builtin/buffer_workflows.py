@@ -114,7 +114,7 @@ async def analyze(step: StepContext) -> Confirm | str:
 
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
-    from tideate_core.agents import edit_range, refusal_notice
+    from tideate_core.agents import acceptance, edit_range, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -137,6 +137,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         path=subject.path,
         attempts=step.attempts,
         on_refused=refusal_notice(step),
+        accept=acceptance(step, subject.path, subject.buffer.number),
     )
     prompt = prompt if earlier else await with_material(step, prompt)
     lines, rewriting = await write_lines(step, write, prompt)
@@ -147,7 +148,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new lines below the cursor, or into a new buffer where there is none to write to."""
-    from tideate_core.agents import insert_text, refusal_notice
+    from tideate_core.agents import acceptance, insert_text, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -172,6 +173,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
         language=language,
         attempts=step.attempts,
         on_refused=refusal_notice(step),
+        accept=acceptance(step, subject.path, subject.buffer.number) if subject else None,
     )
     written, rewriting = await write_lines(step, write, await with_material(step, prompt))
     if subject is None or not subject.buffer.modifiable:

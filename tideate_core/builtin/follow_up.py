@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import edit_range, insert_text, may_look, model_of, refusal_notice
+from tideate_core.agents import acceptance, edit_range, insert_text, may_look, model_of, refusal_notice
 from tideate_core.builtin.affected import reporting, settle_proposal
 from tideate_core.builtin.revising import present_text, write_lines
 from tideate_core.builtin.work import work_again
@@ -61,6 +61,7 @@ async def write_again(
                 language=language,
                 attempts=step.attempts,
                 on_refused=refusal_notice(step),
+                accept=acceptance(step, subject.path, subject.buffer.number),
             )
         return await edit_range(
             model.ask,
@@ -72,6 +73,7 @@ async def write_again(
             path=subject.path,
             attempts=step.attempts,
             on_refused=refusal_notice(step),
+            accept=acceptance(step, subject.path, subject.buffer.number),
         )
 
     lines, rewriting = await write_lines(step, write, prompt)

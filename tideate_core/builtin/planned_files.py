@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tideate_core.agents import (
+    acceptance,
     edit_format,
     first_kept_text,
     is_small,
@@ -145,6 +146,7 @@ class PlannedFiles:
                 path=file.path,
                 attempts=step.attempts,
                 on_refused=refusal_notice(step),
+                accept=acceptance(step, file.path),
                 form=form,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -175,11 +176,20 @@ class EditorBuffers:
     async def moved(self, old: Path, new: Path) -> None:
         await self._asker.ask("buffer_moved", {"from": str(old), "to": str(new)})
 
-    async def save(self, numbers: Sequence[int]) -> None:
+    async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
+        answer = await self._asker.ask("buffer_missing", {"number": number, "text": text})
+        return "".join(answer["characters"]), answer["encoding"]
+
+    async def encoded(self, number: int, texts: Sequence[str]) -> list[bytes]:
+        answer = await self._asker.ask("buffer_bytes", {"number": number, "texts": list(texts)})
+        return [base64.b64decode(data) for data in answer["files"]]
+
+    async def save(self, numbers: Sequence[int]) -> dict[int, str]:
         try:
-            await self._asker.ask("buffer_save", {"numbers": list(numbers)})
+            answer = await self._asker.ask("buffer_save", {"numbers": list(numbers)})
         except StepFailed as error:
             raise WorkspaceError(str(error)) from error
+        return {buffer["number"]: buffer["reason"] for buffer in answer["unsaved"]}
 
     async def modified(self, root: Path) -> list[Path]:
         answer = await self._asker.ask("buffers_modified", {"root": str(root)})
@@ -218,5 +228,10 @@ def _text(answer: dict[str, Any] | None) -> BufferText | None:
     if answer is None:
         return None
     return BufferText(
-        answer["number"], answer["tick"], answer["text"], bool(answer["modified"]), answer["path"]
+        answer["number"],
+        answer["tick"],
+        answer["text"],
+        bool(answer["modified"]),
+        answer["path"],
+        bool(answer["gone"]),
     )

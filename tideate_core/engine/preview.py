@@ -156,7 +156,9 @@ class _PreviewStep(StepRun):
         self.asks.append(message)
         return Decision(False, by="preview", reason="nobody was asked")
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
         self.notices.append(message)
 
     def render(self, name: str, **values: Any) -> Prompt:

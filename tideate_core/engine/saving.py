@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import WorkspaceError
 from tideate_core.util.escaping import label
+from tideate_core.workspace import SavedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import AppliedChanges
 
 __all__ = ["save_open_files", "save_with_earlier"]
+
+OTHER_CHANGES: Final = "other unsaved changes; `:wa` saves"
 
 
 async def save_with_earlier(
@@ -24,41 +26,34 @@ async def save_with_earlier(
     :param left: as `unsaved_of` had it before the changes were applied.
     """
     own = {path for path, alone in left.items() if alone and path not in applied.rebased}
-    await save_open_files(step, applied, own)
+    unsaved = await _save(step, applied, own)
     now = await step.workspace.unsaved_of(run) if run else {}
     others = {path: alone for path, alone in now.items() if path not in applied.open_files}
-    saved = [path for path, alone in others.items() if alone and await _save(step, path)]
-    if saved:
-        step.notice(f"saved with the others: {', '.join(map(label, saved))}")
-    _tell_unsaved(step, [path for path, alone in others.items() if not alone])
-
-
-async def save_open_files(
-    step: StepContext, applied: AppliedChanges, own: Collection[str] = frozenset()
-) -> None:
-    """Save what was changed in buffers; one that had unsaved changes of the person's is told of.
-
-    :param own: files whose unsaved changes were those of an earlier run, and no others.
-    """
-    unsaved = []
-    for path, modified in applied.open_files.items():
-        if modified and path not in own:
-            unsaved.append(path)
-        else:
-            await _save(step, path)
+    done = await step.workspace.save([path for path, alone in others.items() if alone])
+    if done.saved:
+        step.notice(f"saved with the others: {', '.join(map(label, done.saved))}")
+    unsaved |= {path: OTHER_CHANGES for path, alone in others.items() if not alone} | done.unsaved
     _tell_unsaved(step, unsaved)
 
 
-async def _save(step: StepContext, path: str) -> bool:
-    """Save the buffer of a file, and tell whether it was."""
-    try:
-        return bool(await step.workspace.save([path]))
-    except WorkspaceError as error:  # its buffer is changed all the same
-        step.notice(str(error), level="warn")
-        return False
+async def save_open_files(step: StepContext, applied: AppliedChanges) -> None:
+    """Save what was changed in buffers, and name the files that were not saved."""
+    _tell_unsaved(step, await _save(step, applied))
 
 
-def _tell_unsaved(step: StepContext, paths: Sequence[str]) -> None:
-    if paths:
-        names = ", ".join(map(label, paths))
-        step.notice(f"not saved, because of other unsaved changes (`:wa` saves): {names}", level="warn")
+async def _save(
+    step: StepContext, applied: AppliedChanges, own: Collection[str] = frozenset()
+) -> dict[str, str]:
+    """Save what was changed in buffers; one that had unsaved changes of the person's stays unsaved.
+
+    :param own: files whose unsaved changes were those of an earlier run, and no others.
+    :returns: the files that were not saved, each with the reason.
+    """
+    theirs = {path for path, modified in applied.open_files.items() if modified and path not in own}
+    done = await step.workspace.save([path for path in applied.open_files if path not in theirs])
+    return dict.fromkeys(theirs, OTHER_CHANGES) | done.unsaved
+
+
+def _tell_unsaved(step: StepContext, unsaved: dict[str, str]) -> None:
+    if unsaved:
+        step.notice(SavedFiles(unsaved=unsaved).unsaved_words, level="warn", unsaved=sorted(unsaved))

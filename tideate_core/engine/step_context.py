@@ -295,8 +295,11 @@ class StepRun:
             self.notice(str(error), level="warn")
             return await self.run.execution.outermost.leave()
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
-        self._emit(EventName.NOTICE, message=message, level=level)
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
+        more = {"unsaved": list(unsaved)} if unsaved else {}
+        self._emit(EventName.NOTICE, message=message, level=level, **more)
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self.person.emit(event, step=self.step, **data)  # of an item the person's is its whole step

@@ -13,6 +13,7 @@ from tideate_core.engine.review_drafts import may_have_draft, prepare_draft, pre
 from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd
@@ -90,8 +91,11 @@ class StepPerson:
             return replace(request, unread=f"cannot be read: {error.strerror or error}" if lost else "")
         return replace(request, draft=str(draft))
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
-        self.emit(EventName.NOTICE, message=message, level=level)
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
+        more = {"unsaved": list(unsaved)} if unsaved else {}
+        self.emit(EventName.NOTICE, message=message, level=level, **more)
 
     def warn_once(self, message: str) -> None:
         """Warn, once in the run."""

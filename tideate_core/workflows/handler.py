@@ -283,8 +283,13 @@ class PersonAccess(Protocol):
         """
         ...
 
-    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
-        """Tell the person something that needs no answer."""
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
+        """Tell the person something that needs no answer.
+
+        :param unsaved: files that are changed in an editor's buffers only; it names them when the run ends.
+        """
         ...
 
     def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:

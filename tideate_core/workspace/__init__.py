@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.transaction import CommittedPlan as CommittedPlan, Committer as Committer
     from tideate_core.workspace.workspace import (
         MAX_BYTES as MAX_BYTES,
+        SavedFiles as SavedFiles,
         Source as Source,
         Workspace as Workspace,
     )
@@ -135,6 +136,6 @@ else:
             "run_changes": "AppliedChanges",
             "staging": "DirectoryOperation FileOperation ModeOperation WritePlan is_writable",
             "transaction": "Committer CommittedPlan",
-            "workspace": "MAX_BYTES Source Workspace",
+            "workspace": "MAX_BYTES SavedFiles Source Workspace",
         },
     )

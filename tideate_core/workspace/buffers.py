@@ -26,6 +26,8 @@ class BufferText:
     modified: bool = False
     path: str = ""
     """Absolute; empty for a buffer without a name."""
+    gone: bool = False
+    """Its file was there when the buffer was read before, and is not any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,16 @@ class Buffers(Protocol):
     async def moved(self, old: Path, new: Path) -> None:
         """Give the buffer of `old`, if there is one, its file's new name."""
 
-    async def save(self, numbers: Sequence[int]) -> None:
+    async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
+        """Return the characters of a text that the encoding of a buffer's file lacks, and that encoding."""
+
+    async def encoded(self, number: int, texts: Sequence[str]) -> list[bytes]:
+        """Return the bytes of a buffer's file for each of these texts; empty if one cannot be encoded."""
+
+    async def save(self, numbers: Sequence[int]) -> dict[int, str]:
         """Write those of these buffers that have changes to their files, exactly as they are.
 
-        :raises WorkspaceError: one cannot be; the ones before it are.
+        :returns: the reasons for those that were not written: `:write` would write something else, or failed.
         """
 
     async def modified(self, root: Path) -> list[Path]:

@@ -59,6 +59,8 @@ class Images:
     """None where it is not kept."""
     disk: bytes | None = None
     """Of a buffer's file."""
+    saved: bytes | None = None
+    """Of the same, once the buffer is saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,17 @@ class Record:
         if data is not None and text_of(data) == before:
             return FileImage.of_file(data, mode)
         return FileImage.of_file(document.encode(before), mode)
+
+    def saved_file_images(self, entry: BufferEntry) -> tuple[bytes, bytes] | None:
+        """Return the bytes of a buffer's file before, and once the buffer is saved; None if not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        if entry.saved is None or entry.saved_kept is None:
+            return None
+        before = self._disk_image(entry)
+        after = self._decompressed(entry.saved_kept, entry, entry.saved.digest)
+        return None if before is None or after is None else (before, after)
 
     def moves_buffer(self, entry: FileEntry) -> bool:
         """Tell whether a moved file took its buffer along."""
@@ -249,8 +262,14 @@ def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...],
         if image.before:
             where |= {"offset": len(data), "length": len(image.before)}
             data += image.before
-        for name, kept in (("kept", image.after), ("disk_kept", image.disk)):
-            packed = None if kept is None else _compress(kept, image.before)
+        images = {"kept": image.after, "disk_kept": image.disk, "saved_kept": image.saved}
+        for name, kept in images.items():
+            # a binary is of use to no merge, but an encoding may have such bytes
+            packed = (
+                None
+                if kept is None or (image.saved is None and b"\0" in kept)
+                else _compress(kept, image.before)
+            )
             if packed is not None:
                 where[name] = CompressedImage(offset=len(data), length=len(packed))
                 data += packed
@@ -275,11 +294,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _compress(data: bytes, pre_image: bytes) -> bytes | None:
-    """Return the compressed text, None for what no merge could use: binaries and very large texts.
+    """Return the compressed text, None for a very large one.
 
     :param pre_image: is known when it is decompressed, and mostly the same.
     """
-    if len(data) > _MAX_KEPT or b"\0" in data:
+    if len(data) > _MAX_KEPT:
         return None
     compressor = zlib.compressobj(1, zlib.DEFLATED, -15, zdict=pre_image[-_WINDOW:])
     return compressor.compress(data) + compressor.flush()

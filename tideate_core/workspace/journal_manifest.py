@@ -27,7 +27,7 @@ __all__ = [
     "RemovedEntry",
 ]
 
-_LATER: Final = ("kept", "moved_from", "disk", "disk_kept")
+_LATER: Final = ("kept", "moved_from", "disk", "disk_kept", "saved", "saved_kept")
 """Fields that say nothing in most entries, and are left out there."""
 _MODE_BITS: Final = 0o7777
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}")
@@ -108,6 +108,9 @@ class BufferEntry(_Entry):
     disk: _State | None = None
     """None where it is not known."""
     disk_kept: CompressedImage | None = None
+    saved: _State | None = None
+    """Of its file once the buffer is saved, if its bytes are not the text as UTF-8."""
+    saved_kept: CompressedImage | None = None
 
 
 class DirectoryEntry(_Entry):

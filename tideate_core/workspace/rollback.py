@@ -166,17 +166,24 @@ class Rollback:
         await asyncio.to_thread(write_notes, plan.notes)
         if plan.edits and self._buffers is not None and await self._buffers.replace(plan.edits):
             return False
-        files = plan.files
+        files, unsaved = plan.files, dict[int, str]()
         if plan.saves and self._buffers is not None:
-            await self._buffers.save([save.number for save in plan.saves])
+            unsaved = await self._buffers.save([save.number for save in plan.saves])
             # what the editor wrote stands there now
             again = await self._plan(records, whole)
-            files = await asyncio.to_thread(_exact_files, again, plan.saves)
+            saved = [save for save in plan.saves if save.number not in unsaved]
+            files = await asyncio.to_thread(_exact_files, again, saved)
         try:
             await asyncio.to_thread(roll_back_files, self._root, records, files)
         except (OSError, EditConflict) as error:
             raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
         await self._notify_editor(records, [file.path for file in files], plan.left)
+        if unsaved:
+            names = {self._root.relative(save.path): unsaved.get(save.number) for save in plan.saves}
+            listed = ", ".join(f"{name} ({why})" for name, why in names.items() if why)
+            raise WorkspaceError(
+                f"restored in their buffers and not saved: {listed}. Save with `:w` and roll back again"
+            )
         return True
 
     async def _loaded(self, records: Sequence[Record]) -> dict[BufferEntry | Path, BufferText]:

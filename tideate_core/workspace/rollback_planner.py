@@ -207,15 +207,41 @@ class _Planner:
             return
         if now.state.kind != "file" or (entry.disk is not None and now.state.holds_same_as(entry.disk)):
             return
+        if entry.saved is not None:
+            self._encoded_file(record, entry, path, now, number)
+            return
         try:
             document = Document.decode(now.data)
         except NotText:
-            if number is None:
-                state.leave(path, entry.path, _CHANGED)
-            elif not state.is_modified(number):
-                state.save_buffer(number, path)
+            self._other_file(entry, path, number)
+        else:
+            self._text_of_file(record, entry, path, document, before, number)
+
+    def _other_file(self, entry: BufferEntry, path: Path, number: int | None) -> None:
+        """Have a file saved from its buffer that holds something else than a text; closed, it is left."""
+        if number is None:
+            self.state.leave(path, entry.path, _CHANGED)
+        elif not self.state.is_modified(number):
+            self.state.save_buffer(number, path)
+
+    def _encoded_file(
+        self, record: Record, entry: BufferEntry, path: Path, now: FileImage, number: int | None
+    ) -> None:
+        """Restore the file of a buffer, in an encoding or with line ends of its own, byte for byte."""
+        images = record.saved_file_images(entry)
+        if images is None:
+            self.state.leave(path, entry.path, "too large to be restored")
             return
-        self._text_of_file(record, entry, path, document, before, number)
+        before, after = images
+        is_saved = now.data == after
+        merged = before if is_saved else merge_bytes(after, now.data, before)
+        if merged is None or (not is_saved and entry.path in self._whole):
+            self.state.leave(path, entry.path, _EDITED)
+            return
+        self.state.set_image(path, FileImage.of_file(merged, now.state.mode), merged=not is_saved)
+        self.state.note_rollback(record, f"file {entry.path}", path)
+        if number is not None:
+            self.state.save_buffer(number, path)
 
     def _text_of_file(
         self,

@@ -264,7 +264,7 @@ class RollbackState:
         saved: set[Path] = set()
         for number, path in self._saves.items():
             wanted = self.image_at(path)
-            if number not in kept and self._changes(path):
+            if number not in kept and (self._changes(path) or self._changes(number)):
                 plan.saves.append(BufferSave(number, path, wanted, self.texts[number]))
                 saved.add(path)
         return saved

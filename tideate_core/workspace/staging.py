@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
-from tideate_core.workspace.documents import Document
+from tideate_core.workspace.documents import Document, text_of
 from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
 from tideate_core.workspace.image_changes import image_to_write
 from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
@@ -33,9 +33,12 @@ __all__ = [
     "buffer_operation",
     "current_image",
     "is_writable",
+    "refuse_missing_characters",
 ]
 
 _WRITE_BITS = 0o222
+MOST_NAMED = 5
+"""Characters that an encoding lacks, in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class BufferOperation:
     """Image of its file; None where that is not known."""
     modified: bool = False
     """It had changes before that were not saved."""
+    saved: bytes | None = None
+    """Bytes of its file once it is saved, if these are not the text as UTF-8; None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,24 @@ def buffer_operation(
     return BufferOperation(change, current.path, edit, current.text, after, disk, current.modified)
 
 
+async def refuse_missing_characters(buffers: Buffers, change: FileChange, current: BufferText) -> None:
+    """Refuse new text that the encoding of a buffer's file cannot express.
+
+    :raises EditConflict: the change brings a character that this encoding lacks.
+    """
+    new = "".join(line for hunk in change.hunks for line in hunk.new)
+    if new.isascii():
+        return
+    missing, encoding = await buffers.missing_characters(current.number, new)
+    if brought := [character for character in missing if character not in current.text]:
+        some = ", ".join(f"{character!r} (U+{ord(character):04X})" for character in brought[:MOST_NAMED])
+        raise EditConflict(
+            f"{change.path or 'the buffer'}: its encoding {encoding} lacks {some}; nothing was written. "
+            "Write it without, or `:set fileencoding=utf-8`",
+            path=change.path,
+        )
+
+
 class Stager:
     """Checks the changes of one apply and collects its operations."""
 
@@ -182,7 +205,9 @@ class Stager:
         if current is None:
             name = change.path or f"buffer {change.buffer}"
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
-        self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
+        if current.gone:
+            raise EditConflict(f"{change.path or current.path} does not exist any more; nothing was written")
+        await self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
 
     def _file_of(self, buffer: BufferText) -> FileImage | None:
         try:
@@ -201,11 +226,11 @@ class Stager:
         await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
         if change.action == "create":
             refuse_bad_new_name(change.path)
-            self._create(change, path, found, buffer)
+            await self._create(change, path, found, buffer)
             return
         _refuse_odd(change.path, path, found)
         if change.action == "modify":
-            self._modify(change, path, found, buffer)
+            await self._modify(change, path, found, buffer)
         elif change.action == "delete":
             self._delete(change, path, found, buffer)
         else:
@@ -277,19 +302,23 @@ class Stager:
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
         self._claimed.add(path)
 
-    def _create(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
+    async def _create(
+        self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
+    ) -> None:
         if found.state != ABSENT or (buffer is not None and buffer.text):
             raise EditConflict(f"{change.path} exists already; nothing was written")
         if buffer is not None:
             # a buffer always has a line, though its file has none yet
-            self._buffer(replace(change, before=""), buffer, found)
+            await self._buffer(replace(change, before=""), buffer, found)
             return
         after = FileImage.of_file(Document().encode(change.after or ""), 0)
         self._plan.files.append(FileOperation(change.path, path, found, after, new_mode=True))
 
-    def _modify(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
+    async def _modify(
+        self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
+    ) -> None:
         if buffer is not None:
-            self._buffer(change, buffer, found)
+            await self._buffer(change, buffer, found)
             return
         data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
@@ -320,7 +349,7 @@ class Stager:
         if buffer is not None:
             self._plan.moves.append((path, target))
             if rewritten:
-                self._buffer(change, buffer, found)
+                await self._buffer(change, buffer, found)
         elif rewritten:
             data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
@@ -329,11 +358,24 @@ class Stager:
         )
         self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
-    def _buffer(self, change: FileChange, current: BufferText, disk: FileImage | None) -> None:
+    async def _buffer(self, change: FileChange, current: BufferText, disk: FileImage | None) -> None:
         if any(operation.edit.number == current.number for operation in self._plan.buffers):
             name = change.path or "the buffer"
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
-        self._plan.buffers.append(buffer_operation(change, current, disk))
+        if self._buffers is not None:
+            await refuse_missing_characters(self._buffers, change, current)
+        operation = buffer_operation(change, current, disk)
+        self._plan.buffers.append(replace(operation, saved=await self._saved(operation)))
+
+    async def _saved(self, operation: BufferOperation) -> bytes | None:
+        """Return the bytes of a file once its buffer is saved, if these are not its text as UTF-8."""
+        disk, before = operation.disk, operation.before
+        if self._buffers is None or disk is None or disk.state.kind != "file" or operation.modified:
+            return None
+        if await asyncio.to_thread(text_of, disk.data) == before:
+            return None
+        images = await self._buffers.encoded(operation.edit.number, [before, operation.after])
+        return images[1] if images and images[0] == disk.data else None
 
 
 def current_image(path: Path, name: str) -> FileImage:

@@ -11,7 +11,7 @@ from tideate_core.project import open_directory
 from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of, rebase
-from tideate_core.workspace.files import remove_directory, set_mode, text_digest, write_image
+from tideate_core.workspace.files import FileImage, remove_directory, set_mode, text_digest, write_image
 from tideate_core.workspace.journal import Images, entries_of
 from tideate_core.workspace.journal_manifest import (
     BufferEntry,
@@ -194,6 +194,7 @@ class Committer:
             before=text_digest(buffer.before),
             after=text_digest(buffer.after),
             disk=None if buffer.disk is None else buffer.disk.state,
+            saved=None if buffer.saved is None else FileImage.of_file(buffer.saved, 0).state,
         )
 
     async def _notify_editor(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
@@ -244,6 +245,7 @@ def _buffer_images(buffer: BufferOperation) -> Images:
         buffer.before.encode("utf-8", _ODD),
         buffer.after.encode("utf-8", _ODD),
         buffer.disk.data if buffer.disk is not None and buffer.disk.state.kind == "file" else None,
+        buffer.saved,
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
+from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.changes import apply_hunks, rebase_each, unified_diff
 from tideate_core.workspace.documents import Document
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     _Changes = list[FileChange]
 
-__all__ = ["Source", "Workspace"]
+__all__ = ["SavedFiles", "Source", "Workspace"]
 
 MAX_FILES = 10_000
 MAX_BYTES = 2048 * 1024
@@ -48,6 +49,23 @@ class Source:
     tick: int | None = None
     modified: bool = False
     """The text is a buffer's and was not saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFiles:
+    """Files whose buffers were to be saved, relative to the root."""
+
+    saved: tuple[str, ...] = ()
+    unsaved: dict[str, str] = field(default_factory=dict)
+    """Those that were not, each with the reason; their changes are in their buffers."""
+
+    @property
+    def unsaved_words(self) -> str:
+        """Sentence that names the files that were not saved."""
+        many = len(self.unsaved) > 1
+        count = f"{len(self.unsaved)} files are" if many else "1 file is"
+        names = ", ".join(f"{label(path)} ({why})" for path, why in sorted(self.unsaved.items()))
+        return f"{count} changed in {'their buffers' if many else 'its buffer'} and not saved: {names}"
 
 
 class Workspace:
@@ -173,6 +191,25 @@ class Workspace:
         await self._run_changes().stage(changes)
         return [change for change in changes if change.changes_something]
 
+    async def refuse_unwritable(self, change: FileChange) -> None:
+        """Refuse new text that its file cannot hold: in the encoding of the open buffer, else in UTF-8.
+
+        :raises EditConflict: the encoding of the buffer's file lacks a character of it.
+        :raises NotText: it holds a NUL or half a character.
+        :raises OutsideRoot: the path is not one of the project's.
+        """
+        from tideate_core.workspace.staging import refuse_missing_characters
+
+        buffer = None
+        if self._buffers is not None and change.buffer is not None:
+            buffer = await self._buffers.read(change.buffer)
+        elif self._buffers is not None and change.path:
+            buffer = await self._buffers.find(self._root.resolve(change.path))
+        if self._buffers is not None and buffer is not None:
+            await refuse_missing_characters(self._buffers, change, buffer)
+        else:
+            Document().encode(change.after or "")
+
     async def for_text_now(self, change: FileChange, text: str | None = None) -> FileChange:
         """Return a modification with those of its hunks whose lines stand in the text as it is now.
 
@@ -256,22 +293,24 @@ class Workspace:
         buffer = await buffers.find(self._root.resolve(change.path))
         return change if buffer is None else replace(change, buffer=buffer.number, tick=buffer.tick)
 
-    async def save(self, paths: Sequence[str]) -> _Names:
+    async def save(self, paths: Sequence[str]) -> SavedFiles:
         """Write the buffers of these files that have changes, exactly as they are; outside an editor, none.
 
-        :returns: the files that were written.
+        A buffer is left unsaved if its file would not hold its text then, or was changed by somebody else.
+
         :raises OutsideRoot: a path is not one of the project's.
-        :raises WorkspaceError: one cannot be, or its file was changed by somebody else; those before it are.
         """
         self._refuse_stopped()
-        names: dict[str, int] = {}
+        names: dict[int, str] = {}
         for path in paths if self._buffers is not None else ():
             found = self._root.resolve(path)
             if (buffer := await self.unsaved(found)) is not None:
-                names[self._root.relative(found)] = buffer.number
-        if names and self._buffers is not None:
-            await self._buffers.save(list(names.values()))
-        return list(names)
+                names[buffer.number] = self._root.relative(found)
+        if not names or self._buffers is None:
+            return SavedFiles()
+        unsaved = await self._buffers.save(list(names))
+        saved = tuple(name for number, name in names.items() if number not in unsaved)
+        return SavedFiles(saved, {names[number]: reason for number, reason in unsaved.items()})
 
     async def unsaved_of(self, execution_id: str) -> dict[str, bool]:
         """Return the files that a run changed in buffers which are not saved.

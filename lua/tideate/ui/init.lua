@@ -283,9 +283,10 @@ local ENDINGS = {
   SD_EVENT_WORKFLOW_COMPLETED = function(run, data)
     local executed = require('tideate.ui.executed_files')
     local lines = vim.tbl_map(executed.words, data.executed or {})
-    local unsaved = require('tideate.modified_buffers').of_run(run)
+    local modified_buffers = require('tideate.modified_buffers')
+    local unsaved = modified_buffers.of_run(run)
     if #unsaved > 0 then
-      table.insert(lines, 1, 'not saved: ' .. require('tideate.ui.text').names(unsaved))
+      table.insert(lines, 1, modified_buffers.words(unsaved))
     end
     local level = #lines > 0 and vim.log.levels.WARN or vim.log.levels.INFO
     return table.concat(vim.list_extend({ done_words(run) }, lines), '\n'), level

@@ -21,7 +21,6 @@ from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.edits import Replacement, apply_parts, find_placeholder
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
 from tideate_core.workspace import (
-    Document,
     FileChange,
     language_of,
     new_name_problem,
@@ -176,8 +175,8 @@ async def _stage(
     """
     staged = context.staged
     try:
-        Document().encode(change.after)
-    except NotText as error:
+        await context.step.workspace.refuse_unwritable(change)
+    except (EditConflict, NotText) as error:
         raise ToolError(f"{change.path} was not changed: {error}") from error
     knew = change.before is None or staged.was_shown(change.path)
     staged.stage([change])

@@ -86,7 +86,9 @@ async def edit(step: StepContext) -> dict[str, Any]:
     written = await review_and_apply(step, work.changes)
     if not written:
         raise StepFailed("the plan was carried out and changes no file")
-    await step.workspace.save([change.move_to or change.path for change in written])
+    done = await step.workspace.save([change.move_to or change.path for change in written])
+    if done.unsaved:
+        raise StepFailed(f"{done.unsaved_words}; nothing was committed. Save with `:w`, then resume")
     touched = _touched(written)
     after = await asyncio.to_thread(read_images, root, touched)
     patch = await asyncio.to_thread(make_patch, {path: before[path] for path in touched}, after)

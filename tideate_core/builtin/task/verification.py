@@ -11,8 +11,10 @@ from tideate_core.builtin.task.environment import root_of
 from tideate_core.builtin.task.foreign_changes import ForeignChanges
 from tideate_core.builtin.task.gates import gate_enforcer, report_gate
 from tideate_core.engine import EventName
+from tideate_core.errors import WorkspaceError
 from tideate_core.gates import VerificationPipeline
 from tideate_core.machines import WorkflowEvent
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +43,15 @@ MOST_FAILURES: Final = 200
 async def verify(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Save what the task wrote in the editor, run all five checks, and decide.
 
-    :raises WorkspaceError: a buffer cannot be saved, or what the checks changed cannot be written down.
+    :raises WorkspaceError: a buffer cannot be saved, and the checks read files; or what the checks changed
+        cannot be written down.
     :raises ConfigError: what is trusted cannot be read.
     """
-    saved = await step.workspace.save(record.written)
-    if saved:
-        step.notice(f"saved: {', '.join(saved)}")
+    done = await step.workspace.save(record.written)
+    if done.saved:
+        step.notice(f"saved: {', '.join(map(label, done.saved))}")
+    if done.unsaved:
+        raise WorkspaceError(f"{done.unsaved_words}. Save with `:w`, then resume: the checks read files")
     foreign = await ForeignChanges.before(step, environment)
     check_events = CheckEvents(step, environment)
     pipeline = VerificationPipeline(
