@@ -21,6 +21,7 @@ GOOD_AND_BAD = {
     "jsonc": ('// c\n{"a": 1}', ['{"a": [1, 2}', '{"a" 1}']),
     "toml": ('[a]\nb = "c"\n', ["[a\n", "a = \n", "a = 1\na = 2\n"]),
     "yaml": ("a:\n  - b: !Ref c\n---\nd: 1\n", ["a: [1\n", "a: b: c\n", "a:\n\t- b\n", "a: *missing\n"]),
+    "xml": ('<?xml version="1.0"?><a b="c">&amp;&unknown;</a>', ["<a><b></a>", "<a b=c/>", "<a>&</a>", "<a"]),
     "javascript": (
         "const f = async (a) => { await a?.b; };\n",
         ["function f({ return 1 }", "function f() {\n", "let = ;"],
@@ -153,6 +154,52 @@ def test_a_language_may_be_given_by_path_or_filetype() -> None:
 def test_what_has_no_parser_has_no_errors() -> None:
     for name in ("", "gleam", "notes.txt", "markdown", "vim", "sql"):
         assert new_errors(name, "", "((( {{{") == []
+
+
+NOTEBOOK = '{\n "cells": [\n  {"source": ["a\\n"]}\n ]\n}\n'
+BY_CONTENT = {
+    "json": (NOTEBOOK, NOTEBOOK.replace('"a\\n"', '"a\\n" "b"')),
+    "json of one line": ('[{"a": 1}]', '[{"a": 1]'),
+    "json with comments": ('{\n  // kept\n  "a": 1\n}\n', '{\n  // kept\n  "a" 1\n}\n'),
+    "json by lines": ('{"a": 1}\n{"a": 2}\n', '{"a": 1}\n{"a": 2\n'),
+    "xml": ("<project>\n  <a/>\n</project>\n", "<project>\n  <a>\n</project>\n"),
+    "yaml": ("---\na: [1]\n", "---\na: [1\n"),
+}
+NAMES = (
+    "n.ipynb",
+    "a.webmanifest",
+    "map.geojson",
+    "x.code-workspace",
+    "data",
+    "a.unknown",
+    ".rc",
+    "a.xcu",
+    "",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", BY_CONTENT)
+def test_an_existing_text_is_checked_by_its_content_whatever_it_is_called(name: str, kind: str) -> None:
+    before, after = BY_CONTENT[kind]
+    assert new_errors(name, before, before + "\n") == []
+    if kind == "json" or not language_of(name):
+        assert new_errors(name, before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"a": {{ name }}}', '{"a": {{ name '),
+        ("{% if a %}\n<a>\n{% endif %}", "{% if a %}\n<a"),
+        ("[section]\na = 1\n", "[section\na = 1\n"),
+        ("<p>one<br>two", "<p>one<br two"),
+        ("--- a\n+++ b\n", "--- a\n+++ [b\n"),
+        ("", "{ not finished"),
+    ],
+)
+def test_a_text_that_only_looks_like_one_is_left_alone(before: str, after: str) -> None:
+    assert new_errors("a.unknown", before, after) == []
 
 
 def test_code_with_warnings_is_good() -> None:

@@ -77,12 +77,15 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     """Return the syntax errors of `after` that `before` does not have.
 
     Errors are the same if their message and the text of their line are; where they stand does not count.
-    A language without a parser has none.
+    A text in no known language counts as JSON, XML or YAML if `before` is that, whatever its file is called;
+    other texts have no errors.
 
     :param language_or_path: a language of `language_of`, or a file's path.
     """
-    language = _known(language_or_path)
-    if not language or before == after:
+    if before == after:
+        return []
+    language = _known(language_or_path) or _by_content(before)
+    if not language:
         return []
     found = _errors.of(language, after)
     if not found:
@@ -139,6 +142,16 @@ def _known(language_or_path: str) -> str:
         if name in _STRICT or name in _GRAMMARS:
             return name
     return ""
+
+
+def _by_content(text: str) -> str:
+    """Return the language of a text that is valid in it and begins as only such texts do; else nothing."""
+    start = text.lstrip("\ufeff \t\r\n")
+    if start.startswith(("{", "[")):
+        return next((name for name in ("json", "jsonc") if not _errors.of(name, text)), "")
+    if start.startswith("<") and not _errors.of("xml", text):
+        return "xml"
+    return "yaml" if start.startswith(("---\n", "%YAML")) and not _errors.of("yaml", text) else ""
 
 
 def _absent_before(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:
@@ -219,11 +232,28 @@ def _yaml(text: str) -> list[SyntaxProblem]:
     return []
 
 
+def _xml(text: str) -> list[SyntaxProblem]:
+    if not text.strip():
+        return []
+    from xml.parsers import expat
+
+    reader = expat.ParserCreate("utf-8")
+    try:
+        # a text has been decoded already, whatever it says of its encoding
+        reader.Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            return []  # its definition may be in another file
+        return [_problem(text, error.lineno, error.offset + 1, expat.ErrorString(error.code))]
+    return []
+
+
 _STRICT: dict[str, Callable[[str], list[SyntaxProblem]]] = {
     "python": _python,
     "json": _json,
     "toml": _toml,
     "yaml": _yaml,
+    "xml": _xml,
 }
 
 

@@ -97,6 +97,28 @@ def test_one_line_between_backticks_is_code() -> None:
         pytest.param(
             "```python\na = 1\nb = 2\n```\n```python\nc = 3\nd = 4\n```", "2 code blocks", id="two halves"
         ),
+        *(
+            pytest.param(
+                f"```python\n{NEW[0]}\n    return 1\n```\n{words}\n```python\n{CODE}\n```",
+                "2 code blocks",
+                id=f"alternatives: {words}",
+            )
+            for words in (
+                "or",
+                "Or, better:",
+                "Alternatively:",
+                "",
+                "Option 2",
+                "Another correct way:",
+                "\u6216\u8005",
+            )
+        ),
+        pytest.param(
+            f"```python\n{CODE}\n    return 1\n```\nor\n```python\n{CODE}\n    return 2\n    # three\n```\n"
+            f"Final:\n```python\n{CODE}\n```",
+            "3 code blocks",
+            id="alternatives before a last one",
+        ),
         pytest.param(
             "Change\n```python\n    result = 0\n```\nto\n```python\n    x = 0\n    y = 1\n    z = 2\n```",
             "2 code blocks",

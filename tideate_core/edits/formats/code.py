@@ -32,6 +32,15 @@ _NEVER_MEANT = ("diff", "bash", "console", "json")
 """Languages of blocks beside the code, wrong where another one was asked for: a patch, commands, data."""
 _LEAST_REPEATED = 3
 """Different lines of the old text by which an answer without a fence is told from words."""
+_CORRECTION = re.compile(
+    r"(?i)\b(?:actual(?:ly)?|better|clean(?:er|ed)|complete|correct(?:ed|ion|ly)?|final(?:ly)?|fix(?:ed|es)?|full"
+    r"|improve[ds]?|instead|mistake|oops|rather|revised|rewritten|simplif\w+|sorry|updated?|wait)\b"
+)
+_ALTERNATIVE = re.compile(
+    r"(?i)\b(?:alternativ\w*|also|another|choose|either|equivalent\w*|if you|option\w*|or|other|prefer|variant"
+    r")\b"
+)
+"""Words that offer a second solution beside the first."""
 _DOMINANT = 2
 """Times that a block must be longer than any other to be taken for the whole code."""
 
@@ -138,7 +147,7 @@ def _code_in_fences(lines: list[str], language: str, old: list[str]) -> list[str
         return _code_without_fences([line for line in lines if not is_fence(line)], language, old)
     if any(not block.closed for block in blocks):
         raise UnusableAnswer(_CUT)
-    return list(_choose_block(blocks, language, old).lines)
+    return list(_choose_block(blocks, lines, language, old).lines)
 
 
 def _is_raw_markdown(lines: list[str], language: str, old: list[str]) -> bool:
@@ -197,13 +206,14 @@ def _refuse_patches(code: list[str], known: list[str], language: str) -> None:
         raise UnusableAnswer("it has search/replace or conflict markers; write only the complete new text")
 
 
-def _choose_block(blocks: Sequence[Block], language: str, old: Sequence[str]) -> Block:
+def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, old: Sequence[str]) -> Block:
     """Return the block that holds the new text.
 
     Blocks in another language and quotations of the whole old text are left out. Of several that remain
-    the last one is taken if they begin with the same line (drafts of one text), else the longest if it is
-    by far the longest and nothing of the old text stands only in another one.
+    the last one is taken if they begin with the same line and the words between them call it a correction,
+    else the longest if it is by far the longest and nothing of the old text stands only in another one.
 
+    :param lines: the whole answer.
     :raises UnusableAnswer: there is none, or it is not clear which.
     """
     candidates = _distinct_blocks(_blocks_of_language(blocks, language))
@@ -214,16 +224,27 @@ def _choose_block(blocks: Sequence[Block], language: str, old: Sequence[str]) ->
         candidates = [block for block in candidates if filled_texts(block.lines) != whole] or candidates
     if len(candidates) == 1:
         return candidates[0]
-    if len({filled_texts(block.lines)[0] for block in candidates}) == 1:
+    one_text = len({filled_texts(block.lines)[0] for block in candidates}) == 1
+    if one_text and _are_drafts(candidates, lines):
         return candidates[-1]
     longest = max(candidates, key=_size)
     rest = [block for block in candidates if block is not longest]
-    if any(_size(block) * _DOMINANT > _size(longest) for block in rest) or _holds_more(rest, longest, old):
+    if (
+        one_text
+        or any(_size(block) * _DOMINANT > _size(longest) for block in rest)
+        or _holds_more(rest, longest, old)
+    ):
         raise UnusableAnswer(
             f"it has {len(candidates)} code blocks and it is not clear which one is meant; "
             "answer with exactly one code block that holds the complete new text"
         )
     return longest
+
+
+def _are_drafts(blocks: Sequence[Block], lines: Sequence[str]) -> bool:
+    """Tell whether the words before each later block say that it replaces the one before it."""
+    between = [" ".join(lines[one.end : other.start]) for one, other in pairwise(blocks)]
+    return all(_CORRECTION.search(words) and not _ALTERNATIVE.search(words) for words in between)
 
 
 def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
