@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tests.support.nursery import Nursery, load_rooms
+from tests.workspace.kinds import KINDS
 from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.workspace import Workspace
 
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["Killed", "forget"]
 
 Work = Literal[
-    "apply", "apply as a step", "roll back unfinished steps", "roll back", "roll back what is unchanged"
+    "apply",
+    "apply as a step",
+    "change kinds",
+    "roll back unfinished steps",
+    "roll back",
+    "roll back what is unchanged",
 ]
 RUN: Final = "run"
 WORKS: Final[dict[Work, Callable[[Workspace], Awaitable[object]]]] = {
     "apply": lambda workspace: workspace.apply(EVERYTHING, execution_id=RUN),
     "apply as a step": lambda workspace: workspace.of_step("write").apply(EVERYTHING, execution_id=RUN),
+    "change kinds": lambda workspace: workspace.apply(KINDS, execution_id=RUN),
     "roll back unfinished steps": lambda workspace: workspace.rollback_unfinished_steps(RUN, []),
     "roll back": lambda workspace: workspace.rollback(RUN),
     "roll back what is unchanged": lambda workspace: workspace.rollback_best_effort(RUN),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WANTED = "a = 1\nb = 20\nc = 3"
-LATE_FAILURE = FileChange("run.sh/x", "create", None, "x")
+LATE_FAILURE = FileChange("late/x", "create", None, "x")
 
 
 def change(number: int | None = 1) -> FileChange:
@@ -100,12 +100,14 @@ async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
     def type_after_the_edit() -> None:
         nonlocal replaced
         replaced += 1
+        (root / "late").write_text("a file is in the way by now")
         if replaced == 2:
             editor.types(1, "typed\n" + editor.text(1))
 
     editor.before_replace = type_after_the_edit
-    with pytest.raises(WorkspaceError, match=r"run.sh/x cannot be written"):
+    with pytest.raises(WorkspaceError, match=r"late/x cannot be written"):
         await edited.apply([change(), LATE_FAILURE], execution_id="run")
+    (root / "late").unlink()
     assert editor.text(1) == f"typed\n{ONE}"
     assert tree(root) == before
 

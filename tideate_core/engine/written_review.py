@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.engine.review import write_changes
@@ -74,17 +75,37 @@ async def review_written(step: StepContext, changes: Sequence[FileChange], since
 
 async def _refused(step: StepContext, back: Sequence[FileChange]) -> dict[str, str]:
     """Return which files cannot be reverted as they are, each with the reason."""
-    by_path: dict[str, list[FileChange]] = {}
-    for change in back:  # text and mode of one file go together
-        by_path.setdefault(change.path, []).append(change)
     refused = {}
-    for path, changes in by_path.items():
+    for changes in _together(back):
         try:
             await step.workspace.stage(changes)
         except WorkspaceError as error:
             why = str(error).partition(";")[0]
-            refused[path] = why if path in why else f"{label(path)}: {why}"
+            for path in {change.path for change in changes}:
+                refused[path] = why if path in why else f"{label(path)}: {why}"
     return refused
+
+
+def _together(changes: Sequence[FileChange]) -> list[list[FileChange]]:
+    """Group changes that only go together: text and mode of a file, and what a change of kind is made of."""
+    groups: dict[str, list[FileChange]] = {}
+    named = [(path, change) for change in changes for path in (change.path, change.move_to) if path]
+    roots: dict[str, str] = {}
+
+    def root_of(path: str) -> str:
+        while roots.setdefault(path, path) != path:
+            path = roots[path]
+        return path
+
+    paths = {path for path, _ in named}
+    for path, change in named:
+        roots[root_of(path)] = root_of(change.path)
+        for above in map(str, PurePosixPath(path).parents):
+            if above in paths:
+                roots[root_of(path)] = root_of(above)
+    for change in changes:
+        groups.setdefault(root_of(change.path), []).append(change)
+    return list(groups.values())
 
 
 async def _ask(step: StepContext, changes: Sequence[FileChange], since: str) -> list[Decided]:

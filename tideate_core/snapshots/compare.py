@@ -16,6 +16,7 @@ from tideate_core.workspace import (
     FileChange,
     FileImage,
     OutsideChanges,
+    file_or_link,
     read_image,
     unified_diff,
 )
@@ -179,7 +180,8 @@ def changes_since(root: Path, found: Comparison, now: Tree, packs: Packs) -> Cha
         kinds = {entry.kind for entry in (was, current) if entry is not None}
         if kinds != {"directory"} and _changes(was, current):
             path = next(entry.path for entry in (was, current) if entry is not None)
-            files[path] = (_then(was, packs), read_image(root / path))
+            now_there = FileImage(ABSENT) if current is None else read_image(root / path)
+            files[path] = (_then(was, packs), file_or_link(now_there))
     return ChangesSince(
         dict(sorted(files.items())),
         {
@@ -187,14 +189,25 @@ def changes_since(root: Path, found: Comparison, now: Tree, packs: Packs) -> Cha
             for was, current in found.modified
             if was.kind == current.kind != "link" and was.mode != current.mode and was.path in paths
         },
-        sorted(entry.path for entry in seen if entry.kind == "directory"),
-        {entry.path: entry.mode for entry in sorted(found.deleted) if entry.kind == "directory"},
+        sorted(entry.path for was, entry in pairs if entry is not None and _is_new_directory(was, entry)),
+        dict(
+            sorted(
+                (entry.path, entry.mode)
+                for entry, after in pairs
+                if entry and _is_new_directory(after, entry)
+            )
+        ),
         [diff for diff in file_diffs(root, found, packs) if diff.path.rstrip("/") in paths],
     )
 
 
 def _is_ignored(path: str, now: Tree) -> bool:
     return path in now.ignored_files or path in now.ignored
+
+
+def _is_new_directory(other: Entry | None, entry: Entry) -> bool:
+    """Tell whether a path is a directory on one side only."""
+    return entry.kind == "directory" and (other is None or other.kind != "directory")
 
 
 def _changes(was: Entry | None, now: Entry | None) -> bool:

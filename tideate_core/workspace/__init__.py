@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ABSENT as ABSENT,
         FileImage as FileImage,
         FileState as FileState,
+        file_or_link as file_or_link,
         is_temporary as is_temporary,
         read_image as read_image,
         read_image_nofollow as read_image_nofollow,
@@ -121,7 +122,10 @@ else:
             "documents": "Document",
             "executable_files": "ExecutableFile executable_changes executable_paths",
             "file_writer": "FileWriter",
-            "files": "ABSENT FileImage FileState is_temporary read_image read_image_nofollow text_digest",
+            "files": (
+                "ABSENT FileImage FileState file_or_link is_temporary read_image read_image_nofollow "
+                "text_digest"
+            ),
             "git": ("find_moves make_patch patched_images read_images"),
             "hunk_index": "HunkIndex",
             "image_changes": "Difference change_note changes_between reversed_change",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, WorkspaceError
@@ -49,8 +49,8 @@ _NEW: Final = 0o755
 @dataclass(slots=True)
 class _DirectoryContents:
     files: list[tuple[Path, FileImage]]
-    directories: list[tuple[Path, int]]
-    """With their permissions; outer ones first."""
+    directories: list[DirectoryOperation]
+    """Outer ones first."""
 
 
 class FileWriter:
@@ -153,12 +153,12 @@ class FileWriter:
         found = _collect(start, source)
         plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
         plan.made = _missing(end, self._root.path)
-        for path, mode in found.directories:
-            there = end / path.relative_to(start)
-            plan.made.append(DirectoryOperation(there, mode))
-            plan.modes.append(ModeOperation(there, _NEW, mode))
+        for one in found.directories:
+            there = end / one.path.relative_to(start)
+            plan.made.append(replace(one, path=there))
+            plan.modes.append(ModeOperation(there, _NEW, one.mode))
         plan.modes.reverse()  # inner ones first: a directory may be closed then
-        plan.removed = [DirectoryOperation(path, mode) for path, mode in reversed(found.directories)]
+        plan.removed = found.directories[::-1]
         return plan
 
     def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> WritePlan:
@@ -212,7 +212,7 @@ def _collect(top: Path, name: str) -> _DirectoryContents:
         directory = todo.pop()
         if holds_repository(directory):
             raise WorkspaceError(f"{name} has a git repository in it; a person has to move it")
-        found.directories.append((directory, stat.S_IMODE(directory.lstat().st_mode)))
+        found.directories.append(DirectoryOperation.removing(directory))
         for path in sorted(directory.iterdir()):
             status = path.lstat()
             if path.name.casefold() in PROTECTED:
@@ -227,5 +227,5 @@ def _collect(top: Path, name: str) -> _DirectoryContents:
                     "a rollback; a person has to move it"
                 )
             found.files.append((path, current_image(path, name)))
-    found.directories.sort()
+    found.directories.sort(key=lambda one: one.path)
     return found

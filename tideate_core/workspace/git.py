@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
 from tideate_core.git import SAFE_OPTIONS, empty_repository, run_git, without_repository
 from tideate_core.util.escaping import label
-from tideate_core.workspace.files import FileImage, read_image
+from tideate_core.workspace.files import FileImage, file_or_link, read_image, read_image_nofollow
 from tideate_core.workspace.patch_sizes import refuse_large_results
 
 if TYPE_CHECKING:
@@ -168,12 +168,12 @@ def _patched_images(
                 break
             for name, image in before.items():
                 _lay(place, name, image)
-            laid = {name: _as_git_has(read_image(place / name)) for name in before} if partly else {}
+            laid = {name: _as_git_has(_laid(place, name)) for name in before} if partly else {}
             applied = _run(without_repository(place), *apply, given=patch)
             if applied.status > partly:  # 1: some of it does not apply
                 said = said or _said(applied)
                 continue
-            after = {name: _as_git_has(read_image(place / name)) for name in before}
+            after = {name: _as_git_has(_laid(place, name)) for name in before}
             if after != laid:
                 same = {name for name in named if after[name] == laid.get(name)}
                 return before, after, _left_out(before, same, applied.said.encode()) if partly else {}
@@ -280,6 +280,11 @@ def _lay(place: Path, name: str, image: FileImage) -> None:
     elif image.state.kind == "file":
         path.write_bytes(image.data)
         path.chmod(0o755 if image.state.mode & 0o100 else 0o644)
+
+
+def _laid(place: Path, name: str) -> FileImage:
+    """Read a copy; of a path below a link or a file there is none."""
+    return file_or_link(read_image_nofollow(place.resolve() / name))
 
 
 def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:

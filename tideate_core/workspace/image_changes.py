@@ -62,7 +62,9 @@ def _change(path: str, moved_from: str | None, before: FileImage, after: FileIma
         return FileChange(path, "delete", texts[0], None, images=images)
     if then is None or now is None:
         return FileChange(path, "modify", None, None, images=images)
-    if _style(then) == _style(now) and before.data == then.encode() and after.data == now.encode():
+    # an empty text does not say whether the other one ends with a line end
+    has_style = then.text and now.text and _style(then) == _style(now)
+    if has_style and before.data == then.encode() and after.data == now.encode():
         return FileChange(path, "modify", *texts)
     return FileChange(path, "modify", before.data.decode(), after.data.decode(), exact=True)
 
@@ -116,13 +118,14 @@ def image_to_write(after: FileImage, found: FileImage, *, moved: bool) -> tuple[
         return after, False
     mode = after.state.mode
     if found.state.kind != "file":
-        return after, not mode & 0o600
+        # of a new file it is for the directory to say who may use it
+        return FileImage(after.state, after.data), not mode & 0o600
     kept = found.state.mode
     if not moved:
         mode = kept
     elif not mode & 0o600:
         mode = kept | mode if mode else kept & ~0o111
-    return FileImage.of_file(after.data, mode), False
+    return FileImage.of_file(after.data, mode, found.metadata), False
 
 
 def change_note(change: FileChange) -> str:

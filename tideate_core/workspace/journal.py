@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
@@ -29,6 +29,7 @@ from tideate_core.workspace.journal_manifest import (
     JournalManifest,
     MoveEntry,
 )
+from tideate_core.workspace.kind_changes import non_directory_above
 from tideate_core.workspace.paths import journal_directory
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workspace.documents import Document
+    from tideate_core.workspace.paths import Root
 
-__all__ = ["Images", "Journal", "Record", "entries_of"]
+__all__ = ["Images", "Journal", "JournalPlaces", "Record", "entries_of"]
 
 _EntryT = TypeVar("_EntryT", bound=Entry)
 
@@ -79,6 +81,15 @@ class Record:
         if entry.before.kind == "file" and not holds(data, entry.before.digest):
             raise self._damaged()
         return data
+
+    def image_before(self, entry: FileEntry, mode: int) -> FileImage:
+        """Return what a path held before, with its owner and attributes.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        metadata = None if entry.metadata is None else entry.metadata.metadata()
+        state = replace(entry.before, mode=mode) if entry.before.kind == "file" else entry.before
+        return FileImage(state, self.file_before(entry), metadata)
 
     def file_after(self, entry: FileEntry) -> bytes | None:
         """Return what was written to a path, None where it was not kept.
@@ -176,6 +187,34 @@ class Record:
 def entries_of(records: Iterable[Record], kind: type[_EntryT]) -> list[_EntryT]:
     """Return the entries of one kind, in the order of the applies."""
     return [entry for record in records for entry in record.manifest.entries if isinstance(entry, kind)]
+
+
+class JournalPlaces:
+    """Places of a journal's names, which had no link on their way when they were written.
+
+    A link that an apply made or removed there is not followed. One that somebody else made since is followed
+    within the project.
+    """
+
+    def __init__(self, root: Root, records: Iterable[Record]) -> None:
+        self._root = root
+        self._known: dict[str, Path] = {}
+        entries = entries_of(records, FileEntry)
+        self._written = {root.lexical(entry.path) for entry in entries}
+        self.temporaries = {root.lexical(entry.path).with_name(entry.temp) for entry in entries}
+        """Files that an interrupted apply may have left."""
+
+    def of(self, name: str) -> Path:
+        """Return the place of a name.
+
+        :raises OutsideRoot: a link leads out of the project there.
+        """
+        if name not in self._known:
+            place = self._root.lexical(name)
+            above = non_directory_above(place, self._root.path)
+            foreign = above is not None and above[0] not in self._written
+            self._known[name] = self._root.entry(name) if foreign else place
+        return self._known[name]
 
 
 class Journal:

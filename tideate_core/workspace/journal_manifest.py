@@ -6,13 +6,14 @@ beside them, can be in it.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
-from tideate_core.workspace.files import FileState
+from tideate_core.workspace.files import FileState, Metadata
 from tideate_core.workspace.paths import PROTECTED
 
 __all__ = [
@@ -22,12 +23,13 @@ __all__ = [
     "Entry",
     "FileEntry",
     "JournalManifest",
+    "KeptMetadata",
     "ModeEntry",
     "MoveEntry",
     "RemovedEntry",
 ]
 
-_LATER: Final = ("kept", "moved_from", "disk", "disk_kept", "saved", "saved_kept")
+_LATER: Final = ("kept", "moved_from", "disk", "disk_kept", "saved", "saved_kept", "metadata")
 """Fields that say nothing in most entries, and are left out there."""
 _MODE_BITS: Final = 0o7777
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}")
@@ -67,6 +69,25 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class KeptMetadata(_Entry):
+    """Owner and extended attributes of what a file or directory was."""
+
+    user: _Length
+    group: _Length
+    attributes: dict[Annotated[str, AfterValidator(_no_nul)], Base64Bytes] = {}
+
+    @classmethod
+    def of(cls, metadata: Metadata | None) -> Self | None:
+        if metadata is None:
+            return None
+        user, group = metadata.owner
+        kept = {name: base64.b64encode(value) for name, value in metadata.attributes}
+        return cls(user=user, group=group, attributes=kept)
+
+    def metadata(self) -> Metadata:
+        return Metadata((self.user, self.group), tuple(self.attributes.items()))
+
+
 class CompressedImage(_Entry):
     """Place of an image that is kept besides the pre-image, compressed with that as dictionary."""
 
@@ -90,6 +111,8 @@ class FileEntry(_Entry):
     """The post-image of a text; None where it was not kept, or stands elsewhere in the record."""
     moved_from: _Path | None = None
     """Another entry's path: its file goes here."""
+    metadata: KeptMetadata | None = None
+    """Of the file before."""
 
 
 class BufferEntry(_Entry):
@@ -134,6 +157,11 @@ class RemovedEntry(_Entry):
     kind: Literal["removed"] = "removed"
     path: _Path
     mode: _Mode
+    metadata: KeptMetadata | None = None
+
+    @classmethod
+    def of(cls, path: str, mode: int, metadata: Metadata | None) -> Self:
+        return cls(path=path, mode=mode, metadata=KeptMetadata.of(metadata))
 
 
 class ModeEntry(_Entry):
@@ -158,7 +186,7 @@ class JournalManifest(_Entry):
 
     def as_text(self) -> str:
         """Return it as JSON, without the fields that say nothing."""
-        shape = self.model_dump()
+        shape = self.model_dump(mode="json")
         for entry in shape["entries"]:
             for field in _LATER:
                 if entry.get(field) is None:

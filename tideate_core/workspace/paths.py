@@ -83,6 +83,14 @@ class Root:
             return self._checked(Path(os.path.realpath(wanted)), root, path)
         return self._checked(Path(os.path.realpath(wanted.parent)) / wanted.name, root, path)
 
+    def lexical(self, path: str | Path) -> Path:
+        """Like `resolve`, without following any link below the root.
+
+        A link on the way to it, if it does not go first, is for the caller to refuse.
+        """
+        wanted, root = self._joined(path)
+        return self._checked(Path(os.path.normpath(wanted)), root, path)
+
     def relative(self, path: Path) -> str:
         """Name a resolved path as a person would, with ``/``."""
         if self._real is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import read_image, temporary_beside
-from tideate_core.workspace.journal import entries_of
+from tideate_core.workspace.journal import JournalPlaces, entries_of
 from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
 from tideate_core.workspace.rollback_files import roll_back_files
 from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
@@ -166,18 +166,18 @@ class Rollback:
         await asyncio.to_thread(write_notes, plan.notes)
         if plan.edits and self._buffers is not None and await self._buffers.replace(plan.edits):
             return False
-        files, unsaved = plan.files, dict[int, str]()
+        unsaved = dict[int, str]()
         if plan.saves and self._buffers is not None:
             unsaved = await self._buffers.save([save.number for save in plan.saves])
             # what the editor wrote stands there now
             again = await self._plan(records, whole)
             saved = [save for save in plan.saves if save.number not in unsaved]
-            files = await asyncio.to_thread(_exact_files, again, saved)
+            plan.files = await asyncio.to_thread(_exact_files, again, saved)
         try:
-            await asyncio.to_thread(roll_back_files, self._root, records, files)
+            await asyncio.to_thread(roll_back_files, JournalPlaces(self._root, records), records, plan)
         except (OSError, EditConflict) as error:
             raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
-        await self._notify_editor(records, [file.path for file in files], plan.left)
+        await self._notify_editor(records, [file.path for file in plan.files], plan.left)
         if unsaved:
             names = {self._root.relative(save.path): unsaved.get(save.number) for save in plan.saves}
             listed = ", ".join(f"{name} ({why})" for name, why in names.items() if why)
@@ -200,18 +200,19 @@ class Rollback:
 
     def _made_directories(self, records: Sequence[Record]) -> list[str]:
         """Return the directories that were made and are there."""
-        found: list[str] = []
+        places, found = JournalPlaces(self._root, records), list[str]()
         for entry in entries_of(records, DirectoryEntry):
             with contextlib.suppress(OutsideRoot):
-                if self._root.entry(entry.path).is_dir():
+                place = places.of(entry.path)
+                if place.is_dir() and not place.is_symlink():
                     found.append(entry.path)
         return found
 
     def _written_paths(self, records: Sequence[Record]) -> list[Path]:
-        found: dict[Path, None] = {}
+        places, found = JournalPlaces(self._root, records), dict[Path, None]()
         for entry in entries_of(records, FileEntry):
             with contextlib.suppress(OutsideRoot):  # it is not written, and that is said
-                found[self._root.entry(entry.path)] = None
+                found[places.of(entry.path)] = None
         return list(found)
 
     async def _find_buffer(self, entry: BufferEntry) -> BufferText | None:
@@ -232,9 +233,10 @@ class Rollback:
     ) -> None:
         if self._buffers is None:
             return
+        places = JournalPlaces(self._root, records)
         for move in reversed(entries_of(records, MoveEntry)):
             if move.new not in left and move.old not in left:
-                await self._buffers.moved(self._root.entry(move.new), self._root.entry(move.old))
+                await self._buffers.moved(places.of(move.new), places.of(move.old))
         if paths:
             await self._buffers.changed_on_disk(paths)
 
@@ -248,7 +250,7 @@ def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileR
     unsaved = {save.path for save in again.saves}  # an unmodified buffer had nothing of it
     for save in saves:
         file = given.get(save.path)
-        now = file.wanted if file is not None else read_image(save.path)
+        now = file.after if file is not None else read_image(save.path)
         if now.state.holds_same_as(save.wanted.state):
             continue
         if save.path not in unsaved and not _only_style_differs(now, save):

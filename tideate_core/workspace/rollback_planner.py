@@ -7,7 +7,6 @@ far as nothing has to be guessed; where that is not possible the whole file is l
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from tideate_core.workspace.changes import merge_bytes, merge_text
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import ABSENT, FileImage, text_digest
 from tideate_core.workspace.journal import entries_of
-from tideate_core.workspace.journal_manifest import BufferEntry, FileEntry
+from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, RemovedEntry
 from tideate_core.workspace.rollback_notes import RollbackNotes, states_of, text_state
 from tideate_core.workspace.rollback_state import RollbackState
 
@@ -51,13 +50,15 @@ def plan_rollback(
     :param whole: names of what is not merged.
     :raises WorkspaceError: something cannot be read, or the journal is damaged.
     """
-    planner = _Planner(RollbackState(root, loaded or {}), whole)
+    planner = _Planner(RollbackState(root, records, loaded or {}), whole)
     for record in reversed(records):
         for entry in reversed(record.manifest.entries):
             if isinstance(entry, FileEntry):
                 planner.plan_file(record, entry)
             elif isinstance(entry, BufferEntry) and loaded is not None:
                 planner.plan_buffer(record, entry)
+            elif isinstance(entry, DirectoryEntry | RemovedEntry):
+                planner.state.set_directory(entry)
     return planner.state.plan()
 
 
@@ -73,6 +74,9 @@ class _Planner:
         origin = state.path_of(entry.moved_from) if entry.moved_from else None
         if path is None or state.is_left(path):
             return
+        if state.is_foreign_directory(path):
+            state.leave(path, entry.path, _ANEW)
+            return
         if origin is not None:
             state.tie(path, origin)
         state.temps[path] = entry.temp
@@ -80,7 +84,7 @@ class _Planner:
         if now.state.holds_same_as(entry.after):
             # the mode of a file that still stands may be the person's choice since
             mode = now.state.mode if now.state.kind == "file" else entry.before.mode
-            state.set_image(path, FileImage(replace(entry.before, mode=mode), record.file_before(entry)))
+            state.set_image(path, record.image_before(entry, mode))
         elif (merged := self._notes.merged(record, entry.path, states_of(now))) is not None:
             state.note_earlier_rollback(path, merged=merged)
         elif not now.state.holds_same_as(entry.before):
@@ -94,7 +98,7 @@ class _Planner:
     ) -> None:
         leave = self.state.leave
         if now.state.kind == "absent":
-            leave(path, entry.path, _GONE)
+            leave(path, entry.path, self.state.why_absent(path) or _GONE)
         elif now.state.kind != "file" or entry.after.kind != "file":
             leave(path, entry.path, _ANEW)
         elif origin is not None:
@@ -120,10 +124,14 @@ class _Planner:
         there = self.state.image_at(origin)
         if merged is None:
             self.state.leave(path, entry.path, why)
+        elif path in origin.parents or origin in path.parents:
+            # one has to go before the other is written: the person's changes would be in neither
+            self.state.leave(path, entry.path, _CHANGED)
         elif there.state.kind != "file" or there.data not in (before, merged):
             self.state.leave(origin, from_entry.path, _ANEW)
         else:
-            self.state.set_image(origin, FileImage.of_file(merged, there.state.mode), merged=True)
+            image = FileImage.of_file(merged, there.state.mode, there.metadata)
+            self.state.set_image(origin, image, merged=True)
             self.state.set_image(path, FileImage(ABSENT))
 
     def _merged(
@@ -192,7 +200,7 @@ class _Planner:
         """Restore the file of a buffer that was saved; unsaved, nothing of the edit is in it."""
         state = self.state
         try:
-            path = state.root.entry(entry.path)
+            path = state.places.of(entry.path)
         except OutsideRoot:
             if number is None:
                 self._file_outside(entry)

@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, TypeAlias
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import FileChange, diff_lines, lines_of
-from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.files import (
+    ABSENT,
+    FileImage,
+    file_or_link,
+    read_image_nofollow,
+    temporary_beside,
+)
 from tideate_core.workspace.image_changes import Difference, changes_between
+from tideate_core.workspace.journal import JournalPlaces
+from tideate_core.workspace.journal_manifest import DirectoryEntry, RemovedEntry
+from tideate_core.workspace.kind_changes import blocking_entries, non_directory_above
 from tideate_core.workspace.rollback_notes import RollbackNote, states_of, text_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.workspace.buffers import BufferText
-    from tideate_core.workspace.files import FileState
+    from tideate_core.workspace.files import FileState, Metadata
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.journal_manifest import BufferEntry
     from tideate_core.workspace.paths import Root
@@ -34,9 +43,18 @@ class FileRollback:
     """A path that is to hold again what it held before."""
 
     path: Path
-    wanted: FileImage
+    after: FileImage
     expected: FileState
     temp: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryRollback:
+    """A directory that is to be there again, or to go if it is empty."""
+
+    path: Path
+    mode: int = 0
+    metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,10 @@ class RollbackPlan:
     """Changes of files and buffers that bring back what was there before a run."""
 
     files: list[FileRollback] = field(default_factory=list)
+    made: list[DirectoryRollback] = field(default_factory=list)
+    """Directories to make again, outer ones first."""
+    removed: list[DirectoryRollback] = field(default_factory=list)
+    """Directories to remove if they are empty, inner ones first."""
     edits: list[BufferEdit] = field(default_factory=list)
     saves: list[BufferSave] = field(default_factory=list)
     notes: list[RollbackNote] = field(default_factory=list)
@@ -99,8 +121,11 @@ class RollbackState:
     :param loaded: the editor's buffers, by what changed them: an entry, or a file that was written on disk.
     """
 
-    def __init__(self, root: Root, loaded: Mapping[BufferEntry | Path, BufferText]) -> None:
+    def __init__(
+        self, root: Root, records: Sequence[Record], loaded: Mapping[BufferEntry | Path, BufferText]
+    ) -> None:
         self.root = root
+        self.places = JournalPlaces(root, records)
         self.texts = {buffer.number: buffer.text for buffer in loaded.values()}
         self.temps: dict[Path, str] = {}
         self.merged: set[Key] = set()
@@ -109,6 +134,14 @@ class RollbackState:
         self._own = {buffer.number for key, buffer in loaded.items() if not isinstance(key, Path)}
         self._own |= {buffer.number for buffer in loaded.values() if buffer.modified}
         self._found: dict[Path, FileImage] = {}
+        self._directories: dict[Path, RemovedEntry | DirectoryEntry] = {}
+        """The first entry of each directory that was made or removed, as far as they are planned."""
+        self._own_directories = {
+            root.lexical(entry.path)
+            for record in records
+            for entry in record.manifest.entries
+            if isinstance(entry, DirectoryEntry | RemovedEntry)
+        }
         self._now: dict[Path, FileImage] = {}
         self._before: dict[Key, bool] = {}
         self._saves: dict[int, Path] = {}
@@ -121,22 +154,31 @@ class RollbackState:
     def path_of(self, name: str) -> Path | None:
         """Return the path of an entry's file; None, with the reason noted, where that is outside by now."""
         try:
-            return self.root.entry(name)
+            return self.places.of(name)
         except OutsideRoot:
             self.leave(Path(name), name, "a link leads out of the project there")
             return None
 
     def image_at(self, path: Path) -> FileImage:
-        """Return what a path holds.
+        """Return the file or link at a path, absent for a directory.
 
         :raises WorkspaceError: it cannot be read.
         """
         if path not in self._found:
             try:
-                self._found[path] = read_image_nofollow(path)
+                self._found[path] = file_or_link(read_image_nofollow(path))
             except OSError as error:
                 raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
         return self._now.get(path, self._found[path])
+
+    def is_foreign_directory(self, path: Path) -> bool:
+        """Tell whether a directory stands at a path that no record made or removed."""
+        return path not in self._own_directories and path.is_dir() and not path.is_symlink()
+
+    def why_absent(self, path: Path) -> str:
+        """Return what keeps a file from standing at a path; empty if nothing does."""
+        above = non_directory_above(path, self.root.path)
+        return "" if above is None else f"{self.root.relative(above[0])} is {above[1]} now"
 
     def number_of(self, key: BufferEntry | Path) -> int | None:
         """Return the number of a changed buffer, or of a written file's; None if it is not loaded."""
@@ -163,6 +205,11 @@ class RollbackState:
         self._now[path] = wanted
         if merged:
             self.merged.add(path)
+
+    def set_directory(self, entry: RemovedEntry | DirectoryEntry) -> None:
+        """Let a directory be there again, or go if it is empty."""
+        with contextlib.suppress(OutsideRoot):
+            self._directories[self.places.of(entry.path)] = entry
 
     def save_buffer(self, number: int, path: Path) -> None:
         """Save a buffer, because its file has to change."""
@@ -192,6 +239,8 @@ class RollbackState:
     # -- the result -------------------------------------------------------------------------------
 
     def plan(self) -> RollbackPlan:
+        for path in [path for path in self._now if self._changes(path)]:
+            self._clear_way(path)
         kept = self._kept()
         plan = RollbackPlan(reasons=dict(self._reasons.values()))
         self._add_buffers(plan, kept)
@@ -213,10 +262,45 @@ class RollbackState:
             if key not in kept:
                 name = self._name(key)
                 plan.before[name] = plan.before.get(name, False) or merged
+        self._add_directories(plan)
         plan.notes = [
             self._note(*note) for note in self._notes if note[2] not in kept and self._changes(note[2])
         ]
         return plan
+
+    def _clear_way(self, path: Path) -> None:
+        """Restore a path only along with what has to go for it, and leave it if something else is there."""
+        if self.image_at(path).state == ABSENT:
+            return
+        above = non_directory_above(path, self.root.path)
+        if above is not None:
+            if above[0] in self._now and self.image_at(above[0]).state == ABSENT:
+                self.tie(path, above[0])
+            else:
+                self.leave(path, self.root.relative(path), self.why_absent(path))
+        elif self._found[path].state == ABSENT and path.is_dir():
+            going = {other for other in self._now if self.image_at(other).state == ABSENT}
+            try:
+                directories, stays = blocking_entries(path, going.union(self.places.temporaries))
+            except OSError as error:
+                raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
+            foreign = (
+                one for one in directories if not isinstance(self._directories.get(one), DirectoryEntry)
+            )
+            if stays := stays or next(foreign, None):
+                name = "" if stays == path else f" with {self.root.relative(stays)} in it"
+                self.leave(path, self.root.relative(path), f"a directory is there now{name}")
+            for other in going:
+                if path in other.parents:
+                    self.tie(path, other)
+
+    def _add_directories(self, plan: RollbackPlan) -> None:
+        for path, entry in sorted(self._directories.items()):
+            if isinstance(entry, RemovedEntry):
+                metadata = None if entry.metadata is None else entry.metadata.metadata()
+                plan.made.append(DirectoryRollback(path, entry.mode, metadata))
+            else:
+                plan.removed.insert(0, DirectoryRollback(path))
 
     def _changes(self, key: Key) -> bool:
         if isinstance(key, int):
@@ -255,10 +339,7 @@ class RollbackState:
 
     def _images(self, path: Path) -> tuple[FileImage, FileImage]:
         """Return what a path holds, and what it will."""
-        then = self.image_at(path)
-        now = self._found[path]
-        # what is absent may have the mode that it had
-        return now, FileImage(ABSENT) if then.state.kind == "absent" else then
+        return self._found[path], self.image_at(path)
 
     def _add_saves(self, plan: RollbackPlan, kept: set[Key]) -> set[Path]:
         saved: set[Path] = set()

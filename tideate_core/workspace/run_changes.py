@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.files import temporary_beside, text_digest
+from tideate_core.workspace.files import file_or_link, temporary_beside, text_digest
 from tideate_core.workspace.journal import Images, Journal, entries_of
 from tideate_core.workspace.journal_manifest import (
     BufferEntry,
     DirectoryEntry,
     FileEntry,
+    KeptMetadata,
     ModeEntry,
     RemovedEntry,
 )
@@ -151,15 +152,22 @@ def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, ste
     paths: list[Path] = []
 
     def name(path: str) -> str:
-        return root.relative(root.entry(path))
+        return root.relative(root.lexical(path))
 
     entries += [(DirectoryEntry(path=name(path)), none) for path in changes.made]
     for path, (before, after) in changes.files.items():
+        before, after = file_or_link(before), file_or_link(after)
         if "other" in (before.state.kind, after.state.kind):
-            continue  # of a directory or a device there is no image
-        paths.append(root.entry(path))
+            continue  # of a device there is no image
+        paths.append(root.lexical(path))
         temp = temporary_beside(paths[-1]).name  # nothing has this name
-        entry = FileEntry(path=name(path), before=before.state, after=after.state, temp=temp)
+        entry = FileEntry(
+            path=name(path),
+            before=before.state,
+            after=after.state,
+            temp=temp,
+            metadata=KeptMetadata.of(before.metadata),
+        )
         kept = after.data if after.state.kind == "file" else None
         entries.append((entry, Images(before.data, kept)))
     # the journal goes back from the last one: outer directories are made again first

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
+from tideate_core.project import open_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
 from tideate_core.workspace.documents import Document, text_of
-from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.files import (
+    ABSENT,
+    FileImage,
+    Metadata,
+    file_or_link,
+    read_image_nofollow,
+    read_metadata,
+    temporary_beside,
+)
 from tideate_core.workspace.image_changes import image_to_write
+from tideate_core.workspace.kind_changes import blocking_entries, non_directory_above
 from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
 
 if TYPE_CHECKING:
@@ -86,6 +97,17 @@ class DirectoryOperation:
 
     path: Path
     mode: int
+    metadata: Metadata | None = None
+    """Of one that is removed, or moved here."""
+
+    @classmethod
+    def removing(cls, path: Path) -> DirectoryOperation:
+        """Return the removal of a directory as it is.
+
+        :raises OSError: it cannot be read.
+        """
+        with open_directory(path) as handle:
+            return cls(path, stat.S_IMODE(os.fstat(handle).st_mode), read_metadata(handle))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +121,7 @@ class ModeOperation:
 
 @dataclass(slots=True)
 class WritePlan:
-    """All operations of one apply, in the order in which they are done: directories are made, files written,
-    directories removed, permissions set."""
+    """All operations of one apply; `kind_changes.in_order` says what comes first."""
 
     files: list[FileOperation] = field(default_factory=list)
     buffers: list[BufferOperation] = field(default_factory=list)
@@ -109,7 +130,7 @@ class WritePlan:
     made: list[DirectoryOperation] = field(default_factory=list)
     """Beside those that files need; outer ones first."""
     removed: list[DirectoryOperation] = field(default_factory=list)
-    """Empty when the files are written; inner ones first."""
+    """Empty without the files that are removed; inner ones first."""
     modes: list[ModeOperation] = field(default_factory=list)
     """Of what stood there before and does afterwards, and of directories that are made."""
 
@@ -120,10 +141,12 @@ class WritePlan:
     @property
     def new_directories(self) -> list[Path]:
         """Directories that have to be made, outer ones first."""
-        missing = {operation.path for operation in self.made if not os.path.lexists(operation.path)}
+        wanted = {operation.path for operation in self.made}
         for operation in self.files:
             if operation.after.state.kind != "absent":
-                missing.update(parent for parent in operation.path.parents if not os.path.lexists(parent))
+                wanted.update(operation.path.parents)
+        # a link goes first where a directory takes its place
+        missing = [path for path in wanted if path.is_symlink() or not path.is_dir()]
         return sorted(missing, key=lambda path: len(path.parts))
 
 
@@ -175,6 +198,8 @@ class Stager:
         self._root = root
         self._buffers = buffers
         self._claimed: set[Path] = set()
+        self._going: frozenset[Path] = frozenset()
+        """Files and links that are deleted or moved."""
         self._plan = WritePlan()
 
     async def stage(self, changes: Sequence[FileChange]) -> WritePlan:
@@ -183,6 +208,9 @@ class Stager:
         :raises EditConflict: a file or buffer is not what a change was made for.
         :raises OutsideRoot: a path may not be written.
         """
+        self._going = frozenset(
+            self._root.lexical(change.path) for change in changes if change.action in {"delete", "move"}
+        )
         for change in changes:
             if not change.changes_something:
                 continue
@@ -196,7 +224,46 @@ class Stager:
                 await self._by_path(change)
         new = [file.path for file in self._plan.files if file.before.state == ABSENT]
         await asyncio.to_thread(refuse_new_repositories, new, self._root.path)
+        await asyncio.to_thread(self._clear_ways)
         return self._plan
+
+    def _clear_ways(self) -> None:
+        """Plan the removal of directories that files replace, and refuse what would still be in the way."""
+        going = {file.path for file in self._plan.files if file.after.state == ABSENT}
+        for file in self._plan.files:
+            if file.after.state == ABSENT or file.before.state != ABSENT:
+                continue
+            above = non_directory_above(file.path, self._root.path)
+            if above is not None and above[0] not in going:
+                raise EditConflict(
+                    f"{self._root.relative(above[0])} is {above[1]}, so nothing can be below it; "
+                    "nothing was written"
+                )
+            if above is None and file.path.is_dir() and not file.path.is_symlink():
+                self._plan.removed += self._removals(file, going)
+
+    def _removals(self, file: FileOperation, going: set[Path]) -> list[DirectoryOperation]:
+        try:
+            directories, stays = blocking_entries(file.path, going)
+            if stays is None:
+                return [DirectoryOperation.removing(path) for path in directories]
+        except OSError as error:
+            raise WorkspaceError(f"{file.name} cannot be read: {error.strerror}") from error
+        raise EditConflict(
+            f"{file.name} is a directory with {self._root.relative(stays)} in it; nothing was written"
+        )
+
+    def _place(self, name: str, *, follow: bool) -> Path:
+        """Return where a change is made: below a link that goes first, the link is not followed."""
+        place = self._root.lexical(name)
+        above = non_directory_above(place, self._root.path)
+        if above is not None and above[0] in self._going:
+            return place
+        return self._root.resolve(name) if follow else self._root.entry(name)
+
+    def _is_emptied(self, found: FileImage, path: Path) -> bool:
+        """Tell whether a directory loses a file: a new one may take its place."""
+        return found.state.kind == "directory" and any(path in going.parents for going in self._going)
 
     async def _named_buffer(self, change: FileChange) -> None:
         if self._buffers is None or change.buffer is None:
@@ -219,7 +286,7 @@ class Stager:
         if not change.path and change.action == "modify":
             raise EditConflict("the buffer without a name that the edit is for is gone; nothing was written")
         follow = change.action in {"create", "modify"}
-        path = self._root.resolve(change.path) if follow else self._root.entry(change.path)
+        path = await asyncio.to_thread(self._place, change.path, follow=follow)
         self._claim(path, change.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
         found = await asyncio.to_thread(current_image, path, change.path)
@@ -239,21 +306,22 @@ class Stager:
     async def _whole(self, change: FileChange, images: tuple[FileImage, FileImage]) -> None:
         """Stage a change that is known byte for byte; a link is changed itself, and not followed."""
         before, after = images
-        path = self._root.entry(change.path)
+        path = self._root.lexical(change.path)
         found = await self._on_disk(change.path, path)
         if change.is_of_mode:
             self._mode(change, path, found, images)
             return
         self._claim(path, change.path)
+        found = file_or_link(found)
         if not found.state.holds_same_as(before.state):
             raise EditConflict(f"{change.path} changed meanwhile; nothing was written")
         if found.state.kind == "file" and not is_writable(path, found.state.mode):
             raise EditConflict(f"{change.path} is read-only; nothing was written. Make it writable first.")
         target, there = path, found
         if change.move_to:
-            target = self._root.entry(change.move_to)
+            target = self._root.lexical(change.move_to)
             self._claim(target, change.move_to)
-            there = await self._on_disk(change.move_to, target)
+            there = file_or_link(await self._on_disk(change.move_to, target))
             if there.state != ABSENT:
                 raise EditConflict(f"{change.move_to} exists already; nothing was written")
             if self._buffers is not None and await self._buffers.find(path) is not None:
@@ -289,7 +357,7 @@ class Stager:
 
     async def _exact(self, change: FileChange) -> None:
         """Stage hunks of a file's bytes: an editor's buffer does not have all of them."""
-        path = self._root.resolve(change.path)
+        path = self._root.lexical(change.path)
         self._claim(path, change.path)
         found = await self._on_disk(change.path, path)
         _refuse_odd(change.path, path, found)
@@ -305,6 +373,8 @@ class Stager:
     async def _create(
         self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
     ) -> None:
+        if self._is_emptied(found, path):
+            found = FileImage(ABSENT)
         if found.state != ABSENT or (buffer is not None and buffer.text):
             raise EditConflict(f"{change.path} exists already; nothing was written")
         if buffer is not None:
@@ -337,11 +407,13 @@ class Stager:
         if found.state.kind == "link":
             raise WorkspaceError(f"{change.path} is a symbolic link; move it by hand")
         new_name = change.move_to or ""
-        target = self._root.resolve(new_name)
+        target = await asyncio.to_thread(self._place, new_name, follow=True)
         self._claim(target, new_name)
         refuse_bad_new_name(new_name)
         await asyncio.to_thread(refuse_in_repositories, target.parent, self._root.path)
         there = await asyncio.to_thread(current_image, target, new_name)
+        if self._is_emptied(there, target):
+            there = FileImage(ABSENT)
         if there.state != ABSENT or (self._buffers is not None and await self._buffers.find(target)):
             raise EditConflict(f"{new_name} exists already; nothing was written")
         rewritten = change.after is not None and change.after != change.before
@@ -352,7 +424,7 @@ class Stager:
                 await self._buffer(change, buffer, found)
         elif rewritten:
             data, rebased = _edited(change, found)
-        after = FileImage.of_file(data, found.state.mode)
+        after = FileImage.of_file(data, found.state.mode, found.metadata)
         self._plan.files.append(
             FileOperation(new_name, target, there, after, moved_from=path, rebased=rebased)
         )
@@ -398,7 +470,7 @@ def is_writable(path: Path, mode: int) -> bool:
 def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
     if found.state.kind == "absent":
         raise EditConflict(f"{name} does not exist any more; nothing was written")
-    if found.state.kind == "other":
+    if found.state.kind in {"directory", "other"}:
         raise EditConflict(f"{name} is a directory or no regular file; nothing was written")
     if found.state.kind == "file" and not is_writable(path, found.state.mode):
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")

@@ -11,16 +11,25 @@ from tideate_core.project import open_directory
 from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of, rebase
-from tideate_core.workspace.files import FileImage, remove_directory, set_mode, text_digest, write_image
-from tideate_core.workspace.journal import Images, entries_of
+from tideate_core.workspace.files import (
+    FileImage,
+    give_metadata,
+    remove_directory,
+    set_mode,
+    text_digest,
+    write_image,
+)
+from tideate_core.workspace.journal import Images, JournalPlaces, entries_of
 from tideate_core.workspace.journal_manifest import (
     BufferEntry,
     DirectoryEntry,
     FileEntry,
+    KeptMetadata,
     ModeEntry,
     MoveEntry,
     RemovedEntry,
 )
+from tideate_core.workspace.kind_changes import in_order
 from tideate_core.workspace.rollback_files import roll_back_files
 from tideate_core.workspace.rollback_planner import plan_rollback
 from tideate_core.workspace.staging import buffer_operation
@@ -156,7 +165,10 @@ class Committer:
             *((DirectoryEntry(path=relative(path)), none) for path in plan.new_directories),
             *((self._buffer_entry(item), _buffer_images(item)) for item in plan.buffers),
             *((self._file_entry(item), self._file_images(item, plan)) for item in plan.files),
-            *((RemovedEntry(path=relative(item.path), mode=item.mode), none) for item in plan.removed),
+            *(
+                (RemovedEntry.of(relative(item.path), item.mode, item.metadata), none)
+                for item in plan.removed
+            ),
             *(
                 (ModeEntry(path=relative(item.path), before=item.before, after=item.after), none)
                 for item in plan.modes
@@ -172,6 +184,7 @@ class Committer:
             after=file.after.state,
             temp=file.temp.name,
             moved_from=None if file.moved_from is None else self._root.relative(file.moved_from),
+            metadata=KeptMetadata.of(file.before.metadata),
         )
 
     def _file_images(self, file: FileOperation, plan: WritePlan) -> Images:
@@ -231,11 +244,9 @@ class Committer:
 
     async def _revert_files(self, record: Record, untouched: Collection[str]) -> list[str]:
         plan = await asyncio.to_thread(plan_rollback, self._root, [record], None, whole=untouched)
-        await asyncio.to_thread(roll_back_files, self._root, [record], plan.files)
-        moves = [
-            (self._root.entry(move.new), self._root.entry(move.old))
-            for move in entries_of([record], MoveEntry)
-        ]
+        places = JournalPlaces(self._root, [record])
+        await asyncio.to_thread(roll_back_files, places, [record], plan)
+        moves = [(places.of(move.new), places.of(move.old)) for move in entries_of([record], MoveEntry)]
         await self._notify_editor(moves, [file.path for file in plan.files])
         return plan.conflicts
 
@@ -250,15 +261,21 @@ def _buffer_images(buffer: BufferOperation) -> Images:
 
 
 def _write(plan: WritePlan, begun: set[Path]) -> None:
+    in_the_way, emptied, made, files, removed = in_order(plan.files, plan.made, plan.removed)
     try:
         for item in plan.modes:
             if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
                 set_mode(item.path, item.before | item.after)
-        for directory in plan.made:
-            with open_directory(directory.path, make=True):
+        _write_files(in_the_way, begun)
+        for directory in emptied:
+            remove_directory(directory.path)
+        for directory in made:
+            with open_directory(directory.path, make=True) as handle:
+                if directory.metadata is not None:  # of the one that it was moved from
+                    give_metadata(handle, directory.metadata, directory.mode | _OWN)
                 fsync_directory(directory.path.parent)
-        _write_files(plan.files, begun)
-        for directory in plan.removed:
+        _write_files(files, begun)
+        for directory in removed:
             remove_directory(directory.path)
         for item in plan.modes:
             set_mode(item.path, item.after)

@@ -140,6 +140,10 @@ class Workspace:
         """Like `resolve`, without following the last name: the link itself where it is a link."""
         return self._root.entry(path)
 
+    def lexical(self, path: str | Path) -> Path:
+        """Like `resolve`, without following any link below the root."""
+        return self._root.lexical(path)
+
     def name_of(self, path: Path) -> str:
         """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
         return self._root.relative(path)

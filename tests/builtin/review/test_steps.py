@@ -321,11 +321,9 @@ async def test_what_cannot_be_reviewed_is_named_with_the_reason(project: Reviewe
     os.mkfifo(root / "sub/pipe")
     (root / os.fsdecode(b"\xff")).write_text("odd\n")
     await project.review()
-    assert list(project.shown) == ["d"]
+    assert list(project.shown) == ["d", "d/f", "e"]
     notices = [data["message"] for data in project.bench.front.data(EventName.NOTICE)]
     assert notices == [
-        "not reviewed: d/f: it is behind a symbolic link",
-        "not reviewed: e: it is a directory or no regular file now",
         "not reviewed: nested/: a repository in this one; review it in its own directory",
         "not reviewed: vendor: a submodule; review it in its own directory",
         "not reviewed: \\xff: its name is not UTF-8",
@@ -487,3 +485,57 @@ async def test_a_file_that_a_filter_of_the_persons_converts_is_not_shown_as_some
     assert result.response.startswith("nothing is changed since HEAD (")
     assert result.response.endswith(f"\nnot reviewed:\n{why}")
     assert (project.root / "w.big").read_text() == "other\n"
+
+
+def folder_to_link(root: Path) -> None:
+    (root / "sub/b.py").unlink()
+    (root / "sub").rmdir()
+    (root / "sub").symlink_to("/")
+
+
+def folder_to_file(root: Path) -> None:
+    (root / "sub/b.py").rename(root / "moved")
+    (root / "sub").rmdir()
+    (root / "moved").rename(root / "sub")
+
+
+def file_to_folder(root: Path) -> None:
+    (root / "a.py").rename(root / "moved")
+    (root / "a.py").mkdir()
+    (root / "moved").rename(root / "a.py/inner")
+
+
+@pytest.mark.parametrize("change", [folder_to_link, folder_to_file, file_to_folder])
+@pytest.mark.parametrize("since", ["HEAD", "snapshot"])
+async def test_a_change_of_kind_is_reverted_and_rolled_back_whole(
+    project: Reviewed, change: Callable[[Path], None], since: str
+) -> None:
+    project.bench.write("other.py", "1\n")
+    project.commit_all("other")
+    before = files(project.root)
+    if since == "snapshot":
+        since = await SnapshotManager(project.root, private=project.bench.private).create("before")
+    change(project.root)
+    project.bench.write("other.py", "2\n")
+    after = files(project.root)
+    result = await project.review(since, reject=["*"])
+    assert result.ok, result.error
+    assert files(project.root) == before
+    await project.bench.workspace().rollback(result.execution_id)
+    assert files(project.root) == after
+
+
+async def test_half_of_a_change_of_kind_is_refused_by_name_and_the_rest_reverted(project: Reviewed) -> None:
+    folder_to_link(project.root)
+    project.bench.write("a.py", TWO)
+    result = await project.review(reject=["a.py", "sub/b.py"])
+    assert "sub/b.py: sub is a symbolic link, so nothing can be below it" in result.response
+    assert ((project.root / "a.py").read_text(), (project.root / "sub").is_symlink()) == (FIRST, True)
+
+
+async def test_an_emptied_file_comes_back_without_a_line_end(project: Reviewed) -> None:
+    project.bench.write("a.py", "no line end")
+    project.commit_all("bare")
+    project.bench.write("a.py", "")
+    await project.review(reject=["*"])
+    assert (project.root / "a.py").read_bytes() == b"no line end"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.git import EXCLUDE_PRIVATE
 from tideate_core.mentions import ask_git, persons_filters, without_filters
-from tideate_core.project import real_path
-from tideate_core.workspace import ABSENT, Difference, FileImage, read_image_nofollow
+from tideate_core.workspace import ABSENT, Difference, FileImage, file_or_link, read_image_nofollow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Workspace
 
-__all__ = ["MOST", "git_difference", "image_now", "name_problem"]
+__all__ = ["MOST", "git_difference", "image_now", "link_above", "name_problem"]
 
 MOST: Final = 20_000
 """Files of a review; a person could not look at more."""
@@ -125,20 +125,21 @@ def name_problem(workspace: Workspace, name: str) -> str:
     """Return why a path cannot be reviewed, empty where it can."""
     if not name.isprintable() and "\udc80" <= max(name) <= "\udcff":
         return "its name is not UTF-8"
-    above = name.rpartition("/")[0]
-    place = None if workspace.root is None else workspace.root / above
-    if place is None or real_path(place) != place:
-        return "it is behind a symbolic link"
     try:
-        workspace.entry(name)
+        workspace.lexical(name)
     except OutsideRoot as error:
         return str(error)
     return ""
 
 
 def image_now(root: Path, name: str, found: Difference) -> FileImage | None:
-    """Return what a path holds; None, and the reason, where that is nothing to be reviewed."""
+    """Return the file or link at a path; None, with the reason noted, if it cannot be reviewed.
+
+    A path that is a directory now, or below a link, has neither: its parts have changes of their own.
+    """
     path = root / name
+    if link_above(root, name):
+        return FileImage(ABSENT)
     try:
         if path.is_file() and not path.is_symlink() and path.stat().st_size > LARGEST:
             found.left[name] = f"it has more than {LARGEST >> 20} MiB"
@@ -148,9 +149,15 @@ def image_now(root: Path, name: str, found: Difference) -> FileImage | None:
         found.left[name] = f"it cannot be read: {error.strerror}"
         return None
     if image.state.kind == "other":
-        found.left[name] = "it is a directory or no regular file now"
+        found.left[name] = "it is no regular file now"
         return None
-    return image
+    return file_or_link(image)
+
+
+def link_above(root: Path, name: str) -> str:
+    """Return the outermost link on the way to a path, relative to the root; empty if there is none."""
+    places = reversed(PurePosixPath(name).parents[:-1])
+    return next((str(place) for place in places if (root / place).is_symlink()), "")
 
 
 class _Commit:

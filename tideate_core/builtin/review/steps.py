@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.builtin.review.git_changes import git_difference, image_now, name_problem
+from tideate_core.builtin.review.git_changes import git_difference, image_now, link_above, name_problem
 from tideate_core.builtin.review.target import Target, find_target, project_root, read_patch
 from tideate_core.builtin.work import summary_of
 from tideate_core.engine import review_and_apply, review_written
@@ -77,14 +77,14 @@ async def _since_snapshot(workspace: Workspace, target: Target) -> Difference:
             continue
         why = name_problem(workspace, path)
         if not why and "other" in (images[0].state.kind, images[1].state.kind):
-            why = "it is a directory or no regular file now"
+            why = "it is no regular file now"
         if why:
             found.left[path] = why
         else:
             found.files[path] = images
     for path, modes in since.modes.items():
         is_wanted = not target.path or path == target.path or path.startswith(f"{target.path}/")
-        if is_wanted and (workspace.entry(path)).is_file():
+        if is_wanted and workspace.entry(path).is_file():
             found.modes[path] = modes
     return found
 
@@ -95,17 +95,8 @@ def _patched(workspace: Workspace, target: Target) -> Difference:
     :raises InvalidInput: it does not apply.
     :raises OutsideRoot: it names a path outside of the project.
     """
-    root, found = project_root(workspace), Difference()
-
-    def read(path: str) -> FileImage:
-        if why := name_problem(workspace, path):
-            raise OutsideRoot(f"the patch cannot be applied: {label(path)}: {why}")
-        image = image_now(root, path, found)
-        if image is None:
-            raise InvalidInput(f"the patch cannot be applied: {label(path)}: {found.left[path]}")
-        return image
-
-    before, after, left = patched_images(read_patch(target), read)
+    found = Difference()
+    before, after, left = _images_of_patch(workspace, read_patch(target), found)
     found.left |= left
     for path, then in before.items():
         now = after[path]
@@ -117,6 +108,39 @@ def _patched(workspace: Workspace, target: Target) -> Difference:
             if bool(mode & 0o100) != bool(now.state.mode):
                 found.modes[path] = (mode, wanted)
     return found
+
+
+def _images_of_patch(
+    workspace: Workspace, patch: bytes, found: Difference
+) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
+    root, links = project_root(workspace), dict[str, str]()
+
+    def read(path: str) -> FileImage:
+        if why := name_problem(workspace, path):
+            raise OutsideRoot(f"the patch cannot be applied: {label(path)}: {why}")
+        if link := link_above(root, path):
+            links[path] = link
+        image = image_now(root, path, found)
+        if image is None:
+            raise InvalidInput(f"the patch cannot be applied: {label(path)}: {found.left[path]}")
+        return image
+
+    try:
+        before, after, left = patched_images(patch, read)
+    except InvalidInput as error:
+        if links:
+            raise _behind(*links.popitem()) from error
+        raise
+    for path, link in links.items():
+        if link not in after or after[link].state.kind == "link":
+            raise _behind(path, link)
+    return before, after, left
+
+
+def _behind(path: str, link: str) -> OutsideRoot:
+    return OutsideRoot(
+        f"the patch cannot be applied: {label(path)} is behind a symbolic link, {label(link)}, that it keeps"
+    )
 
 
 def _changes(difference: Difference) -> list[FileChange]:
@@ -142,7 +166,7 @@ async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
     """Have the editor read files that something else wrote, so that no buffer has an older text."""
     if workspace.buffers is not None:
         await workspace.buffers.changed_on_disk(
-            [workspace.entry(path) for change in changes for path in (change.path, change.move_to) if path]
+            [workspace.lexical(path) for change in changes for path in (change.path, change.move_to) if path]
         )
 
 

@@ -11,7 +11,7 @@ from tideate_core.errors import NotText
 from tideate_core.snapshots.entries import Below
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, read_bounded_image
-from tideate_core.workspace import ABSENT, Document, FileChange, FileImage, OutsideChanges
+from tideate_core.workspace import ABSENT, Document, FileChange, FileImage, OutsideChanges, file_or_link
 
 if TYPE_CHECKING:
     import os
@@ -215,8 +215,9 @@ class _Comparison:
         if before is None:
             self._conflict(path, after)
             return
+        before = file_or_link(before)  # of a directory there is more to say
         if before.state.kind == "other":
-            before = FileImage(ABSENT)  # a directory, of which there is more to say
+            before = FileImage(ABSENT)
         if before.state == after.state:
             return
         if self._is_over_limits(before, after):

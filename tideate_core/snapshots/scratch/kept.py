@@ -11,7 +11,7 @@ from tideate_core.snapshots.entries import NEVER
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.scratch.cloning import Cloner
-from tideate_core.workspace import ABSENT, FileImage, is_temporary, read_image
+from tideate_core.workspace import FileImage, is_temporary, read_image
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -53,7 +53,7 @@ class KeptFiles:
         """
         self._thread.join()
         found = read_image(self._place / path)
-        return None if found.state == ABSENT or found.state.kind == "other" else found
+        return found if found.state.kind in {"file", "link"} else None
 
     def close(self) -> None:
         """End the thread."""

@@ -1,0 +1,112 @@
+"""Paths that change their kind: a file, a link or a directory takes the place of another of these.
+
+Files and links above or below a new path go first, then the directories in its place. Applies, rollbacks and
+restores have the same order.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tideate_core.workspace.paths import PROTECTED, holds_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from tideate_core.workspace.files import FileImage
+
+__all__ = ["blocking_entries", "in_order", "non_directory_above"]
+
+
+class _HasPath(Protocol):
+    @property
+    def path(self) -> Path: ...
+
+
+class _Written(_HasPath, Protocol):
+    @property
+    def after(self) -> FileImage: ...
+
+
+FileT = TypeVar("FileT", bound=_Written)
+MadeT = TypeVar("MadeT", bound=_HasPath)
+RemovedT = TypeVar("RemovedT", bound=_HasPath)
+
+
+def in_order(
+    files: Iterable[FileT], made: Iterable[MadeT], removed: Iterable[RemovedT]
+) -> tuple[list[FileT], list[RemovedT], list[MadeT], list[FileT], list[RemovedT]]:
+    """Return operations in the order of their execution.
+
+    :param files: files and links to write or, with an absent image, to remove.
+    :param made: directories, outer ones first.
+    :param removed: directories, inner ones first.
+    :returns: files and directories in the way, new directories, other files, other directories.
+    """
+    files, made, removed = list(files), list(made), list(removed)
+    written = {file.path for file in files if file.after.state.kind != "absent"}
+    directories = {directory.path for directory in made}
+    directories.update(parent for path in (*written, *directories) for parent in path.parents)
+
+    def is_in_the_way(path: Path) -> bool:
+        return path in directories or path in written or not written.isdisjoint(path.parents)
+
+    first = [file for file in files if file.path not in written and is_in_the_way(file.path)]
+    emptied = [
+        directory
+        for directory in removed
+        if directory.path in written or not written.isdisjoint(directory.path.parents)
+    ]
+    return (
+        first,
+        emptied,
+        made,
+        [file for file in files if file not in first],
+        [directory for directory in removed if directory not in emptied],
+    )
+
+
+def non_directory_above(path: Path, root: Path | None) -> tuple[Path, str] | None:
+    """Return the outermost file or link on the way to a path and its kind in words; None if there is none."""
+    for parent in reversed(path.parents):
+        if root is not None and not (parent != root and parent.is_relative_to(root)):
+            continue
+        try:
+            mode = parent.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISDIR(mode):
+            return parent, "a symbolic link" if stat.S_ISLNK(mode) else "a file"
+    return None
+
+
+def blocking_entries(directory: Path, going: Collection[Path]) -> tuple[list[Path], Path | None]:
+    """Look for what keeps a directory from being removed.
+
+    :param going: files and links that are removed before.
+    :returns: the directories to remove, inner ones first, and a path that stays, if there is one.
+    :raises OSError: a directory cannot be read.
+    """
+    directories: list[Path] = []
+    for path, is_directory in _walk(directory):
+        if path.name.casefold() in PROTECTED or (is_directory and holds_repository(path)):
+            return [], path
+        if is_directory:
+            directories.append(path)
+        elif path not in going:
+            return [], path
+    return [*directories[::-1], directory], None
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield paths below a directory without following links, outer ones first."""
+    with os.scandir(top) as found:
+        entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    for name, is_directory in entries:
+        path = top / name
+        yield path, is_directory
+        if is_directory and name.casefold() not in PROTECTED:
+            yield from _walk(path)
