@@ -293,6 +293,46 @@ async def test_a_lasting_failure_keeps_the_providers_words(
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "no tools here"},
+        {"detail": [{"loc": ["body", "tools"], "msg": "no tools here"}]},
+        [{"error": {"code": 400, "message": "no tools here"}}],
+        {"errors": [{"message": "no tools here"}]},
+        {"code": 1, "msg": "no tools here"},
+        "<html><body><h1>no tools here</h1></body></html>",
+    ],
+)
+async def test_a_refusal_keeps_the_providers_words_in_any_shape(
+    server: ModelServer, adapter: ModelAdapter, body: object
+) -> None:
+    server.fails("look", 400, body=body)
+    with pytest.raises(
+        AdapterError, match=r"refused the request \(HTTP 400\): (body\.tools: )?no tools here$"
+    ):
+        await adapter.ask(Prompt("look"))
+
+
+async def test_an_address_without_a_version_gets_a_hint(
+    server: ModelServer, make_adapter: MakeAdapter
+) -> None:
+    address = server.base_url.removesuffix("/v1")
+    adapter = make_adapter(base_url=address)
+    with pytest.raises(AdapterError, match=f"try {server.base_url}$"):
+        await adapter.ask(Prompt("look"))
+    assert (await adapter.check()).endswith(f"try {server.base_url}")
+
+
+async def test_a_server_that_redirects_is_named_with_its_target(
+    server: ModelServer, adapter: ModelAdapter
+) -> None:
+    server.fails("look", 308, headers={"Location": "https://model.test/v2"})
+    with pytest.raises(AdapterError, match=r"redirects to https://model\.test/v2, use that address instead"):
+        await adapter.ask(Prompt("look"))
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("clean", [False, True], ids=["dropped", "ended early"])
 async def test_a_stream_that_is_cut_is_an_error_and_not_a_short_answer(
     server: ModelServer, adapter: ModelAdapter, clean: bool

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from tests.support.model_rules import LIMIT, Body, Gate, Rule, Text, text_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Gate", "ModelServer", "events"]
@@ -34,7 +35,9 @@ __all__ = ["Gate", "ModelServer", "events"]
 class ModelServer:
     """See the module. Thread based, so that a child process can talk to it while the test goes on."""
 
-    def __init__(self, *, api_key: str | None = None, model: str = "scripted") -> None:
+    def __init__(
+        self, *, api_key: str | None = None, model: str = "scripted", tls: ssl.SSLContext | None = None
+    ) -> None:
         self.api_key = api_key
         self.model = model
         self.models: list[str] | None = None
@@ -54,7 +57,10 @@ class ModelServer:
         self._rules: list[Rule] = []
         self._changed = threading.Condition()
         self._connections: set[socket.socket] = set()
+        self._scheme = "https" if tls else "http"
         self._http = _Server(("127.0.0.1", 0), _Handler)
+        if tls:
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self._http.owner = self
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
@@ -67,7 +73,7 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def close(self) -> None:
         """Stop listening and drop every connection; later clients are refused."""

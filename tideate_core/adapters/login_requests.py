@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.adapters.network_settings import check_network_settings
 from tideate_core.adapters.translate import Origin
 from tideate_core.errors import AdapterUnavailable, AuthenticationFailed
 
@@ -50,6 +51,7 @@ def token_client() -> httpx2.AsyncClient:
     """Return a client for requests of tokens; it follows no redirect."""
     import httpx2
 
+    check_network_settings("the login")
     return httpx2.AsyncClient(
         event_hooks={"response": [bound_answer]},
         timeout=httpx2.Timeout(TIMEOUT, connect=5),

@@ -12,6 +12,7 @@ from tideate_core.adapters.known_providers import provider_named
 from tideate_core.adapters.libraries import PIP, import_aside
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.model_options import secret_values
+from tideate_core.adapters.network_settings import check_network_settings
 from tideate_core.adapters.sources import OpenModel, listed_models
 from tideate_core.adapters.stored_logins import SUBSCRIPTIONS, login_provider, stored_key
 from tideate_core.adapters.translate import Origin
@@ -59,6 +60,7 @@ class ProviderSource:
         )
 
     async def open(self) -> OpenModel:
+        check_network_settings(f"adapter {self._name!r}")
         key, key_source = await self._key()
         store = LoginStore()
         login = None if key or self._keys else await store.in_thread(store.get, self._provider)

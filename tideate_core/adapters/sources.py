@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 from tideate_core.adapters.credentials import KeySource
 from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.model_options import secret_values
+from tideate_core.adapters.network_settings import check_network_settings
 from tideate_core.adapters.prices import is_loopback
-from tideate_core.adapters.translate import Origin
+from tideate_core.adapters.translate import Origin, missing_version
 from tideate_core.errors import AdapterError
 
 if TYPE_CHECKING:
@@ -80,11 +81,17 @@ def open_server(
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+    from tideate_core.adapters.event_stream import mend_stream
+
     local = is_loopback(base_url)
+    plain = local and base_url.startswith("http:")
+    if not plain:
+        check_network_settings(f"adapter {origin.name!r}", proxies=not local)
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
         trust_env=not local,  # a proxy cannot reach this machine's own ports
-        verify=_trusting_nobody() if local and base_url.startswith("http:") else True,
+        verify=_trusting_nobody() if plain else httpx2.create_ssl_context(),
+        event_hooks={"response": [mend_stream]},
     )
     provider = OpenAICompatibleProvider(
         origin.name, base_url=base_url, api_key=key, http_client=client, profile=profile
@@ -127,7 +134,8 @@ class ServerSource:
     async def check(self, opened: OpenModel) -> str:
         known = await self.models(opened)
         if known is None:
-            return f"{self._base_url} answers; it does not list its models"
+            hint = missing_version(self._base_url)
+            return f"{self._base_url} answers; it does not list its models{hint}"
         if known and self._config.model not in known:
             raise AdapterError(
                 f"adapter {self._name!r} ({self._base_url}) answers but does not list the model "

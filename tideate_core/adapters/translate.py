@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tideate_core.adapters.provider_words import words_of
 from tideate_core.errors import (
     AdapterError,
     AdapterUnavailable,
@@ -20,7 +21,11 @@ from tideate_core.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TABLE", "Origin", "translate"]
+__all__ = ["TABLE", "Origin", "missing_version", "translate"]
+
+NOT_FOUND = 404
+REDIRECTION = 3
+VERSION = re.compile(r"/v\d", re.IGNORECASE)
 
 LIBRARIES = ("pydantic_ai", "openai", "anthropic", "google", "httpx", "httpx2")
 LONGEST_WORDS = 500
@@ -135,7 +140,7 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
     """
     if isinstance(error, AuthenticationFailed):
         return AuthenticationFailed(str(error))  # of a stored login, which came through their client
-    entry = _entry(error)
+    entry = _redirection(error, origin) or _entry(error)
     if entry is None:
         return None
     kind, what = entry
@@ -148,7 +153,7 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
         what = f"was cut off after {streamed} characters"
     if suggested := getattr(error, "suggested_model_id", None):
         words = f"{words}; did you mean {suggested!r}?"
-    message = _message(origin, what + answered, words)
+    message = _message(origin, what + answered, words + _hint(words, status, origin))
     if kind is RateLimited:
         return _rate_limited(error, message)
     if kind is AuthenticationFailed:
@@ -159,6 +164,32 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
         )
         return AuthenticationFailed(message + used)
     return kind(message)
+
+
+def missing_version(address: str) -> str:
+    """Return a hint at `/v1` if an address has no version; empty if it has one, and without an address."""
+    if not address or VERSION.search(address):
+        return ""
+    return f"; most servers answer below /v1: try {address.rstrip('/')}/v1"
+
+
+def _hint(words: str, status: object, origin: Origin) -> str:
+    """Return advice for the person; empty without any."""
+    if status == NOT_FOUND and "model" not in words.lower():
+        return missing_version(origin.address)
+    if "CERTIFICATE_VERIFY_FAILED" in words:
+        return "; $SSL_CERT_FILE can name a file with the authorities that you trust"
+    return ""
+
+
+def _redirection(error: Exception, origin: Origin) -> tuple[type[AdapterError], str] | None:
+    """Return the entry of a server that redirects, None if it does not."""
+    for link in _chain(error):
+        response: Any = getattr(link, "response", None)
+        if (status := getattr(response, "status_code", None)) and status // 100 == REDIRECTION:
+            target = origin.cut(str(response.headers.get("location", "another address")))[:LONGEST_WORDS]
+            return AdapterError, f"redirects to {target}, use that address instead"
+    return None
 
 
 def _entry(error: Exception) -> tuple[type[AdapterError], str] | None:
@@ -181,7 +212,7 @@ def _rate_limited(error: Exception, message: str) -> RateLimited:
 
 def _words(error: Exception, origin: Origin) -> str:
     """Return what the provider said, or the innermost reason of a failed connection."""
-    said = _said(getattr(error, "body", None))
+    said = words_of(getattr(error, "body", None))
     if not said:
         said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
     # before anything is cut off or joined
@@ -211,13 +242,3 @@ def _chain(error: Exception) -> list[Exception]:
     while isinstance(inner := chain[-1].__cause__ or chain[-1].__context__, Exception) and inner not in chain:
         chain.append(inner)
     return chain
-
-
-def _said(body: Any) -> str:
-    if isinstance(body, str):
-        return body
-    if not isinstance(body, dict):
-        return ""
-    inner = body.get("error", body)
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    return message if isinstance(message, str) else ""

@@ -1,0 +1,256 @@
+"""Read a streamed chat completion: mend its events, take an answer that is no stream."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from tideate_core.adapters.provider_words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+__all__ = ["EventReader", "mend_stream"]
+
+_STREAMS: Final = re.compile(rb'(?<!\\)"stream"\s*:\s*true')
+_OK: Final = 200
+_BOM: Final = b"\xef\xbb\xbf"
+_SPACE: Final = b" \t\r\n"
+_WHOLE: Final = b"{[<"
+"""The first sign of an answer that is no stream: JSON, or a page."""
+_LONGEST_WHOLE: Final = 16 << 20
+_LONGEST_WORDS: Final = 2_000
+_LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n|\r(?=[^\n])|\n)")
+_DONE: Final = "[DONE]"
+
+
+async def mend_stream(response: httpx2.Response) -> None:
+    """Have the events of a response mended while it is read; a hook of `httpx2.AsyncClient`."""
+    request = response.request
+    if response.status_code != _OK or not request.url.path.endswith("/chat/completions"):
+        return
+    if _STREAMS.search(request.content):
+        sent = httpx2.Response(_OK, headers=response.headers, stream=response.stream, request=request)
+        response.stream = _MendedStream(sent)
+        response.headers.pop("content-encoding", None)
+
+
+class _MendedStream(httpx2.AsyncByteStream):
+    def __init__(self, sent: httpx2.Response) -> None:
+        self._sent = sent
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        reader = EventReader()
+        async for data in self._sent.aiter_bytes():
+            for event in reader.feed(data):
+                yield event
+        for event in reader.finish():
+            yield event
+
+    async def aclose(self) -> None:
+        await self._sent.aclose()
+
+
+class EventReader:
+    """Reads the bytes of a stream; returns events, each with one JSON object."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._begun = False
+        self._is_whole = False
+        self._name = ""
+        """The type of the event that is being read."""
+        self._data: list[str] = []
+        self._words: list[str] = []
+        """Text that is no event; it is told if no answer comes."""
+        self._calls = _Calls()
+        self._has_text = self._has_end = self._is_done = self._has_failed = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take bytes; return the events that are complete."""
+        self._bytes += data
+        if not self._begun and not self._begin():
+            return []
+        if self._is_whole:
+            if len(self._bytes) > _LONGEST_WHOLE:
+                raise httpx2.DecodingError(
+                    f"the answer has more than {_LONGEST_WHOLE} bytes and is no stream"
+                )
+            return []
+        read = 0
+        events: list[bytes] = []
+        for line in _LINE.finditer(bytes(self._bytes)):
+            read = line.end()
+            events += self._take(line[0].rstrip(b"\r\n").decode("utf-8", "replace"))
+        del self._bytes[:read]
+        return events
+
+    def finish(self) -> list[bytes]:
+        """Return the last events."""
+        if self._is_whole:
+            return list(self._read_whole())
+        rest = bytes(self._bytes).rstrip(b"\r\n").decode("utf-8", "replace")
+        events = [*(self._take(rest) if rest else ()), *self._take("")]
+        if self._words and not (self._has_end or self._is_done or self._has_failed):
+            events.append(_error(" ".join(self._words)))
+        return events
+
+    def _begin(self) -> bool:
+        """Decide between a stream and a whole answer; return False while too few bytes came."""
+        if _BOM.startswith(self._bytes[: len(_BOM)]) and len(self._bytes) < len(_BOM):
+            return False
+        if self._bytes.startswith(_BOM):
+            del self._bytes[: len(_BOM)]
+        first = bytes(self._bytes.lstrip(_SPACE)[:1])
+        if not first:
+            return False
+        self._begun = True
+        self._is_whole = first in _WHOLE
+        return True
+
+    def _take(self, line: str) -> Iterable[bytes]:
+        if not line:
+            data, name, self._data, self._name = self._data, self._name, [], ""
+            return self._event(data, name) if data and not self._is_done else ()
+        field_name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field_name == "data":
+            self._data.append(value)
+        elif field_name == "event":
+            self._name = value
+        elif field_name in ("", "id", "retry"):
+            pass
+        elif self._data:
+            self._data.append(line)  # a line end within the JSON
+        else:
+            self._note(line)
+        return ()
+
+    def _event(self, data: list[str], name: str) -> Iterator[bytes]:
+        for value in _values(data):
+            if isinstance(value, dict):
+                yield from self._chunk(value, name)
+            elif value == _DONE:
+                yield from self._end()
+            elif isinstance(value, str) and (words := value.strip()) and not words.startswith(":"):
+                self._note(words)
+
+    def _chunk(self, value: dict[str, Any], name: str) -> Iterator[bytes]:
+        if value.get("error") or "error" in (name, value.get("object"), value.get("type")):
+            self._has_failed = True
+            yield _error(value.get("error") or value)
+        elif "choices" in value or "usage" in value:
+            yield _event(self._mended(value))
+        elif words := words_of(value):
+            self._note(words)
+
+    def _end(self) -> Iterator[bytes]:
+        if self._has_text and not self._has_end:  # the server says so in its own way
+            yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        self._is_done = self._has_text or self._has_end or not self._words
+        if self._is_done:
+            yield _event(_DONE)
+
+    def _mended(self, value: dict[str, Any]) -> dict[str, Any]:
+        choices = value.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return value
+        if "delta" not in choice and isinstance(message := choice.pop("message", None), dict):
+            choice["delta"] = message
+        delta = choice.get("delta")
+        says = isinstance(delta, dict) and any(text for key, text in delta.items() if key != "role")
+        self._has_text = self._has_text or says
+        self._has_end = self._has_end or bool(choice.get("finish_reason"))
+        if isinstance(delta, dict) and isinstance(calls := delta.get("tool_calls"), list):
+            for place, call in enumerate(calls):
+                if isinstance(call, dict):
+                    self._calls.number(call, place if len(calls) > 1 else None)
+        return value
+
+    def _read_whole(self) -> Iterator[bytes]:
+        text = bytes(self._bytes).decode("utf-8", "replace")
+        objects = [value for value in _values([text]) if isinstance(value, dict | list)]
+        found = [one for value in objects for one in (value if isinstance(value, list) else [value])]
+        for value in found:
+            if isinstance(value, dict):
+                yield from self._chunk({"object": "chat.completion.chunk", **value}, "")
+        if self._has_text:
+            yield from self._end()
+        elif not self._has_failed:
+            yield _error(" ".join(self._words) or words_of(text))
+
+    def _note(self, words: str) -> None:
+        if sum(map(len, self._words)) < _LONGEST_WORDS:
+            self._words.append(words[:_LONGEST_WORDS])
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of an answer: servers give several of them one index, and say a name again and again."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
+    """The index of the call that deltas with an index of the server belong to."""
+    last: int = 0
+
+    def number(self, call: dict[str, Any], place: int | None) -> None:
+        """Give a delta the index of its call.
+
+        :param place: among the calls of this delta, None if it is the only one.
+        """
+        function = call.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        said = name if isinstance(name, str) else ""
+        told, own = call.get("index"), str(call.get("id") or "")
+        index = told if isinstance(told, int) else (self.last if place is None else place)
+        at = self.places.get(index)
+        if at is None or (said and self._is_another(at, own, told)):
+            at = index if index not in self.names else max(self.names) + 1
+            self.places[index] = at
+            self.names[at], self.ids[at] = said, own
+        elif said and said == self.names[at] and isinstance(function, dict):
+            function.pop("name")
+        else:
+            self.names[at] += said
+        call["index"], self.last = at, index
+
+    def _is_another(self, at: int, own: str, told: object) -> bool:
+        """Tell whether a delta with a name begins another call than the one at its index."""
+        if own and self.ids[at]:
+            return own != self.ids[at]
+        return told is None
+
+
+def _values(data: list[str]) -> list[Any]:
+    """Return the values of an event: its lines are one JSON text, or one each; words if they are no JSON."""
+    for text in ("\n".join(data), "".join(data)):
+        if text.strip() == _DONE:
+            return [_DONE]
+        try:
+            return [json.loads(text, strict=False)]
+        except ValueError:
+            continue
+    lines = [line for one in data for line in one.splitlines() if line.strip()]
+    found: list[Any] = []
+    for line in lines:
+        try:
+            found.append(_DONE if line.strip() == _DONE else json.loads(line, strict=False))
+        except ValueError:
+            return ["\n".join(data)]
+    return found
+
+
+def _event(value: object) -> bytes:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"data: {text}\n\n".encode()
+
+
+def _error(said: object) -> bytes:
+    told = {key: said[key] for key in ("code", "type") if key in said} if isinstance(said, dict) else {}
+    return _event({"error": {**told, "message": words_of(said) or "the answer is empty"}})

@@ -1,0 +1,72 @@
+"""Check the proxies and authorities of the environment before a client uses them."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from pathlib import Path
+from typing import Final
+
+from tideate_core.errors import AdapterUnavailable
+
+__all__ = ["check_network_settings"]
+
+_FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
+_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
+_HIGHEST_PORT: Final = 65_535
+_PASSWORD: Final = re.compile(r"//[^/]*@")
+
+
+def check_network_settings(who: str, *, proxies: bool = True) -> None:
+    """Refuse settings of the environment that no client can be made with.
+
+    :param who: what needs the client, for the message.
+    :param proxies: the client uses proxies.
+    :raises AdapterUnavailable: with the variable and what to do about it.
+    """
+    for name, wrong in (*_wrong_authorities(), *(_wrong_proxies() if proxies else ())):
+        raise AdapterUnavailable(f"{who}: ${name} {wrong}; correct it, or unset it")
+
+
+def _wrong_authorities() -> list[tuple[str, str]]:
+    """Return the variable that names no authorities, and why; empty if all is well."""
+    file, directory = os.environ.get(_FILE), os.environ.get(_DIRECTORY)
+    if file:
+        try:
+            ssl.create_default_context(cafile=file)
+        except ssl.SSLError:
+            return [(_FILE, f"names {file!r}, which holds no certificates in PEM form")]
+        except OSError as error:
+            return [(_FILE, f"names {file!r}, which cannot be read: {(error.strerror or '').lower()}")]
+    elif directory and not any(Path(one).is_dir() for one in directory.split(os.pathsep)):
+        return [(_DIRECTORY, f"names {directory!r}, which is no directory")]
+    return []
+
+
+def _wrong_proxies() -> list[tuple[str, str]]:
+    # of two spellings the lower one counts, as everywhere
+    names = [lower if lower in os.environ else lower.upper() for lower in _PROXIES]
+    return [(name, reason) for name in names if (reason := _wrong_proxy(os.environ.get(name, "")))]
+
+
+def _wrong_proxy(value: str) -> str:
+    """Return why a proxy cannot be used; empty if it can."""
+    import httpx2
+
+    if not value:
+        return ""
+    shown = _PASSWORD.sub("//…@", value)
+    try:
+        address = httpx2.URL(value if "://" in value else f"http://{value}")
+        httpx2.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), proxy=httpx2.Proxy(address))
+    except ImportError:
+        return (
+            f"names the SOCKS proxy {shown!r}, which needs a package that is not installed: "
+            "python -m pip install socksio"
+        )
+    except (ValueError, httpx2.InvalidURL):
+        address = httpx2.URL()
+    if not address.host or (address.port or 0) > _HIGHEST_PORT:
+        return f"names the proxy {shown!r}, which is no address of one (http://HOST:PORT)"
+    return ""
