@@ -173,7 +173,7 @@ async def test_the_whole_file_as_an_answer_changes_only_the_range() -> None:
 async def test_an_inserted_text_is_indented_for_its_place() -> None:
     model = Model("```python\ndef open(self):\n    pass\n```")
     written = await insert_text(model.ask, PROMPT, lines=LINES, at=9, language="python")
-    assert written.lines == ["    def open(self):", "        pass"]
+    assert (written.lines, written.at) == (["    def open(self):", "        pass", ""], 9)
 
 
 async def test_an_inserted_text_is_checked_in_its_place() -> None:

@@ -9,8 +9,8 @@ from tideate_core.agents.attempts import Accept, Ask, Draft, OnRefused, until_us
 from tideate_core.edits import (
     NO_CHANGE,
     extract_code,
-    fit_to_place,
     fit_to_range,
+    insertion_of,
     is_fence,
     resolve_part,
     resolve_text,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.edits import Replacement
+    from tideate_core.edits import Insertion, Replacement
 
 __all__ = [
     "Ask",
@@ -36,6 +36,7 @@ __all__ = [
     "write_text",
 ]
 
+NEW_TEXT = "one fenced code block with the new text"
 LONGEST_WHOLE_FILE = 300
 """Lines up to which a small model writes a file anew."""
 LONGEST_CHEAP_FILE = 60
@@ -52,6 +53,8 @@ class Written:
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
     """On places that the model did not give exactly."""
+    at: int = 0
+    """The line, 0-based, before which new lines belong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,23 +153,35 @@ async def insert_text(
     lines: Sequence[str],
     at: int,
     language: str,
+    replaced: int = 0,
     attempts: int = 3,
     on_refused: OnRefused | None = None,
     accept: Accept | None = None,
 ) -> Written:
-    """Ask for new lines and return them, indented for their place before line `at` (0-based).
+    """Ask for new lines and return them for their place: before line `at` (0-based), or beside definitions.
 
+    :param replaced: lines of blanks above that they replace there.
     :raises UnusableAnswer: no attempt gave lines.
     """
 
-    def build(answer: str) -> Draft[list[str]]:
-        code = extract_code(answer, language=language, old=None, context=lines)
-        return Draft(fit_to_place(trim_neighbours(code, lines, at, at), lines, at))
+    def build(answer: str) -> Draft[Insertion]:
+        code = trim_neighbours(
+            extract_code(answer, language=language, old=None, context=lines), lines, at, at
+        )
+        return Draft(insertion_of(code, lines, at, language, replaced))
 
-    def check(new: list[str]) -> list[SyntaxProblem]:
-        return new_errors(language, _text(lines), _text([*lines[:at], *new, *lines[at:]]))
+    def check(new: Insertion) -> list[SyntaxProblem]:
+        return new_errors(language, _text(lines), _text([*lines[: new.at], *new.lines, *lines[new.at :]]))
 
-    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused, accept=accept)
+    async def accept_lines(new: Insertion) -> None:
+        if accept is not None:
+            await accept(new.lines)
+
+    done = await until_usable(
+        ask, prompt, build, check, attempts, form=NEW_TEXT, on_refused=on_refused, accept=accept_lines
+    )
+    value = done.value
+    return Written(value.lines, done.problems, done.attempts, done.replies, done.notes, value.at)
 
 
 async def write_text(
@@ -210,7 +225,7 @@ async def _written(
     build: Callable[[str], Draft[list[str]]],
     check: Callable[[list[str]], list[SyntaxProblem]],
     attempts: int,
-    form: str = "one fenced code block with the new text",
+    form: str = NEW_TEXT,
     on_refused: OnRefused | None = None,
     accept: Accept | None = None,
 ) -> Written:

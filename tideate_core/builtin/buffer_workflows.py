@@ -170,6 +170,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
         model.ask,
         lines=lines,
         at=at[1],
+        replaced=at[1] - at[0],
         language=language,
         attempts=step.attempts,
         on_refused=refusal_notice(step),
@@ -179,7 +180,11 @@ async def generate(step: StepContext) -> dict[str, Any]:
     if subject is None or not subject.buffer.modifiable:
         text = await present_text(step, written, subject.buffer.filetype if subject else "", rewriting)
         return {"response": text, "files": []}
-    result, _ = await review_lines(step, subject, *at, written, rewriting.again)
+
+    def replaced() -> tuple[int, int]:
+        return at if rewriting.at == at[1] else (rewriting.at, rewriting.at)
+
+    result, _ = await review_lines(step, subject, *at, written, rewriting.again, replaced)
     return result
 
 

@@ -77,7 +77,11 @@ async def write_again(
         )
 
     lines, rewriting = await write_lines(step, write, prompt)
-    result, changes = await review_lines(step, subject, start, end, lines, rewriting.again)
+
+    def replaced() -> tuple[int, int]:
+        return (rewriting.at, rewriting.at) if start == end else (start, end)
+
+    result, changes = await review_lines(step, subject, start, end, lines, rewriting.again, replaced)
     await settle_proposal(step, changes)
     return result
 

@@ -35,6 +35,11 @@ class Rewriting:
         self._prompt = prompt
         self._written = written
 
+    @property
+    def at(self) -> int:
+        """The line, 0-based, before which the lines belong that were written last."""
+        return self._written.at
+
     async def again(self, feedback: Feedback) -> list[str]:
         """Return the lines as they are wanted now."""
         answer = self._written.replies[-1].text.strip()

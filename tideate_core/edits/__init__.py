@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.edits.formats.code import extract_code as extract_code
     from tideate_core.edits.formats.file_edits import Part as Part, path_in as path_in
+    from tideate_core.edits.matching.insertion import Insertion as Insertion, insertion_of as insertion_of
     from tideate_core.edits.matching.placement import (
         fit_to_place as fit_to_place,
         fit_to_range as fit_to_range,
@@ -35,6 +36,7 @@ else:
             "fences": "fence_for fenced_blocks is_fence",
             "formats.code": "extract_code",
             "formats.file_edits": "Part path_in",
+            "matching.insertion": "Insertion insertion_of",
             "matching.placement": "fit_to_place fit_to_range trim_neighbours",
             "matching.replacement": "Replacement apply_parts",
             "placeholders": "find_placeholder",

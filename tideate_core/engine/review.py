@@ -117,16 +117,19 @@ async def review_lines(
     end: int,
     new: list[str],
     revise: ReviseLines | None = None,
+    place: Callable[[], tuple[int, int]] | None = None,
 ) -> tuple[dict[str, Any], list[FileChange]]:
     """Have new lines reviewed and written in place of others; return the step's result, and what was written.
 
     :param start: of the lines that they replace, 0-based and half open.
     :param revise: has the model answer the person's comments, and returns the new lines as they are then.
+    :param place: returns the lines that these replace, if it is not the same each time.
     """
     buffer, latest = subject.buffer, new
 
     def change_to(lines: list[str]) -> FileChange:
-        after = [*subject.lines[:start], *lines, *subject.lines[end:]]
+        first, last = place() if place is not None else (start, end)
+        after = [*subject.lines[:first], *lines, *subject.lines[last:]]
         return FileChange(
             path=subject.path,
             action="modify",

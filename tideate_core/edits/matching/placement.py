@@ -21,7 +21,15 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["fit_to_place", "fit_to_range", "trim_neighbours"]
+__all__ = [
+    "closes_block",
+    "fit_to_place",
+    "fit_to_range",
+    "indent_at",
+    "level_of",
+    "opens_block",
+    "trim_neighbours",
+]
 
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:then|do|begin|of)|\bfunction\b.*\)|^\s*def\b.*)\s*$")
 _CLOSES = re.compile(r"^\s*(?:[})\]]|</|(?:end|fi|done|esac|else|elif|elseif|catch|except|finally|until)\b)")
@@ -93,32 +101,48 @@ def _with_line_ends(code: list[str], old: Sequence[str]) -> list[str]:
     return code
 
 
-def fit_to_place(code: Sequence[str], lines: Sequence[str], at: int) -> list[str]:
+def fit_to_place(
+    code: Sequence[str], lines: Sequence[str], at: int, *, indent: str | None = None
+) -> list[str]:
     """Indent new code for its place before line `at` (0-based), by the lines around it.
 
     Code that comes indented stays as it is.
+
+    :param indent: of the place, if it is known.
     """
     plain = in_style_of([line.rstrip("\r") for line in code], lines)
     if not first_indent(plain):
-        plain = shift(plain, "", _indent_at(lines, at))
+        plain = shift(plain, "", indent_at(lines, at) if indent is None else indent)
     crlf = [line for line in lines if line] and all(line.endswith("\r") for line in lines)
     return [f"{line}\r" for line in plain] if crlf else plain
 
 
-def _indent_at(lines: Sequence[str], at: int) -> str:
+def opens_block(line: str) -> bool:
+    """Tell whether the lines below are a level deeper."""
+    return _OPENS.search(line.split("#")[0].rstrip()) is not None
+
+
+def closes_block(line: str) -> bool:
+    """Tell whether a line ends the block above."""
+    return _CLOSES.match(line) is not None
+
+
+def indent_at(lines: Sequence[str], at: int) -> str:
+    """Return the indentation of a place, by the lines around it."""
     above = next((line for line in reversed(lines[:at]) if line.strip()), "")
     below = next((line for line in lines[at:] if line.strip()), None)
-    opens = _OPENS.search(above.split("#")[0].rstrip()) is not None
-    if below is not None and not _CLOSES.match(below):
+    opens = opens_block(above)
+    if below is not None and not closes_block(below):
         deeper = len(indent_of(below)) > len(indent_of(above))
-        return indent_of(below) if deeper or not opens else indent_of(above) + _level(lines)
+        return indent_of(below) if deeper or not opens else indent_of(above) + level_of(lines)
     if opens:
-        return indent_of(above) + _level(lines)
+        return indent_of(above) + level_of(lines)
     apart = at > 0 and not lines[at - 1].strip()
     return "" if below is None and apart else indent_of(above)
 
 
-def _level(lines: Sequence[str]) -> str:
+def level_of(lines: Sequence[str]) -> str:
+    """Return the blanks that a level is indented by."""
     tabs = any(line.startswith("\t") for line in lines)
     return "\t" if tabs else " " * unit_of(lines)
 
