@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tideate_core.git.objects import (
         Tree as Tree,
         TreeEntry as TreeEntry,
+        ask_objects as ask_objects,
         empty_repository as empty_repository,
+        file_id as file_id,
         object_id as object_id,
         objects_only as objects_only,
         read_objects as read_objects,
@@ -37,7 +39,10 @@ else:
         {
             "layout": "find_repository",
             "repository": "Repository without_repository",
-            "objects": ("Tree TreeEntry empty_repository object_id objects_only read_objects read_tree"),
+            "objects": (
+                "Tree TreeEntry ask_objects empty_repository file_id object_id objects_only read_objects "
+                "read_tree"
+            ),
             "program": (
                 "EXCLUDE_PRIVATE SAFE_OPTIONS GitOutput find_git git_environment query run_git start_git"
             ),

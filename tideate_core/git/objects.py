@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
 __all__ = [
-    "TreeEntry",
     "Tree",
+    "TreeEntry",
+    "ask_objects",
     "empty_repository",
+    "file_id",
     "object_id",
     "objects_only",
     "read_objects",
@@ -32,6 +34,7 @@ __all__ = [
 
 _AT_ONCE: Final = 500
 """Objects that are read by one call of git."""
+_CHUNK: Final = 1 << 20
 _SHA256: Final = 64
 """Digits of an id."""
 _LISTED: Final = 4 << 20
@@ -105,6 +108,15 @@ def object_id(kind: str, data: bytes, like: str) -> str:
     return make(f"{kind} {len(data)}\0".encode() + data).hexdigest()
 
 
+def file_id(descriptor: int, like: str) -> str:
+    """Return the id of a file's content as a blob, whatever its size; blocking."""
+    size = os.fstat(descriptor).st_size
+    made = (hashlib.sha256 if len(like) == _SHA256 else hashlib.sha1)(f"blob {size}\0".encode())
+    while data := os.read(descriptor, min(size + 1, _CHUNK)):
+        made.update(data)
+    return made.hexdigest()
+
+
 async def read_objects(
     repository: Repository, kind: str, ids: Collection[str], *, largest: int, room: int
 ) -> dict[str, bytes]:
@@ -119,7 +131,9 @@ async def read_objects(
     wanted = sorted(ids)
     for at in range(0, len(wanted), _AT_ONCE):
         some = wanted[at : at + _AT_ONCE]
-        sizes = await _ask(repository, "cat-file", "--batch-check", given=_lines(some), largest=_LISTED)
+        sizes = await ask_objects(
+            repository, "cat-file", "--batch-check", given=_lines(some), largest=_LISTED
+        )
         small = [
             fields[0]
             for line in sizes.decode().splitlines()
@@ -127,7 +141,7 @@ async def read_objects(
         ]
         if not small:
             continue
-        output = await _ask(repository, "cat-file", "--batch", given=_lines(small), largest=room)
+        output = await ask_objects(repository, "cat-file", "--batch", given=_lines(small), largest=room)
         found |= {one: data for one, data in _split(output) if object_id(kind, data, one) == one}
         room -= len(output)
     return found
@@ -141,7 +155,7 @@ async def read_tree(repository: Repository, tree: str, *, room: int) -> Tree:
     :param room: bytes of all trees.
     :raises WorkspaceError: an object is missing or not what its id says, or there are too many paths.
     """
-    kind = (await _ask(repository, "cat-file", "-t", tree, largest=_LISTED)).decode().strip()
+    kind = (await ask_objects(repository, "cat-file", "-t", tree, largest=_LISTED)).decode().strip()
     if kind == "commit":
         commit = await _all(repository, kind, [tree], room)
         tree = commit[tree].partition(b"\n")[0].removeprefix(b"tree ").decode()
@@ -163,7 +177,8 @@ async def read_tree(repository: Repository, tree: str, *, room: int) -> Tree:
 
 
 async def _all(repository: Repository, kind: str, ids: Collection[str], room: int) -> dict[str, bytes]:
-    found = await read_objects(repository, kind, ids, largest=room, room=room)
+    output = await ask_objects(repository, "cat-file", "--batch", given=_lines(ids), largest=room)
+    found = {one: data for one, data in _split(output) if object_id(kind, data, one) == one}
     if lost := sorted(set(ids) - found.keys()):
         raise WorkspaceError(
             f"the repository's {kind} {lost[0]} is missing or damaged; `git fsck` tells more"
@@ -183,23 +198,33 @@ def _entries(tree: bytes, width: int) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def _split(output: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield what `cat-file --batch` prints; of what is missing there is only a line."""
     at = 0
     while at < len(output):
         end = output.index(b"\n", at)
-        one, _, size = output[at:end].decode().split(" ")
-        yield one, output[end + 1 : end + 1 + int(size)]
-        at = end + int(size) + 2
+        one, _, *size = output[at:end].decode().split(" ")
+        at = end + 1
+        if size:
+            yield one, output[at : at + int(size[0])]
+            at += int(size[0]) + 1
 
 
 def _lines(ids: Collection[str]) -> bytes:
     return "".join(f"{one}\n" for one in ids).encode()
 
 
-async def _ask(repository: Repository, *arguments: str, largest: int, given: bytes = b"") -> bytes:
+async def ask_objects(
+    repository: Repository, *arguments: str, largest: int, given: bytes = b"", cwd: Path | None = None
+) -> bytes:
+    """Run git for a question about objects and files; return its output.
+
+    :param repository: of `objects_only`.
+    :raises WorkspaceError: it has more to say than `largest` bytes, or fails.
+    """
     environment = {**git_environment(), **repository.variables()}
     answer = await query(
         [find_git(), *SAFE_OPTIONS, *arguments],
-        cwd=repository.top,
+        cwd=cwd or repository.top,
         environment=environment,
         given=given,
         largest=largest,

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         check_place as check_place,
         empty_tree as empty_tree,
         find_commit as find_commit,
-        persons_filters as persons_filters,
         without_filters as without_filters,
     )
     from tideate_core.mentions.items import (
@@ -87,7 +86,7 @@ else:
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
             "git": "Changes commit_changes compare read_changes",
-            "git_program": "ask_git check_place empty_tree find_commit persons_filters without_filters",
+            "git_program": "ask_git check_place empty_tree find_commit without_filters",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "rules": "FoundRules RulesFile RulesFinder",

@@ -20,7 +20,6 @@ __all__ = [
     "check_place",
     "empty_tree",
     "find_commit",
-    "persons_filters",
     "without_filters",
 ]
 
@@ -88,18 +87,6 @@ async def without_filters(root: Path) -> list[str]:
                 raise WorkspaceError(f"the repository configures {name!a}, which nothing can turn off")
             settings += ["-c", f"{name}={'false' if name.lower().endswith('.required') else ''}"]
     return settings
-
-
-async def persons_filters(root: Path) -> frozenset[str]:
-    """Return the names of the filters that the person's own configuration brings."""
-    listed, _ = await ask_git(root, "config", "--list", "--show-scope", "--name-only", "-z")
-    fields = listed.split(b"\0")
-    keys = [
-        os.fsdecode(key)
-        for scope, key in zip(fields[::2], fields[1::2], strict=False)
-        if scope not in _FOREIGN_SCOPES and key.lower().startswith(b"filter.")
-    ]
-    return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
 
 
 async def ask_git(

@@ -13,7 +13,7 @@ from tests.workspace.project import tree
 from tideate_core.builtin.review import git_changes
 from tideate_core.builtin.review.git_changes import image_now
 from tideate_core.engine import EventName, PolicyFrontEnd
-from tideate_core.mentions import ask_git
+from tideate_core.git import ask_objects, objects
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.workflows import Decision
 
@@ -372,9 +372,9 @@ async def test_files_that_git_converts_are_read_by_one_call(
 ) -> None:
     calls: list[tuple[str, ...]] = []
 
-    async def counted(*arguments: Any, **named: Any) -> tuple[bytes, bool]:
+    async def counted(*arguments: Any, **named: Any) -> bytes:
         calls.append(arguments[1:])
-        return await ask_git(*arguments, **named)
+        return await ask_objects(*arguments, **named)
 
     names = ["a b.txt", *(f"{number}.txt" for number in range(9))]
     odd = [" blank.txt", "two\nlines.txt"]
@@ -388,7 +388,7 @@ async def test_files_that_git_converts_are_read_by_one_call(
     for name in (*names, *odd, "empty.txt"):
         project.bench.write(name, "c\r\n")
     project.bench.write("x.id", "other\n")
-    monkeypatch.setattr(git_changes, "ask_git", counted)
+    monkeypatch.setattr(git_changes, "ask_objects", counted)
     result = await project.review(reject=["*"])
     assert len(result.files) == len(names) + len(odd) + 2
     assert sum("--filters" in call for call in calls) == 1 + len(odd)
@@ -425,8 +425,8 @@ async def test_what_is_too_much_in_the_commit_is_refused(
     for number in range(4):
         project.bench.write(f"{number}.txt", "")
     monkeypatch.setattr(git_changes, "MOST_BYTES", 400)
-    monkeypatch.setattr(git_changes, "_AT_ONCE", 1)
-    assert "MiB differ; name a folder" in (await project.review()).error
+    monkeypatch.setattr(objects, "_AT_ONCE", 1)
+    assert "MiB to say of it; name a folder" in (await project.review()).error
 
 
 async def test_nothing_that_a_repository_configures_is_run(project: Reviewed, tmp_path: Path) -> None:

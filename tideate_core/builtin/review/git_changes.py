@@ -1,24 +1,50 @@
-"""Files that differ from a commit, as a checkout has them; nothing that a repository configures is run."""
+"""Files that differ from a commit, as a checkout has them.
+
+Contents are compared. The repository's index, configuration, refs and exclude file hide nothing, and nothing
+that it configures is run. The project's `.gitignore` and `.gitattributes` and the person's own configuration
+count as they do for git.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+import re
+import stat
+import unicodedata
+from collections import Counter
+from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
-from tideate_core.git import EXCLUDE_PRIVATE
-from tideate_core.mentions import ask_git, persons_filters, without_filters
-from tideate_core.workspace import ABSENT, Difference, FileImage, file_or_link, read_image_nofollow
+from tideate_core.git import (
+    EXCLUDE_PRIVATE,
+    Repository,
+    Tree,
+    TreeEntry,
+    ask_objects,
+    file_id,
+    find_repository,
+    object_id,
+    objects_only,
+    read_objects,
+    read_tree,
+)
+from tideate_core.mentions import ask_git, find_commit, without_filters
+from tideate_core.project import real_path
+from tideate_core.workspace import (
+    ABSENT,
+    Difference,
+    FileImage,
+    Workspace,
+    file_or_link,
+    read_image_nofollow,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from tideate_core.workspace import Workspace
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["MOST", "git_difference", "image_now", "link_above", "name_problem"]
 
@@ -28,26 +54,22 @@ LARGEST: Final = 32 << 20
 """Bytes of a file."""
 MOST_BYTES: Final = 512 << 20
 """Bytes of all files, which are in memory."""
-_DIFF: Final = (
-    *("diff-index", "--raw", "-z", "--no-renames", "--relative", "--abbrev=64", "--no-ext-diff"),
-    *("--no-textconv", "--ignore-submodules=dirty"),
-)
+MOST_HIDDEN: Final = 100
+"""New files of a folder that only the repository's own exclude rules hide; more are named by their folder."""
+MOST_ALIKE: Final = 10
+"""Files from which on modes that are all the same are taken for the file system's."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _ATTRIBUTES: Final = ("filter", "ident", "working-tree-encoding")
-_SUBMODULE: Final = "160000"
-_LINK: Final = "120000"
-_EXECUTABLE: Final = "100755"
+_SUBMODULE: Final = "a submodule; review it in its own directory"
+_NESTED: Final = "a repository in this one; review it in its own directory"
+_GITLINK: Final = 0o160000
 _AT_ONCE: Final = 500
 """Blobs that are read by one call of git."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A path of the commit's side; of a new file without a mode and an id."""
-
-    mode: str = "000000"
-    now: str = "000000"
-    blob: str = ""
+_LFS: Final = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*"
+    rb"oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,15})\n"
+)
+"""Text that stands in a commit for a file that git-lfs keeps."""
 
 
 async def git_difference(workspace: Workspace, root: Path, commit: str, path: str = "") -> Difference:
@@ -57,68 +79,250 @@ async def git_difference(workspace: Workspace, root: Path, commit: str, path: st
     :param path: only of this file or folder, relative to the root.
     :raises WorkspaceError: there is no git, no repository, or too much differs.
     """
-    settings = await without_filters(root)
-    entries = await _entries(root, settings, commit, path or ".")
-    if len(entries) > MOST:
-        raise WorkspaceError(f"more than {MOST:,} files differ; name a folder")
-    found = Difference()
-    now: dict[str, FileImage] = {}
-    size = 0
-    for name, entry in entries.items():
-        why = _why_left(name, entry) or name_problem(workspace, name)
-        image = None if why else await asyncio.to_thread(image_now, root, name, found)
-        if why:
-            found.left[name] = why
-        elif image is not None:
-            now[name] = image
-            size += len(image.data)
-            if size > MOST_BYTES:
-                raise _too_much()
-    wanted = {name: entries[name] for name in now}
-    then = await _Commit(root, settings).images(wanted, now, found.left)
-    for name, before in then.items():
-        _add(found, name, entries[name], before, now[name])
-    return found
+    repository = await asyncio.to_thread(find_repository, real_path(root))
+    with objects_only(repository, commit) as objects:
+        return await _Comparison(workspace, root, repository, objects, path).with_commit(commit)
+
+
+class _Comparison:
+    """A comparison of saved files with a commit.
+
+    :param objects: the repository's objects, without its configuration.
+    """
+
+    def __init__(
+        self, workspace: Workspace, root: Path, repository: Repository, objects: Repository, path: str
+    ) -> None:
+        self._workspace = workspace
+        self._root = root
+        self._repository = repository
+        self._objects = objects
+        self._path = path
+        below = real_path(root).relative_to(repository.top).as_posix()
+        self._prefix = "" if below == "." else f"{below}/"
+        self._found = Difference()
+        self._known_by_fold: dict[str, str] = {}
+
+    async def with_commit(self, commit: str) -> Difference:
+        tree = self._below(await read_tree(self._objects, commit, room=MOST_BYTES))
+        look = _Look(self._root, commit)
+        differing = await asyncio.to_thread(look.differing, tree)
+        if look.modeless:
+            self._found.left["."] = "its file system marks all files as executable, so modes are not compared"
+        new = await self._new_files(tree)
+        await self._leave_sparse(look.absent, differing)
+        await self._look_at_submodules(tree)
+        if len(differing) + len(new) > MOST:
+            raise WorkspaceError(f"more than {MOST:,} files differ; name a folder")
+        entries: dict[str, TreeEntry | None] = {
+            **{name: tree[name] for name in differing},
+            **dict.fromkeys(new),
+        }
+        now = await self._images_now(sorted(entries))
+        then = await _Commit(self._root, self._prefix, self._repository, self._objects).images(
+            {name: entries[name] for name in now}, now, self._found.left
+        )
+        for name, before in then.items():
+            self._add(name, entries[name], before, now[name], look)
+        return self._found
+
+    def _below(self, tree: Tree) -> Tree:
+        """Return what of a tree is compared, relative to the root."""
+        start = len(self._prefix)
+        names = (name for name in tree if name.startswith(self._prefix))
+        return {name[start:]: tree[name] for name in names if self._is_wanted(name[start:])}
+
+    def _is_wanted(self, name: str) -> bool:
+        return not self._path or name == self._path or name.startswith(f"{self._path}/")
+
+    async def _new_files(self, tree: Tree) -> list[str]:
+        """Return the files that the commit does not have and no `.gitignore` hides."""
+        told = await ask_objects(
+            self._objects, *_OTHERS, "--", self._path or ".", cwd=self._root, largest=LARGEST
+        )
+        others = {os.fsdecode(name) for name in told.split(b"\0") if name} - tree.keys()
+        for name in [name for name in others if name.endswith("/")]:
+            others.discard(name)
+            if name.rstrip("/") not in tree:
+                self._found.left[name] = _NESTED
+        new = [name for name in others if not self._is_same_file(name, tree)]
+        return await self._without_folders(new, tree) if len(new) > MOST_HIDDEN else new
+
+    def _is_same_file(self, name: str, tree: Tree) -> bool:
+        """Tell whether a file system that ignores case calls a file so that the commit has."""
+        known = self._folded(tree).get(_fold(name))
+        if known is None or not os.path.lexists(self._root / known):
+            return False
+        return PurePosixPath(known).name not in os.listdir((self._root / known).parent)  # noqa: PTH208
+
+    def _folded(self, tree: Tree) -> dict[str, str]:
+        if not self._known_by_fold:
+            self._known_by_fold = {_fold(known): known for known in tree}
+        return self._known_by_fold
+
+    async def _without_folders(self, new: list[str], tree: Tree) -> list[str]:
+        """Name folders with many files that only the repository hides, and return the other files."""
+        told, _ = await ask_git(self._root, *_OTHERS, "--", self._path or ".", largest=LARGEST)
+        believed = {os.fsdecode(name) for name in told.split(b"\0") if name}
+        known = {str(above) for name in (*tree, *believed) for above in PurePosixPath(name).parents}
+        places = {
+            name: next(
+                (str(one) for one in reversed(PurePosixPath(name).parents) if str(one) not in known), ""
+            )
+            for name in new
+            if name not in believed
+        }
+        counts = Counter(places.values())
+        many = {place for place, count in counts.items() if place and count > MOST_HIDDEN}
+        for place in many:
+            self._found.left[f"{place}/"] = (
+                f"{counts[place]:,} new files that only .git/info/exclude or core.excludesFile hides; name "
+                "the folder to review them"
+            )
+        return [name for name in new if places.get(name) not in many]
+
+    async def _leave_sparse(self, absent: list[str], differing: set[str]) -> None:
+        """Name files that are not there because the index says so."""
+        if not absent:
+            return
+        told, _ = await ask_git(self._root, "ls-files", "-t", "-z", largest=LARGEST)
+        sparse = {os.fsdecode(one[2:]) for one in told.split(b"\0") if one.startswith(b"S ")}
+        for name in sparse.intersection(absent):
+            differing.discard(name)
+            self._found.left[name] = "it is not there, as the index says (sparse checkout)"
+
+    async def _look_at_submodules(self, tree: Tree) -> None:
+        for name, entry in tree.items():
+            if stat.S_IFMT(entry.mode) != _GITLINK:
+                continue
+            place = self._root / name
+            if name_problem(self._workspace, name) or not await asyncio.to_thread(
+                _is_submodule, self._root, name
+            ):
+                # one that was not fetched is an empty directory
+                if not await asyncio.to_thread(_is_empty, place):
+                    self._found.left[name] = _SUBMODULE
+                continue
+            try:
+                same = await find_commit(place, "HEAD") == entry.id and not _is_any(
+                    await git_difference(Workspace(place), place, entry.id)
+                )
+            except WorkspaceError:
+                same = False
+            if not same:
+                self._found.left[name] = _SUBMODULE
+
+    async def _images_now(self, names: list[str]) -> dict[str, FileImage]:
+        now: dict[str, FileImage] = {}
+        size = 0
+        for name in names:
+            if why := name_problem(self._workspace, name):
+                self._found.left[name] = why
+                continue
+            image = await asyncio.to_thread(image_now, self._root, name, self._found)
+            if image is not None:
+                now[name] = image
+                size += len(image.data)
+                if size > MOST_BYTES:
+                    raise _too_much()
+        return now
+
+    def _add(
+        self, name: str, entry: TreeEntry | None, before: FileImage, after: FileImage, look: _Look
+    ) -> None:
+        if not before.state.holds_same_as(after.state):
+            self._found.files[name] = (before, after)
+        if entry is None or look.modeless or not before.state.kind == after.state.kind == "file":
+            return
+        mode = after.state.mode
+        if bool(entry.mode & 0o100) != bool(mode & 0o100):
+            then = mode | (mode & 0o444) >> 2 if entry.mode & 0o100 else mode & ~0o111
+            self._found.modes[name] = (then, mode)
+
+
+def _is_submodule(root: Path, name: str) -> bool:
+    is_link = link_above(root, name) or (root / name).is_symlink()
+    return not is_link and os.path.lexists(root / name / ".git")
+
+
+def _is_empty(place: Path) -> bool:
+    try:
+        return not place.is_symlink() and not any(place.iterdir())
+    except OSError:
+        return False
+
+
+def _is_any(difference: Difference) -> bool:
+    return bool(difference.files or difference.modes or difference.left)
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+class _Look:
+    """A look at each file that a commit has: its kind, its mode and its content.
+
+    :param commit: whose id tells the kind of all ids.
+    """
+
+    def __init__(self, root: Path, commit: str) -> None:
+        self._root = real_path(root)
+        self._like = commit
+        self.absent: list[str] = []
+        self.modeless = False
+        """All files are executable, though the commit says otherwise."""
+        self._real: dict[str, bool] = {}
+
+    def differing(self, tree: Tree) -> set[str]:
+        """Return the paths at which there is something else now; blocking."""
+        differing: set[str] = set()
+        modes: set[str] = set()
+        executable = plain = 0
+        for name, entry in tree.items():
+            if stat.S_IFMT(entry.mode) == _GITLINK:
+                continue
+            try:
+                found = os.lstat(f"{self._root}/{name}")  # no Path: there may be many thousands
+                same = self._is_same(name, entry, found)
+            except (FileNotFoundError, NotADirectoryError):
+                self.absent.append(name)
+                same = False
+            except (OSError, ValueError):
+                same = False  # whoever reads it says why
+            else:
+                if stat.S_ISREG(found.st_mode):
+                    is_executable = bool(found.st_mode & 0o100)
+                    executable, plain = executable + is_executable, plain + (not is_executable)
+                    if stat.S_ISREG(entry.mode) and is_executable != bool(entry.mode & 0o100):
+                        modes.add(name)
+            if not same:
+                differing.add(name)
+        self.modeless = bool(modes) and not plain and executable >= MOST_ALIKE
+        return differing if self.modeless else differing | modes
+
+    def _is_same(self, name: str, entry: TreeEntry, found: os.stat_result) -> bool:
+        """Tell whether a path has the content that the commit has, behind no link."""
+        if stat.S_IFMT(found.st_mode) != stat.S_IFMT(entry.mode):
+            return False
+        above = name.rpartition("/")[0]
+        if above not in self._real:
+            place = self._root / above
+            self._real[above] = real_path(place) == place
+        if not self._real[above]:
+            return False
+        path = f"{self._root}/{name}"
+        if stat.S_ISLNK(found.st_mode):
+            return object_id("blob", os.fsencode(Path(path).readlink()), self._like) == entry.id
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return file_id(handle, self._like) == entry.id
+        finally:
+            os.close(handle)
 
 
 def _too_much() -> WorkspaceError:
     return WorkspaceError(f"more than {MOST_BYTES >> 20} MiB differ; name a folder")
-
-
-def _add(found: Difference, name: str, entry: _Entry, before: FileImage, after: FileImage) -> None:
-    if not before.state.holds_same_as(after.state):
-        found.files[name] = (before, after)
-    modes = entry.mode, entry.now
-    if before.state.kind == after.state.kind == "file" and "000000" not in modes and modes[0] != modes[1]:
-        mode = after.state.mode
-        then = mode | (mode & 0o444) >> 2 if entry.mode == _EXECUTABLE else mode & ~0o111
-        if then != mode:
-            found.modes[name] = (then, mode)
-
-
-async def _entries(root: Path, settings: list[str], commit: str, path: str) -> dict[str, _Entry]:
-    output, whole = await ask_git(root, *settings, *_DIFF, commit, "--", path, largest=LARGEST)
-    others, all_others = await ask_git(root, *settings, *_OTHERS, "--", path, largest=LARGEST)
-    if not (whole and all_others):
-        raise WorkspaceError(f"more than {MOST:,} files differ; name a folder")
-    fields = iter(output.split(b"\0"))
-    entries: dict[str, _Entry] = {}
-    for field in fields:
-        if not field:
-            continue
-        mode, now, blob, *_ = field.decode().removeprefix(":").split(" ")
-        entries[os.fsdecode(next(fields))] = _Entry(mode, now, blob)
-    for name in map(os.fsdecode, filter(None, others.split(b"\0"))):
-        entries.setdefault(name, _Entry())
-    return dict(sorted(entries.items()))
-
-
-def _why_left(name: str, entry: _Entry) -> str:
-    if _SUBMODULE in (entry.mode, entry.now):
-        return "a submodule; review it in its own directory"
-    if name.endswith("/"):
-        return "a repository in this one; review it in its own directory"
-    return ""
 
 
 def name_problem(workspace: Workspace, name: str) -> str:
@@ -163,36 +367,41 @@ def link_above(root: Path, name: str) -> str:
 class _Commit:
     """The side of the commit."""
 
-    def __init__(self, root: Path, settings: Sequence[str]) -> None:
+    def __init__(self, root: Path, prefix: str, repository: Repository, objects: Repository) -> None:
         self._root = root
-        self._settings = settings
+        self._prefix = prefix
+        self._repository = repository
+        self._objects = objects
 
     async def images(
-        self, entries: Mapping[str, _Entry], now: Mapping[str, FileImage], left: dict[str, str]
+        self, entries: Mapping[str, TreeEntry | None], now: Mapping[str, FileImage], left: dict[str, str]
     ) -> dict[str, FileImage]:
         """Return images as a checkout has them; paths of which there is none get a reason."""
-        blobs = {name: entry for name, entry in entries.items() if entry.mode != "000000"}
+        blobs = {name: entry for name, entry in entries.items() if entry is not None}
         attributes = await self._attributes(blobs)
-        texts = await self._read({entry.blob for entry in blobs.values()})
-        images: dict[str, FileImage] = {}
+        texts = await read_objects(
+            self._objects, "blob", {entry.id for entry in blobs.values()}, largest=LARGEST, room=MOST_BYTES
+        )
+        images = {name: FileImage(ABSENT) for name, entry in entries.items() if entry is None}
         unlike: dict[str, str] = {}
-        for name, entry in entries.items():
-            if name not in blobs:
-                images[name] = FileImage(ABSENT)
-                continue
-            data, attribute = texts.get(entry.blob), attributes.get(name, set())
+        for name, entry in blobs.items():
+            data, attribute = texts.get(entry.id), attributes.get(name, set())
             if data is None:
                 left[name] = "git does not have it as it was, or it is too large"
-            elif entry.mode == _LINK:
+            elif stat.S_ISLNK(entry.mode):
                 images[name] = FileImage.of_link(data)
             elif "filter" in attribute:
-                left[name] = "a filter of git converts it; `git diff` shows it"
+                if not _is_kept_by_lfs(data, now[name].data):
+                    left[name] = "a filter of git converts it; `git diff` shows it"
             else:
-                if attribute or (b"\r\n" in now[name].data and b"\r\n" not in data):
-                    unlike[name] = entry.blob
-                images[name] = FileImage.of_file(data, 0o111 if entry.mode == _EXECUTABLE else 0)
+                if attribute or (b"\r\n" in now[name].data and data != now[name].data):
+                    unlike[name] = entry.id
+                images[name] = FileImage.of_file(data, 0o111 if entry.mode & 0o100 else 0)
         for name, data in (await self._converted(unlike)).items():
             images[name] = FileImage.of_file(data, images[name].state.mode)
+        for name in await self._with_other_ends({name: images[name] for name in unlike}, now, blobs):
+            left[name] = "only its line ends differ, which git converts"
+            del images[name]
         return images
 
     async def _attributes(self, names: Iterable[str]) -> dict[str, set[str]]:
@@ -200,39 +409,39 @@ class _Commit:
         given = b"".join(os.fsencode(name) + b"\0" for name in names)
         if not given:
             return {}
-        output, _ = await ask_git(
-            self._root, "check-attr", "-z", "--stdin", *_ATTRIBUTES, given=given, largest=LARGEST
-        )
+        output = await self._ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=given, largest=LARGEST)
         fields = [os.fsdecode(field) for field in output.split(b"\0")]
         found: dict[str, set[str]] = {}
-        filters = await persons_filters(self._root)
+        filters = await self._filters()
         for name, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
             # a filter that only the repository brings is not run, and converts nothing
             if value not in ("unspecified", "unset") and (attribute != "filter" or value in filters):
                 found.setdefault(name, set()).add(attribute)
         return found
 
-    async def _read(self, ids: Iterable[str]) -> dict[str, bytes]:
-        texts: dict[str, bytes] = {}
-        wanted, room = sorted(ids), MOST_BYTES
-        for at in range(0, len(wanted), _AT_ONCE):
-            some = wanted[at : at + _AT_ONCE]
-            given = "".join(f"{blob}\n" for blob in some).encode()
-            sizes, _ = await ask_git(self._root, "cat-file", "--batch-check", given=given, largest=LARGEST)
-            small = [
-                fields[0]
-                for line in sizes.decode().splitlines()
-                if len(fields := line.split(" ")) == 3 and int(fields[2]) <= LARGEST
-            ]
-            given = "".join(f"{blob}\n" for blob in small).encode()
-            if not given:
-                continue
-            output, whole = await ask_git(self._root, "cat-file", "--batch", given=given, largest=room)
-            if not whole:
-                raise _too_much()
-            texts |= _blobs(output)
-            room -= len(output)
-        return texts
+    async def _filters(self) -> frozenset[str]:
+        """Return the names of the person's own filters; no other configuration is read here."""
+        listed = await self._ask("config", "--list", "--name-only", "-z", largest=LARGEST)
+        keys = (os.fsdecode(key) for key in listed.split(b"\0") if key.lower().startswith(b"filter."))
+        return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
+
+    async def _with_other_ends(
+        self, images: Mapping[str, FileImage], now: Mapping[str, FileImage], blobs: Mapping[str, TreeEntry]
+    ) -> list[str]:
+        """Return the files that differ in line ends only, by which git takes them for unchanged."""
+        names = [
+            name
+            for name, image in images.items()
+            if image.data != now[name].data and _plain_ends(image.data) == _plain_ends(now[name].data)
+            if "\n" not in name
+        ]
+        if not names:
+            return []
+        given = b"".join(os.fsencode(f"{self._prefix}{name}\n") for name in names)
+        settings = await without_filters(self._root)
+        told = ("hash-object", "--stdin-paths")
+        ids, _ = await ask_git(self._repository.top, *settings, *told, given=given, largest=LARGEST)
+        return [name for name, one in zip(names, ids.decode().split(), strict=True) if blobs[name].id == one]
 
     async def _converted(self, wanted: Mapping[str, str]) -> dict[str, bytes]:
         """Return blobs with the line ends, identifiers and encodings that a checkout gives them.
@@ -241,8 +450,7 @@ class _Commit:
         """
         if not wanted:
             return {}
-        shown, _ = await ask_git(self._root, "rev-parse", "--show-prefix")
-        prefix = os.fsdecode(shown.removesuffix(b"\n"))
+        prefix = self._prefix
         plain = [name for name in wanted if _is_one_line(prefix + name)]
         converted: dict[str, bytes] = {}
         room = MOST_BYTES
@@ -262,10 +470,7 @@ class _Commit:
         return converted
 
     async def _ask(self, *arguments: str, largest: int, given: bytes = b"") -> bytes:
-        output, whole = await ask_git(self._root, *self._settings, *arguments, largest=largest, given=given)
-        if not whole:
-            raise _too_much()
-        return output
+        return await ask_objects(self._objects, *arguments, cwd=self._root, given=given, largest=largest)
 
 
 def _is_one_line(path: str) -> bool:
@@ -273,12 +478,14 @@ def _is_one_line(path: str) -> bool:
     return path == path.strip() and "\n" not in path
 
 
-def _blobs(output: bytes) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    at = 0
-    while at < len(output):
-        end = output.index(b"\n", at)
-        blob, _, size = output[at:end].decode().split(" ")
-        found[blob] = output[end + 1 : end + 1 + int(size)]
-        at = end + int(size) + 2
-    return found
+def _is_kept_by_lfs(pointer: bytes, data: bytes) -> bool:
+    """Tell whether a text is the one that git-lfs keeps for the text of a commit."""
+    found = _LFS.fullmatch(pointer)
+    return found is not None and (int(found[2]), found[1].decode()) == (
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+    )
+
+
+def _plain_ends(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")

@@ -155,10 +155,17 @@ def _changes(difference: Difference) -> list[FileChange]:
 
 
 def _left(difference: Difference) -> list[str]:
-    """Return what is not reviewed, with the reasons."""
-    left = [f"{label(path)}: {why}" for path, why in sorted(difference.left.items())]
-    if len(left) > MOST_NAMED:
-        left[MOST_NAMED:] = [f"and {len(left) - MOST_NAMED} more"]
+    """Return what is not reviewed, with the reasons; of one reason up to some paths are named."""
+    paths: dict[str, list[str]] = {}
+    for path, why in sorted(difference.left.items()):
+        paths.setdefault(why, []).append(label(path))
+    left: list[str] = []
+    for why, names in paths.items():
+        if len(names) > MOST_NAMED:
+            names[MOST_NAMED:] = [f"and {len(names) - MOST_NAMED:,} more"]
+            left.append(f"{', '.join(names)}: {why}")
+        else:
+            left += [f"{name}: {why}" for name in names]
     return left
 
 
