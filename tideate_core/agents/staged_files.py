@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents.model_input import ShownFile, read_if_there, why_hidden
 from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
 from tideate_core.errors import UnusableAnswer, WorkspaceError
-from tideate_core.workspace import FileChange, Source, language_of, text_digest
+from tideate_core.workspace import FileChange, Source, language_of, text_digest, with_kept_line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -127,7 +127,7 @@ class StagedFiles:
 
     def stage(self, changes: Sequence[FileChange]) -> None:
         """Put changes over what there is; they were made for the texts that `text` gives."""
-        for change in changes:
+        for change in map(with_kept_line_ends, changes):
             self._touched[change.path] = None
             if change.action == "move" and change.move_to is not None:
                 self._now[change.path] = None

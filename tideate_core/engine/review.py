@@ -21,7 +21,7 @@ from tideate_core.errors import InvalidInput, StepFailed, TideateError, Workspac
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executable_changes
+from tideate_core.workspace import FileChange, executable_changes, with_kept_line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -95,7 +95,7 @@ async def _review_and_write(
 
 
 def _real(changes: Sequence[FileChange]) -> list[FileChange]:
-    return [change for change in changes if change.changes_something]
+    return [change for change in map(with_kept_line_ends, changes) if change.changes_something]
 
 
 async def write_staged(step: StepContext, staged: StagedFiles) -> list[str]:

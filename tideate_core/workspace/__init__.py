@@ -77,6 +77,10 @@ if TYPE_CHECKING:
         language_of as language_of,
         same_family as same_family,
     )
+    from tideate_core.workspace.line_ends import (
+        keep_line_ends as keep_line_ends,
+        with_kept_line_ends as with_kept_line_ends,
+    )
     from tideate_core.workspace.paths import (
         PROTECTED as PROTECTED,
         Root as Root,
@@ -132,6 +136,7 @@ else:
             "journal": "Journal",
             "journal_manifest": "FileEntry JournalManifest",
             "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
+            "line_ends": "keep_line_ends with_kept_line_ends",
             "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",
             "rollback": "Rollback RollbackResult",
             "rollback_notes": "has_rollback_notes rolled_back_all",
