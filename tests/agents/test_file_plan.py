@@ -67,3 +67,10 @@ def test_a_plan_that_does_not_fit_the_project_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match=mistake):
         parse_plan({"files": [file]}, workspace)
+
+
+def test_a_planned_file_takes_the_place_of_a_directory_that_the_plan_empties(workspace: Workspace) -> None:
+    files = [plan("delete", "src/kit/api.py"), plan("create", "src/kit")]
+    assert [file.path for file in parse_plan({"files": files}, workspace)] == ["src/kit/api.py", "src/kit"]
+    with pytest.raises(InvalidInput, match="src/kit exists already"):
+        parse_plan({"files": files[1:]}, workspace)

@@ -284,14 +284,15 @@ class _Execution:
         """Do a step that no model has to be asked for: files are only removed, or one is moved."""
         kind, files = _kind(step), self._editable(step.files)
         if kind in DELETES | MOVES:
+            no_text = [path for path in self._named(step.files) if self._staged.is_no_text(path)]
             for path in self._named(step.files):
-                if why := self._staged.hidden.get(path):
+                if path not in no_text and (why := self._staged.hidden.get(path)):
                     raise UnusableAnswer(f"{path} cannot be removed or moved: {why}")
+            if no_text:
+                files = tuple(path for path in self._named(step.files) if path in (*files, *no_text))
         if kind in DELETES and files:
-            texts = [(path, self._staged.text(path)) for path in files]
-            self._staged.stage(
-                [FileChange(path, "delete", old, None) for path, old in texts if old is not None]
-            )
+            for path in files:
+                self._delete(path)
             return True
         if kind not in MOVES or not files or len(files) % 2:
             return False
@@ -299,7 +300,16 @@ class _Execution:
             self._move(source, target)
         return True
 
+    def _delete(self, path: str) -> None:
+        if self._staged.is_no_text(path):
+            self._staged.stage_bytes(path, None)
+        elif (old := self._staged.text(path)) is not None:
+            self._staged.stage([FileChange(path, "delete", old, None)])
+
     def _move(self, source: str, target: str) -> None:
+        if self._staged.is_no_text(source) and self._staged.text(target) is None:
+            self._staged.stage_bytes(source, target)
+            return
         old, new = self._staged.text(source), self._staged.text(target)
         if old is None or new is not None:
             why = f"{source} does not exist" if old is None else f"{target} exists already"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -12,7 +13,7 @@ from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
 from tideate_core.workspace import new_name_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from tideate_core.adapters import Prompt
@@ -102,6 +103,11 @@ def _mistakes(files: list[PlannedFile], workspace: Workspace, known: Sequence[st
         return ["it names no file"]
     found = []
     touched: set[Path] = set()
+    going: set[Path] = set()
+    for file in files:
+        with suppress(OutsideRoot):
+            if file.action in {"delete", "move"}:
+                going.add(workspace.lexical(file.path))
     for file in files:
         try:
             paths = [workspace.resolve(path) for path in (file.path, file.move_to) if path]
@@ -111,16 +117,22 @@ def _mistakes(files: list[PlannedFile], workspace: Workspace, known: Sequence[st
         new = file.path if file.action == "create" else file.move_to
         if new and (wrong := new_name_problem(new)):
             found.append(f"{new!r} is not a name for a new file: {wrong}")
-        found += _mistakes_of(file, paths, known)
+        found += _mistakes_of(file, paths, known, going)
         found += [f"{path.name} is named twice" for path in paths if path in touched]
         touched.update(paths)
     return found
 
 
-def _mistakes_of(file: PlannedFile, paths: list[Path], known: Sequence[str]) -> list[str]:
+def _mistakes_of(
+    file: PlannedFile, paths: list[Path], known: Sequence[str], going: Collection[Path]
+) -> list[str]:
     exists = paths[0].is_file()
     if file.action == "create":
-        return [f"{file.path} exists already: modify it, or name another file"] if paths[0].exists() else []
+        # a file may take the place of a directory that the plan empties
+        is_free = not paths[0].exists() or (
+            paths[0].is_dir() and any(paths[0] in one.parents for one in going)
+        )
+        return [] if is_free else [f"{file.path} exists already: modify it, or name another file"]
     if not exists:
         near = ", ".join(neighbours(file.path, known))
         hint = f" (there is {near})" if near else ""

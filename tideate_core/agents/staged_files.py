@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,10 @@ class StagedFiles:
         """The old paths of moved files, by the new ones."""
         self._hidden: dict[str, str] = {}
         """Why a file can be neither shown nor edited."""
+        self._no_text: set[str] = set()
+        """Of the hidden files those that are binary, in another encoding or too large to read."""
+        self._bytes_to: dict[str, str] = {}
+        """New paths of files that are no text, by the old ones; empty if they are deleted."""
         self._seen: dict[str, str] = {}
         """Digests of the texts that a model was shown, by path."""
         self._recorded: dict[str, tuple[str | None, str | None]] = {}
@@ -74,20 +79,22 @@ class StagedFiles:
         return self._now[path]
 
     async def _load(self, step: StepContext, path: str) -> None:
-        source, hidden = None, ""
+        source, hidden, is_text = None, "", True
         try:
             source = await read_if_there(step.workspace, path)
             if source is not None and (why := await why_hidden(step, path, source.text)):
                 hidden = f"{why}, and nobody agreed to give it to the model"
         except WorkspaceError as error:
             hidden = str(error)
+            is_text = not await asyncio.to_thread(step.workspace.is_regular_file, path)
         if self._is_changed(path):
             return  # meanwhile
         # at once: calls that only read are made side by side
-        for known in (self._hidden, self._sources, self._now):
-            known.pop(path, None)
+        self._forget(path)
         if hidden:
             self._hidden[path] = hidden
+            if not is_text:
+                self._no_text.add(path)
         else:
             self._sources[path] = source
             self._now[path] = source.text if source else None
@@ -100,6 +107,36 @@ class StagedFiles:
     def knows(self, path: str) -> bool:
         """Tell whether a file was loaded and can be edited."""
         return path in self._now
+
+    def is_no_text(self, path: str) -> bool:
+        """Tell whether a file can only be moved or deleted, as it is."""
+        return path in self._no_text
+
+    def stage_bytes(self, path: str, move_to: str | None) -> None:
+        """Move or delete a file that is no text.
+
+        :param move_to: None if it is deleted.
+        """
+        old = next((old for old, new in self._bytes_to.items() if new == path), path)
+        why = self._hidden.get(path, "it is no text")
+        self._put_bytes(old, move_to or "", why)
+        if path != old:
+            self._forget(path)
+        self._touched.update(dict.fromkeys((old, path)))
+
+    def _put_bytes(self, old: str, new: str, why: str) -> None:
+        self._bytes_to[old] = new
+        self._forget(old)
+        self._sources[old], self._now[old] = None, None
+        if new:
+            self._forget(new)
+            self._hidden[new] = why
+            self._no_text.add(new)
+
+    def _forget(self, path: str) -> None:
+        for known in (self._hidden, self._sources, self._now):
+            known.pop(path, None)
+        self._no_text.discard(path)
 
     def text(self, path: str) -> str | None:
         """Return a file's text as it is wanted, None if there is to be none.
@@ -158,7 +195,11 @@ class StagedFiles:
         }
         targets = set(moves.values())
         found = (self._change(path, moves.get(path)) for path in self._now if path not in targets)
-        return [change for change in found if change is not None]
+        as_bytes = [
+            FileChange(old, "move" if new else "delete", None, None, move_to=new or None)
+            for old, new in self._bytes_to.items()
+        ]
+        return [*(change for change in found if change is not None), *as_bytes]
 
     def _change(self, path: str, move_to: str | None) -> FileChange | None:
         source, after = self._sources.get(path), self._now[path]
@@ -181,6 +222,11 @@ class StagedFiles:
         """Return the texts of all files that staged edits change, None of one that is to go."""
         return {path: text for path, text in self._now.items() if self._is_changed(path)}
 
+    @property
+    def moved_bytes(self) -> list[str]:
+        """Return the new paths of files that are no text."""
+        return [new for new in self._bytes_to.values() if new]
+
     def listed(self, files: Iterable[str]) -> list[str]:
         """Return the names of the project's files with those that are to come and without those that go.
 
@@ -190,9 +236,12 @@ class StagedFiles:
         if not changed:
             return list(files)
         coming = {path for path, text in changed.items() if text is not None}
+        coming.update(self.moved_bytes)
         return sorted(coming.union(path for path in files if path not in changed))
 
     def _is_changed(self, path: str) -> bool:
+        if path in self._bytes_to or path in self._bytes_to.values():
+            return True
         if path not in self._now:
             return False
         source = self._sources.get(path)
@@ -221,6 +270,9 @@ class StagedFiles:
         record: RecordedFile = {}
         if path in self._seen:
             record["shown"] = self._seen[path]
+        if path in self._bytes_to:
+            record["bytes_to"] = self._bytes_to[path]
+            return record
         known = self._recorded.get(path)
         if path not in self._now or (known is None and not self._is_changed(path)):
             return record  # only shown
@@ -247,6 +299,8 @@ class StagedFiles:
     def _restore(self, path: str, record: RecordedFile) -> None:
         if "shown" in record:
             self._seen[path] = record["shown"]
+        if "bytes_to" in record:
+            self._put_bytes(path, record["bytes_to"], "it is no text")
         if "now" not in record:
             return
         if "before" in record:

@@ -23,6 +23,8 @@ class RecordedFile(TypedDict, total=False):
     """The text that is wanted, by the one that the export before led to."""
     moved_from: str
     """The file was there when it was read."""
+    bytes_to: str
+    """The new path of a file that is no text; empty if it is deleted."""
 
 
 def recorded_text(before: str | None, now: str | None) -> RecordedText:

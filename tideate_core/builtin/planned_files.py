@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from tideate_core.agents import (
 from tideate_core.builtin.revising import Rewriting, write_lines
 from tideate_core.edits import fence_for
 from tideate_core.engine import PartlyRevised, with_material
-from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
+from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer, WorkspaceError
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, is_test, language_of, unified_diff
 
@@ -67,6 +68,8 @@ class PlannedFiles:
         """
         if file.action == "create":
             return FileChange(file.path, "create", None, await self._write(file, done, None))
+        if file.action != "modify" and await is_no_text(self._step, file.path):
+            return FileChange(file.path, file.action, None, None, move_to=file.move_to)
         async with text_for_answer(self._step, file.path) as source:
             return await self._change_of(file, done, source)
 
@@ -174,6 +177,15 @@ class PlannedFiles:
         return "".join(patches).rstrip("\n")
 
 
+async def is_no_text(step: StepContext, path: str) -> bool:
+    """Tell whether a file is there that can only be moved or deleted, as it is."""
+    try:
+        await step.workspace.read(path)
+    except WorkspaceError:
+        return await asyncio.to_thread(step.workspace.is_regular_file, path)
+    return False
+
+
 async def ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
     """Ask whether the model may see what it wants to modify, where that seems to be a secret.
 
@@ -206,7 +218,8 @@ async def in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedF
 async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
     words: dict[str, set[str]] = {}
     for file in files:
-        text = "" if file.action == "create" else (await step.workspace.read(file.path)).text
+        is_read = file.action != "create" and not await is_no_text(step, file.path)
+        text = (await step.workspace.read(file.path)).text if is_read else ""
         words[file.path] = set(WORD.findall(f"{file.why}\n{text}"))
 
     def uses_another(file: PlannedFile, left: list[PlannedFile]) -> bool:

@@ -133,7 +133,8 @@ def change_note(change: FileChange) -> str:
     if change.exact:
         return _style_note(Document.decode((change.before or "").encode()), (change.after or "").encode())
     if change.images is None:
-        return ""
+        is_bytes = change.action in {"delete", "move"} and change.before is change.after is None
+        return "no text; as it is" if is_bytes else ""
     before, after = change.images
     modes = before.state.mode, after.state.mode
     if change.is_of_mode:

@@ -144,6 +144,14 @@ class Workspace:
         """Like `resolve`, without following any link below the root."""
         return self._root.lexical(path)
 
+    def is_regular_file(self, path: str) -> bool:
+        """Tell whether a file of the project stands at a path, and no link; blocking."""
+        try:
+            file = self._root.lexical(path)
+        except OutsideRoot:
+            return False
+        return file.is_file() and not file.is_symlink()
+
     def name_of(self, path: Path) -> str:
         """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
         return self._root.relative(path)

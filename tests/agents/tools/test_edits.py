@@ -8,9 +8,10 @@ import pytest
 
 from tests.agents.stage import Buffers, write_files
 from tests.agents.tools.project import Project
+from tideate_core.agents import StagedFiles
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
-from tideate_core.workspace import FileChange
+from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +159,41 @@ async def test_files_are_moved_and_deleted_and_edited_under_their_new_names(tmp_
         FileChange("a.py", "move", TEXT.rstrip("\n"), after, move_to="src/c.py"),
         FileChange("b.py", "delete", "b", None),
     ]
+
+
+async def test_files_that_are_no_text_are_moved_and_deleted_as_they_are(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": TEXT})
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\0\xff")
+    (tmp_path / "b.txt").write_bytes(b"caf\xe9\n")
+    moved = await project.call("move_file", path="a.png", to="img/a.png")
+    assert moved == "staged: a.png is moved to img/a.png, as it is"
+    assert await project.call("move_file", path="img/a.png", to="img/b.png")
+    assert await project.call("delete_file", path="b.txt") == "staged: b.txt is deleted"
+    assert await project.call("find_files", glob="**") == "a.py\nimg/b.png"
+    with pytest.raises(ToolError, match="binary"):
+        await project.call("write_file", path="img/b.png", text="x")
+    changes = [
+        FileChange("a.png", "move", None, None, move_to="img/b.png"),
+        FileChange("b.txt", "delete", None, None),
+    ]
+    assert project.staged.changes() == changes
+    restored = StagedFiles()
+    restored.restore(project.staged.export_change())
+    assert restored.changes() == changes
+
+
+async def test_a_file_takes_the_place_of_a_directory_that_is_emptied(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"d/a.py": "a\n", "d/b.py": "b\n", "l": "l\n"})
+    await project.call("delete_file", path="d/a.py")
+    with pytest.raises(ToolError, match="is a directory"):
+        await project.call("write_file", path="d", text="x")
+    await project.call("delete_file", path="d/b.py")
+    await project.call("write_file", path="d", text="x\n")
+    await project.call("delete_file", path="l")
+    await project.call("write_file", path="l/x", text="y\n")
+    workspace = Workspace(tmp_path, private=tmp_path.parent / "private")
+    await workspace.apply(project.staged.changes(), execution_id="run")
+    assert ((tmp_path / "d").read_text(), (tmp_path / "l/x").read_text()) == ("x\n", "y\n")
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [

@@ -113,12 +113,15 @@ class MoveFile(Arguments):
 async def move_file(context: ToolContext, arguments: MoveFile) -> str:
     """Stage the move of a file."""
     _refuse_link(context, arguments.path)
-    name, text = await read_text(context, arguments.path)
+    name, text = await _text_or_bytes(context, arguments.path)
     target = name_in_project(context, arguments.to)
     await _refuse_place(context, name)
     if await read_if_any(context, target) is not None:
         raise ToolError(f"{target} exists already; {name} was not moved")
     await _refuse_place(context, target, new=True)
+    if text is None:
+        context.staged.stage_bytes(name, target)
+        return f"staged: {_DONE['move'].format(path=name, to=target)}, as it is"
     return await _stage(context, FileChange(name, "move", text, text, move_to=target))
 
 
@@ -131,12 +134,26 @@ class DeleteFile(Arguments):
 async def delete_file(context: ToolContext, arguments: DeleteFile) -> str:
     """Stage the deletion of a file."""
     _refuse_link(context, arguments.path)
-    name = name_in_project(context, arguments.path)
-    text = await read_if_any(context, name)
-    if text is None:
-        raise await missing_file(context, arguments.path)
+    name, text = await _text_or_bytes(context, arguments.path)
     await _refuse_place(context, name)
+    if text is None:
+        context.staged.stage_bytes(name, None)
+        return f"staged: {_DONE['delete'].format(path=name)}"
     return await _stage(context, FileChange(name, "delete", text, None))
+
+
+async def _text_or_bytes(context: ToolContext, path: str) -> tuple[str, str | None]:
+    """Return the name of a file and its text; None in place of it for one that is no text."""
+    name = name_in_project(context, path)
+    try:
+        text = await read_if_any(context, name)
+    except ToolError:
+        if context.staged.is_no_text(name):
+            return name, None
+        raise
+    if text is None:
+        raise await missing_file(context, path)
+    return name, text
 
 
 def _refuse_link(context: ToolContext, path: str) -> None:

@@ -80,8 +80,17 @@ async def read_if_any(context: ToolContext, name: str) -> str | None:
         return await context.staged.read(context.step, name)
     except UnusableAnswer as error:
         if await asyncio.to_thread((project_root(context) / name).is_dir):
+            going = {path for path, text in context.staged.changed_texts().items() if text is None}
+            if await asyncio.to_thread(_is_emptied, project_root(context), name, going):
+                return None
             raise ToolError(f"{name} is a directory; list_files shows what is in it") from error
         raise ToolError(str(error)) from error
+
+
+def _is_emptied(root: Path, name: str, going: set[str]) -> bool:
+    """Tell whether staged edits remove all files of a directory, and there are some."""
+    found = [path for path in (root / name).rglob("*") if path.is_symlink() or not path.is_dir()]
+    return bool(found) and all(path.relative_to(root).as_posix() in going for path in found)
 
 
 async def missing_file(context: ToolContext, path: str) -> ToolError:
