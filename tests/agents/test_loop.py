@@ -12,7 +12,7 @@ from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
 from tideate_core.adapters import ModelTurn, Prompt, UserMessage
 from tideate_core.agents.loop import LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached
+from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
 from tideate_core.workspace import FileChange
 
 
@@ -93,6 +93,40 @@ async def test_a_turn_of_thoughts_only_is_no_answer() -> None:
 async def test_a_model_that_goes_on_with_thoughts_only_ends_without_an_answer() -> None:
     done = await work(LoopStep([turn("", reasoning=str(at)) for at in range(9)]))
     assert (done.text, done.turns) == ("", 3)
+
+
+async def test_a_model_that_makes_one_call_again_and_again_is_told_and_has_a_last_turn() -> None:
+    step = LoopStep([turn("", ("echo", {"text": "a"})) for _ in range(60)])
+    done = await work(step, submission=accepting())
+    assert (done.value, done.turns) == (None, 11)
+    assert done.exhausted == "equal calls in a row (10: echo)"
+    told = [line for line in said(step.asked[-1]) if line.startswith("user: ")]
+    assert "made the same call 5 times" in told[1]
+    assert "call submit with what you have" in told[-1]
+
+
+async def test_a_call_that_has_another_result_each_time_is_no_repetition() -> None:
+    count = iter(range(100))
+
+    async def poll(_arguments: dict[str, Any], _key: str) -> str:
+        return str(next(count))
+
+    step = LoopStep([*(turn("", ("poll", {})) for _ in range(20)), turn("done")])
+    assert (await work(step, tools=[tool("poll", poll)])).turns == 21
+
+
+async def test_an_answer_that_is_too_long_leaves_what_is_staged() -> None:
+    too_long = InvalidReply("the model's answer has more than 9 characters", "characters of one answer (9)")
+    staged = StagedFiles()
+    staged.stage([FileChange("a.py", "create", None, "x = 1\n")])
+    step = LoopStep([too_long])
+    done = await work(step, submission=accepting(), staged=staged)
+    assert (done.value, done.exhausted) == (None, "characters of one answer (9)")
+    assert step.notices == ["the model's answer has more than 9 characters"]
+    with pytest.raises(InvalidReply, match="more than 9 characters"):
+        await work(LoopStep([too_long]), submission=accepting())
+    with pytest.raises(InvalidReply, match="empty"):
+        await work(LoopStep([InvalidReply("empty")]), submission=accepting(), staged=staged)
 
 
 async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:

@@ -265,6 +265,17 @@ async def test_work_that_a_limit_ended_is_taken_by_no_policy(
     assert words in (ended.get("error") or ended["message"])
 
 
+async def test_work_that_a_limit_ended_without_an_edit_fails_and_says_what_happened(bench: Bench) -> None:
+    plan_of_shop(bench)
+    bench.server.calls("Carry it out completely", "read_file", {"path": "shop/price.py"})
+    bench.server.answers("This is your last turn: call submit_work", "I am not done.")
+    before = bench.fingerprint()
+    result = await bench.run("multi_file", "raise it")
+    assert (result.ok, result.error_code) == (False, "StepFailed"), result.response
+    assert "nothing was edited: equal calls in a row (10: read_file) was reached" in str(result.error)
+    assert bench.fingerprint() == before
+
+
 async def test_a_skill_is_listed_and_opened(bench: Bench) -> None:
     skill = "---\nname: release\ndescription: How to cut a release.\n---\nTag it, then rest.\n"
     bench.write(".claude/skills/release/SKILL.md", skill)

@@ -83,7 +83,10 @@ class TurnStream:
             return
         self.characters += len(text) + len(arguments)
         if self.characters > LONGEST:
-            raise InvalidReply(f"the model's answer has more than {LONGEST} characters")
+            raise InvalidReply(
+                f"the model's answer has more than {LONGEST} characters",
+                limit=f"characters of one answer ({LONGEST})",
+            )
         if isinstance(part, TextPart | TextPartDelta) and text:
             self._parts.say(text, ("text", getattr(event, "index", 0)))
         else:

@@ -23,7 +23,7 @@ from tideate_core.adapters import (
 )
 from tideate_core.agents.budget import Budget, last_words, warning
 from tideate_core.agents.compaction import READ_RESULT, Compaction
-from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached
+from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ NUDGES: Final = 2
 GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
 NO_ANSWER: Final = "Your last turn has thoughts only: no text and no call came of it. Think less, and answer."
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
+SAME: Final = (
+    "You made the same call {count} times and had the same result. Do something else, or come to an end."
+)
+REMINDED: Final = 5
+MOST_SAME: Final = 10
+"""Turns in a row with the same calls and results; the model is told before, and has its last turn then."""
 REFUSALS: Final = 3
 """Submissions that may be refused; the next one is taken as it is, with what was wrong."""
 
@@ -146,6 +152,10 @@ class WorkLoop(Generic[T]):
         self._submitted: T | None = None
         self._refused = ""
         self._refusals = 0
+        self._made: list[tuple[str, str]] = []
+        """The calls of the last turn, each with its result."""
+        self._same = 0
+        """Turns in a row that have made them."""
 
     async def run(self, prompt: Prompt, earlier: Sequence[Message] = ()) -> LoopResult[T]:
         """Work until the model submits, answers without a call, or a limit is reached.
@@ -165,13 +175,14 @@ class WorkLoop(Generic[T]):
             exhausted = await self._exhausted()
             try:
                 turn = await self._take_turn(system, exhausted)
-            except (BudgetReached, CostLimitReached) as error:
-                if self._staged is None or not self._staged.changed_texts():
+            except (BudgetReached, CostLimitReached, InvalidReply) as error:
+                if not error.limit or self._staged is None or not self._staged.changed_texts():
                     raise
                 self._step.notice(str(error), level="warn")
                 return self._result(ModelTurn("", (), ""), error.limit)  # what it did is offered
             self._messages.append(turn)
             await self._answer(turn)
+            self._count_same(turn)
             if not turn.calls:
                 await self._take_as_submission(turn.text)
             if self._submitted is not None or exhausted or (not turn.calls and self._ends_with(turn, idle)):
@@ -179,7 +190,16 @@ class WorkLoop(Generic[T]):
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
                 self._tell(self._nudge(turn))
+            elif self._same == REMINDED:
+                self._tell(SAME.format(count=REMINDED))
             await self._warn()
+
+    def _count_same(self, turn: ModelTurn) -> None:
+        """Count the turns in a row that call the same and learn nothing new."""
+        results = [one for one in self._messages[-len(turn.calls) :] if isinstance(one, ToolResult)]
+        made = [(f"{one.call.name} {one.call.arguments}", one.text) for one in results] if turn.calls else []
+        self._same = self._same + 1 if made and made == self._made else bool(made)
+        self._made = made
 
     @property
     def conversation(self) -> Conversation:
@@ -200,6 +220,8 @@ class WorkLoop(Generic[T]):
         kept = self._step.recall(key)
         if kept is not MISSING:
             return str(kept)
+        if self._same >= MOST_SAME:
+            return f"equal calls in a row ({MOST_SAME}: {self._made[0][0].partition(' ')[0]})"
         reached = None if self._was_taken else self._budget.reached
         if reached is None:
             return ""

@@ -38,7 +38,12 @@ async def work_and_review(
     :param named: files that were to change; the result says which of them did not.
     """
     done = await _work(step, prompt, staged, bounds, earlier)
-    if done.exhausted and done.changes:
+    if done.exhausted and not done.changes:
+        raise StepFailed(
+            f"nothing was edited: {done.exhausted} was reached before the work was handed in. Ask for "
+            "less at once, word the request differently, raise that limit, or use another adapter"
+        )
+    if done.exhausted:
         await _ask_about_unfinished(step, done)
 
     async def revise(feedback: Feedback) -> list[FileChange]:

@@ -66,7 +66,14 @@ class ContextTooLong(AdapterError):
 
 
 class InvalidReply(AdapterError):
-    """An answer that is not what was asked for: cut off, empty, or not of the schema."""
+    """An answer that is not what was asked for: cut off, too long, empty, or not of the schema.
+
+    :param limit: the limit that it went over, as notices name it; empty without one.
+    """
+
+    def __init__(self, message: str, limit: str = "") -> None:
+        super().__init__(message)
+        self.limit = limit
 
     @classmethod
     def of_nothing(cls, model: str) -> Self:
