@@ -51,7 +51,7 @@ local function finish(result)
   if #(result.files or {}) == 0 then
     require('tideate.ui.output').toggle(result.taken)
   end
-  say(('the answer of %s was taken'):format(require('tideate.ui.text').name(taken.adapter)))
+  say(("accepted the answer of the adapter '%s'"):format(require('tideate.ui.text').name(taken.adapter)))
 end
 
 ---@param opts tideate.CompareOpts

@@ -3,20 +3,22 @@ local M = {}
 
 ---@param a string
 ---@param b string
----@return integer edits insertions, deletions and replacements from `a` to `b`
+---@return integer edits insertions, deletions, replacements and swaps of neighbours from `a` to `b`
 local function distance(a, b)
-  local row = {}
+  local last, row = {}, {} ---@type integer[], integer[]
   for j = 0, #b do
     row[j] = j
   end
   for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
+    local new = { [0] = i }
     for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
-      local best = math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
-      diagonal, row[j] = row[j], best
+      new[j] = math.min(row[j] + 1, new[j - 1] + 1, row[j - 1] + cost)
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        new[j] = math.min(new[j], last[j - 2] + 1)
+      end
     end
+    last, row = row, new
   end
   return row[#b]
 end

@@ -61,6 +61,7 @@ end
 --- Take an event of a run: the state first, so that all others can read it.
 ---@param event tideate.Event
 function M.dispatch(event)
+  require('tideate.workflow_lookup').suggest(event.data)
   guarded(require('tideate.state').apply, event)
   guarded(require('tideate.machine_path').on_event, event)
   guarded(require('tideate.ui').on_event, event)

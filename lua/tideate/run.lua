@@ -141,6 +141,7 @@ local function send(id, name, opts)
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
       require('tideate.workflow_lookup').list_mistakes(result.error)
     end
+    require('tideate.workflow_lookup').suggest(result)
     finish(id, result --[[@as tideate.RunResult]])
   end)
   if opts.on_sent then

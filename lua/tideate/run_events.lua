@@ -201,7 +201,14 @@ M.handlers = {
     record.check = nil
     record.rolled_back = { restored = data.restored or {}, merged = data.merged or {}, left = data.left or {} }
   end,
-  SD_EVENT_CONFIRMATION_REQUIRED = set_state('confirming'),
+  SD_EVENT_CONFIRMATION_REQUIRED = function(record, data)
+    set_state('confirming')(record)
+    for index, step in ipairs(record.kind == 'graph' and record.steps or {}) do
+      if step.name == data.step then -- it may ask before it starts, or while another one runs
+        record.current_step, record.step = step.name, step.index or index
+      end
+    end
+  end,
   SD_EVENT_CONFIRMATION_ANSWERED = set_state('running'),
   SD_EVENT_WORKFLOW_PAUSED = set_state('paused'),
   SD_EVENT_WORKFLOW_RESUMED = set_state('running'),

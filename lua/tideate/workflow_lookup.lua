@@ -124,6 +124,25 @@ function M.list_mistakes(message)
   vim.fn.setqflist({}, ' ', { title = 'Mistakes of ' .. vim.fn.fnamemodify(path, ':t'), items = items })
 end
 
+--- Have the error of an unknown workflow suggest the nearest of all words that may stand there: the host knows of
+--- workflows only.
+---@param failure { error?: string, error_code?: string }
+function M.suggest(failure)
+  if not failure or failure.error_code ~= 'UnknownWorkflow' then
+    return
+  end
+  local name, known = failure.error:match("^unknown workflow '([^']*)'.- %(known: (.*)%)$")
+  if not name then
+    return
+  end
+  local words = vim.split(known, ', ', { plain = true })
+  for _, command in ipairs(require('tideate.command').subcommands) do
+    table.insert(words, command.name)
+  end
+  local hint = require('tideate.did_you_mean').hint(name, words)
+  failure.error = ("unknown workflow '%s'%s (known: %s)"):format(name, hint, known)
+end
+
 --- The first of several mistakes, and where the others are.
 ---@param message string
 ---@return string

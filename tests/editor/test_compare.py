@@ -304,7 +304,7 @@ def test_two_models_are_compared_and_mixed(
     editor.feed("ga")
     editor.feed("gmgag<CR>")
     editor.wait("vim.fn.getline(5) == 'fünf'")
-    editor.wait_screen("the answer of a was taken")
+    editor.wait_screen("accepted the answer of the adapter 'a'")
     assert editor.lines() == ["ONE", "two", "three", "four", "fünf"]
     assert editor.lua(windows) == 1
     assert not editor.lua("return require('tideate').is_running()")
@@ -347,5 +347,5 @@ def test_a_comparison_goes_on_after_a_kill_with_what_was_taken(
     take_first(editor)
     assert "2 accepted" in bar(editor)
     editor.feed("g<CR>")
-    editor.wait_screen("the answer of a was taken")
+    editor.wait_screen("accepted the answer of the adapter 'a'")
     assert (editor.cwd / "a.txt").read_text().splitlines() == ["ONE", "two", "three", "four", "fünf"]

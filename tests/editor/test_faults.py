@@ -463,6 +463,17 @@ def test_a_missing_environment_says_what_to_do(start_editor: EditorFactory) -> N
     assert ":Workflow install" in done["error"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("statsu", "status"), ("hsitory", "history"), ("refcator", "refactor")]
+)
+def test_a_mistyped_word_suggests_the_nearest_subcommand_or_workflow(
+    nvim: Editor, typed: str, meant: str
+) -> None:
+    start(nvim, typed, "x")
+    assert f"unknown workflow '{typed}'; did you mean '{meant}'? (known: " in result(nvim)["error"]
+    nvim.wait("vim.fn.execute('messages'):find(..., 1, true)", 60, f"did you mean '{meant}'")
+
+
 def test_an_unknown_workflow_is_named_with_the_nearest(nvim: Editor) -> None:
     start(nvim, "refactr", "x")
     done = result(nvim)

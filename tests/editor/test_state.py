@@ -195,6 +195,7 @@ def test_only_the_last_ended_runs_are_kept(editor: Editor) -> None:
         (["STEP_STARTED"], "refactor 2/3 b"),
         (["STEP_STARTED", "CONFIRMATION_REQUIRED"], "refactor 2/3 b (confirming)"),
         (["STEP_STARTED", "WORKFLOW_PAUSED"], "refactor 2/3 b (paused)"),
+        (["CONFIRMATION_REQUIRED"], "refactor 2/3 b (confirming)"),
     ],
 )
 def test_the_statusline_says_where_a_run_stands(running: Editor, events: list[str], line: str) -> None:

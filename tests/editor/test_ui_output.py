@@ -56,6 +56,19 @@ def test_text_arrives_under_its_step(editor: Editor) -> None:
     )
 
 
+def test_a_notice_waits_for_the_end_of_the_line_that_is_streamed(editor: Editor) -> None:
+    run = Run(editor)
+    run.start(1)
+    run.token("It calls it")
+    run.event("NOTICE", step="analyze", message="slow", level="warn")
+    run.token("self.\nTwi")
+    run.event("NOTICE", step="analyze", message="slower", level="info")
+    run.token("ce.")
+    run.complete(1)
+    text = run.text()
+    assert "\n\nIt calls itself.\n\n> **Warning:** slow\n\nTwice.\n\n> slower" in text
+
+
 def test_a_fence_left_open_does_not_swallow_what_follows(editor: Editor) -> None:
     run = Run(editor)
     run.start(1)

@@ -169,11 +169,10 @@ local on = {
   end,
 }
 
---- Write what an event says.
 ---@param entry tideate.ui.Run
 ---@param event tideate.Event
 ---@param run tideate.Run
-function M.on_event(entry, event, run)
+local function write(entry, event, run)
   if next(entry.reasoning) then
     require('tideate.ui.reasoning').settle(entry, event, run)
   end
@@ -183,6 +182,52 @@ function M.on_event(entry, event, run)
     or require('tideate.ui.reasoning').writers[event.name]
   if writer then
     writer(entry, event.data or {}, run)
+  end
+end
+
+--- Write the notices that waited for the end of a line.
+---@param entry tideate.ui.Run
+---@param run tideate.Run
+local function write_notices(entry, run)
+  local notices = entry.notices
+  entry.notices, entry.in_line = {}, false
+  for _, notice in ipairs(notices) do
+    write(entry, notice, run)
+  end
+end
+
+---@param entry tideate.ui.Run
+---@param event tideate.Event
+---@param text string
+---@param run tideate.Run
+local function write_text(entry, event, text, run)
+  if text ~= '' then
+    local data = vim.tbl_extend('force', event.data, { text = text })
+    write(entry, vim.tbl_extend('force', event, { data = data }), run)
+    entry.in_line = text:sub(-1) ~= '\n'
+  end
+end
+
+--- Write what an event says; a notice waits until the line ends that is being streamed.
+---@param entry tideate.ui.Run
+---@param event tideate.Event
+---@param run tideate.Run
+function M.on_event(entry, event, run)
+  local text = event.name == 'SD_EVENT_TOKEN' and (event.data or {}).text
+  if event.name == 'SD_EVENT_NOTICE' and entry.in_line then
+    table.insert(entry.notices, event)
+  elseif text and #entry.notices > 0 and text:find('\n', 1, true) then
+    local line = text:match('^[^\n]*\n')
+    write_text(entry, event, line, run)
+    write_notices(entry, run)
+    write_text(entry, event, text:sub(#line + 1), run)
+  elseif text then
+    write_text(entry, event, text, run)
+  else
+    if not require('tideate.run_events').FREQUENT[event.name] then
+      write_notices(entry, run)
+    end
+    write(entry, event, run)
   end
 end
 

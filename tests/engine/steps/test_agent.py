@@ -180,6 +180,30 @@ async def test_a_value_that_is_no_object_is_asked_for_inside_one(
     assert result.results["a"] == value
 
 
+@pytest.mark.parametrize(
+    ("schema", "answer", "value"),
+    [
+        ("{type: array, items: {type: string}}", '["a", "b"]', ["a", "b"]),
+        ("{type: integer}", "3", 3),
+        ("{type: number}", "-1.5", -1.5),
+        ("{type: string}", '"yes"', "yes"),
+        ("{type: boolean}", "true", True),
+        ("{type: 'null'}", "null", None),
+        ("{enum: [yes, no]}", '"no"', "no"),
+        ("{oneOf: [{type: string}, {type: object, required: [a]}]}", '{"a": 1}', {"a": 1}),
+        ("{type: [array, object]}", "[]", []),
+    ],
+)
+async def test_a_fitting_value_without_an_object_around_it_is_taken(
+    bench: Bench, write: Write, schema: str, answer: str, value: Any
+) -> None:
+    write(f"steps: [{{id: a, task: Decide, output_schema: {schema}}}]")
+    bench.server.answers("Decide", answer)
+    result = await bench.run("flow")
+    assert result.ok, result.error
+    assert result.results["a"] == value
+
+
 async def test_an_answer_that_was_cut_off_is_told(bench: Bench, write: Write) -> None:
     write("steps: [{id: a, task: Decide}]")
     bench.server.answers("Decide", "half", finish_reason="length")

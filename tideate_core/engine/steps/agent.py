@@ -191,7 +191,7 @@ class WantedOutput:
 
     def _model(self) -> type[BaseModel]:
         # here, because few steps have a schema
-        from pydantic import ConfigDict, Field, RootModel, create_model
+        from pydantic import ConfigDict, Field, RootModel, create_model, model_validator
 
         # recordings and providers know a request by this name
         name = f"Output_{digest_of(self._schema)[:8]}"
@@ -200,8 +200,15 @@ class WantedOutput:
             shape.clear()
             shape.update({**self._schema, "title": name} if self._is_object else self._schema)
 
+        def wrap(value: Any) -> Any:
+            """Take a value that a model gave as it is, in place of the object around it."""
+            return value if isinstance(value, dict) and value.keys() == {WRAPPED} else {WRAPPED: value}
+
         if not self._is_object:
-            return create_model(name, result=(Any, Field(json_schema_extra=replace)))
+            validators: dict[str, Any] = {"wrap": model_validator(mode="before")(wrap)}
+            return create_model(
+                name, __validators__=validators, result=(Any, Field(json_schema_extra=replace))
+            )
 
         class Root(RootModel[dict[str, Any]]):
             model_config = ConfigDict(json_schema_extra=replace)

@@ -14,6 +14,8 @@ local KEPT = 10 -- buffers of finished runs
 ---@field calls tideate.ui.Call[] that ended
 ---@field running_calls table<integer, any> arguments by number
 ---@field reasoning table<string, tideate.ui.Reasoning> of steps whose models are at it
+---@field notices tideate.Event[] that wait for the end of a line
+---@field in_line? boolean whether a line is being streamed
 ---@field begun? boolean whether the head was written
 
 ---@type table<string, tideate.ui.Run>
@@ -36,7 +38,7 @@ function M.add(id, keys)
   local stream = require('tideate.ui.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
-  local entry = { stream = stream, step_began = 0, wrote = false, calls = {}, running_calls = {}, reasoning = {} }
+  local entry = { stream = stream, step_began = 0, wrote = false, calls = {}, running_calls = {}, reasoning = {}, notices = {} }
   entry.headings, entry.held = {}, {}
   runs[id] = entry
   table.insert(order, id)
