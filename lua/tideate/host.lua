@@ -138,8 +138,8 @@ local function stop_with_editor()
     group = vim.api.nvim_create_augroup('tideate.host', { clear = true }),
     desc = 'End the Python host',
     callback = function()
-      -- what is not told to leave, because Neovim was killed, leaves its runs to be resumed
-      if require('tideate.client').busy() then
+      -- a host that is not told to leave, because Neovim was killed or ended by a signal, leaves its runs to be resumed
+      if vim.v.dying == 0 and require('tideate.client').busy() then
         M.notify('TideateSend', { id = 'leave', method = 'leave', params = vim.empty_dict() })
       end
       require('tideate.client').leave()

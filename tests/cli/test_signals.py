@@ -4,36 +4,158 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.interrupted import LOOP, SHORT, only_run
+from tests.mcp.client.conftest import BARE
+from tests.support.terminal import Terminal
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_cancels_the_run_and_the_request(
-    shell: Shell, answering: ModelServer, number: signal.Signals
-) -> None:
-    gate = answering.holds("wait for it")
+def started(shell: Shell, number: signal.Signals, *arguments: str) -> subprocess.Popen[str]:
     before = signal.signal(number, signal.SIG_DFL)  # this test may itself run under nohup
     try:
-        process = shell.start("run", "ask", "wait for it", "--json")
+        return shell.start(*arguments)
     finally:
         signal.signal(number, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "interrupted"), (signal.SIGHUP, "interrupted")],
+)
+def test_only_ctrl_c_cancels_what_streams_and_any_signal_ends_the_request(
+    shell: Shell, answering: ModelServer, number: signal.Signals, reason: str
+) -> None:
+    gate = answering.holds("wait for it", times=1)
+    process = started(shell, number, "run", "ask", "wait for it", "--json")
     gate.wait_started()
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     gate.wait_disconnected()
-    assert process.returncode == 130, stderr
-    assert json.loads(stdout)["reason"] == "cancelled"
+    assert process.returncode == 128 + number, stderr
+    assert json.loads(stdout)["reason"] == reason
     assert "Traceback" not in stderr
     answering.wait_idle()
     assert shell.brood.gone(within=60), shell.brood.commands()
+    assert only_run(shell)["resumable"] is (reason == "interrupted")
+    if reason == "interrupted":
+        answering.answers("wait for it", "it came")
+        assert shell.run("resume", only_run(shell)["execution_id"]).stdout == "it came\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_program_that_runs_and_not_the_run(shell: Shell, number: signal.Signals) -> None:
+    command = json.dumps([sys.executable, str(BARE), str(shell.project)])
+    shell.configure(f"[mcp.servers.bare]\ncommand = {command}\n")
+    shell.write(
+        "flow.yaml", "steps: [{id: first, tool: {server: bare, name: work, arguments: {seconds: 600}}}]\n"
+    )
+    assert shell.run("trust", "--yes", "flow.yaml").returncode == 0
+    terminal = shell.open("run", "flow.yaml", "--yes")
+    terminal.wait_for("halfway")
+    terminal.process.send_signal(number)
+    assert terminal.wait_exit() == 128 + number
+    assert "resumes it" in terminal.text
+    assert shell.brood.gone(within=60), shell.brood.commands()
+    assert only_run(shell)["resumable"]
+
+
+LEAVING: dict[str, Callable[[Terminal], None]] = {
+    "closed": Terminal.hang_up,
+    "SIGHUP": lambda terminal: terminal.process.send_signal(signal.SIGHUP),
+    "SIGTERM": lambda terminal: terminal.process.send_signal(signal.SIGTERM),
+}
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_a_review_that_is_left_by_a_signal_waits_with_its_decisions(
+    shell: Shell, answering: ModelServer, way: str
+) -> None:
+    lines = [f"line {at}" for at in range(1, 41)]
+    loud = [line.upper() if at in (4, 19, 34) else line for at, line in enumerate(lines)]
+    file = shell.write("a.txt", "\n".join([*lines, ""]))
+    answering.answers("what does the code do", "- it lists lines")
+    answering.answers("Rewrite these lines", "```\n" + "\n".join([*loud, ""]) + "```")
+    terminal = shell.open("run", "refactor", "shout", "--file", "a.txt", forked=False)
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p/c/d]")
+    terminal.type("p\n")
+    terminal.wait_for("hunk 1/3")
+    terminal.type("n\n")
+    terminal.wait_for("hunk 2/3")
+    LEAVING[way](terminal)
+    assert terminal.wait_exit() == 128 + (signal.SIGTERM if way == "SIGTERM" else signal.SIGHUP)
+    asked_before = len(answering.requests)
+    again = shell.open("resume", only_run(shell)["execution_id"])
+    again.wait_for("1 hunk decided before, at the terminal")
+    again.wait_for("[y/N/p/c/o/d]")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert file.read_text() == "\n".join([*lines[:5], *loud[5:], ""])
+    assert len(answering.requests) == asked_before
+
+
+def test_a_run_goes_on_where_nobody_reads_what_it_says(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    answering.answers("what does the code do", "- it adds up")
+    gate = answering.holds("Rewrite these lines", text=f"```python\n{SHORT}```")
+    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes", forked=False)
+    gate.wait_started()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stderr.close()
+    gate.release()
+    process.wait(60)
+    assert (only_run(shell)["state"], file.read_text()) == ("completed", SHORT)
+
+
+@pytest.mark.parametrize("words", [["history"], ["run", "ask", "x"], ["--help"]])
+def test_ctrl_c_at_any_time_shows_no_traceback(
+    shell: Shell, answering: ModelServer, words: list[str]
+) -> None:
+    """Interrupted when the first, the second, … module is imported: no time is guessed."""
+    answering.answers("x", "y")
+    code = (
+        "import os, signal, sys\n"
+        "at, sys.argv[1:] = int(sys.argv[1]), sys.argv[2:]\n"
+        "def hook(event, _):\n"
+        "    global at\n"
+        "    if event == 'import':\n"
+        "        at -= 1\n"
+        "        if at == 0: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from tideate_core.cli.__main__ import main\n"
+        "sys.addaudithook(hook)\n"
+        "main()\n"
+    )
+    for at in (1, 2, 5, 20, 100, 200, 400, 600):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(at), *words],
+            env=shell.env,
+            cwd=shell.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        assert done.returncode in (0, 2, 130), (at, done.stderr)
+        assert "Traceback" not in done.stderr, at
+        assert "KeyboardInterrupt" not in done.stderr, at
 
 
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:

@@ -115,7 +115,7 @@ def test_a_signal_leaves_the_terminal_as_it_was(
     terminal.type("half")
     terminal.wait_for("\u203a half")
     terminal.process.send_signal(number)
-    assert terminal.wait_exit() == (130 if number != signal.SIGQUIT else -number)
+    assert terminal.wait_exit() == (128 + number if number != signal.SIGQUIT else -number)
     assert terminal.is_cooked
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor stays hidden"
 

@@ -196,6 +196,21 @@ def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(nvim: Editor, se
     assert "> Resumed; done before: one" in nvim.lines(output)
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_that_ends_neovim_cancels_no_run(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, number: signal.Signals
+) -> None:
+    gate = server.holds("say one", text="half", times=1)
+    identity = start(nvim, "pair", "go")
+    gate.wait_started()
+    nvim.process.send_signal(number)
+    nvim.process.wait(60)
+    gate.wait_disconnected()
+    assert nvim.brood.gone(60), nvim.brood.commands()
+    run = stored(nvim, identity)
+    assert (run.ended, run.status) == (False, "awaiting_completion")
+
+
 def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server: ModelServer) -> None:
     gate = server.holds("say one", text="half", times=1)
     identity = start(nvim, "pair", "go")

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import termios
@@ -20,6 +21,8 @@ __all__ = ["Terminal"]
 
 LIMIT = 60.0
 """Seconds that any wait takes at most."""
+LOOK = 0.05
+"""Seconds between two looks whether the terminal is closed, while nothing is shown."""
 
 ESCAPES = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b(?:\[[0-9;?]*|\][^\x07\x1b]*\x1b?)?\Z|\r"
@@ -54,6 +57,7 @@ class Terminal:
         )
         os.close(theirs)
         self._raw = ""
+        self._hung_up = threading.Event()
         self._seen = 0
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -87,6 +91,12 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
 
+    def hang_up(self) -> None:
+        """Close the terminal, as where its window is closed or its connection is lost."""
+        self._hung_up.set()
+        self._reader.join(LIMIT)
+        os.close(self._own)
+
     def wait_exit(self, within: float = LIMIT) -> int:
         """Return the exit status, after all output was read."""
         status = self.process.wait(within)
@@ -99,7 +109,8 @@ class Terminal:
             self.process.kill()
             self.process.wait()
         self._reader.join(LIMIT)
-        os.close(self._own)
+        if not self._hung_up.is_set():
+            os.close(self._own)
 
     def _find(self, words: str) -> int:
         return ESCAPES.sub("", self._raw).find(words, self._seen)
@@ -107,6 +118,9 @@ class Terminal:
     def _read(self) -> None:
         pending = b""
         while True:
+            while not select.select([self._own], [], [], LOOK)[0]:
+                if self._hung_up.is_set():
+                    return
             try:
                 data = os.read(self._own, 1 << 16)
             except OSError:

@@ -5,19 +5,21 @@ All other command lines take the long way, so that there is one help and one set
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` itself takes milliseconds, open to a Ctrl-C
+import os
 import sys
-from typing import Final
-
-from tideate_core.cli.process import with_streams
 
 __all__ = ["main"]
 
-WORDS: Final = ("mcp", "serve")
-ROOT: Final = "--root"
+WORDS = ("mcp", "serve")
+ROOT = "--root"
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        # first of all: a Ctrl-C among the imports, or at the interpreter's end, shows no traceback either
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
     server = _server_over_stdio(sys.argv[1:])
     if server is None:
         from tideate_core.cli.main import main as all_commands
@@ -26,6 +28,7 @@ def main() -> None:
         return
     name, root = server
     from tideate_core.cli.mcp_server import serve_project
+    from tideate_core.cli.process import with_streams
 
     with_streams(lambda: sys.exit(serve_project(name, root)))
 

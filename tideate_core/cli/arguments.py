@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter, validators
 
 from tideate_core.app import STDIN
+from tideate_core.cli.process import run_async
 from tideate_core.project import DEFINITION_SUFFIXES
 
 if TYPE_CHECKING:
@@ -145,14 +146,13 @@ def run_ids(context: CompletionContext) -> list[str]:
 
 def review_targets(context: CompletionContext) -> list[str]:
     """Return what a review may be of: refs, snapshots, and files that begin as what was typed."""
-    import asyncio
 
     from tideate_core.app import open_project, review_names
 
     folder = Path(os.path.dirname(context.incomplete))  # noqa: PTH120 of `a/` it is `a`
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     paths = [f"{path}/" if path.is_dir() else str(path) for path in found]
-    return [*asyncio.run(review_names(open_project(None).root)), *paths]
+    return [*run_async(review_names(open_project(None).root)), *paths]
 
 
 def run_steps(context: CompletionContext) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 from rich.text import Text
 
 from tideate_core.cli.keyboard import Keyboard
-from tideate_core.cli.process import DECLINED
+from tideate_core.cli.process import DECLINED, run_async
 from tideate_core.cli.render.output import messages, print_json, tell
 from tideate_core.util.escaping import visible
 
@@ -23,7 +22,7 @@ def has_person() -> bool:
 def ask_yes_no(question: str) -> bool:
     """Ask at the terminal; anything but yes is no."""
     line = Keyboard(messages()).line(Text.assemble((question, "bold"), (" [y/N]", "cyan")))
-    answer = asyncio.run(line)
+    answer = run_async(line)
     return answer is not None and answer.lower() in ("y", "yes")
 
 

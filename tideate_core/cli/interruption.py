@@ -1,4 +1,4 @@
-"""Signals: each Ctrl-C, SIGTERM or SIGHUP as a cancellation of the run."""
+"""Signals: Ctrl-C cancels the run, SIGTERM and SIGHUP leave it to be resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from rich.text import Text
 
 from tideate_core.app import short_id
-from tideate_core.cli.process import INTERRUPTED
+from tideate_core.cli.process import INTERRUPTED, SIGNALLED
 from tideate_core.cli.render.output import tell
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Interruption:
     `PATIENCE` quits at once: whatever the end waits for, the store and the journal have all
     that another process needs to bring the run to its end.
 
-    :param cancel: called with whether the person asked for it, by Ctrl-C.
+    :param cancel: called with whether the person asked for it, by SIGINT.
     :param again: called with the seconds left, at the second Ctrl-C only.
     :param leave: called before the process quits; reports what a person can do then.
     """
@@ -55,6 +55,8 @@ class Interruption:
         self._notified = False
         self._first = 0.0
         self.happened = False
+        self.status = INTERRUPTED
+        """The exit status that tells of the first signal."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -73,6 +75,7 @@ class Interruption:
         if self.happened:
             return
         self.happened = True
+        self.status = SIGNALLED + number
         self._first = time.monotonic()
         if signal.SIGINT in self._caught:
             self._loop.remove_signal_handler(signal.SIGINT)
@@ -96,7 +99,9 @@ class Interruption:
 
 
 class RunCancellation:
-    """Cancellation by signals of what runs: one run, or several that are compared.
+    """Response to signals of what runs: one run, or several that are compared.
+
+    Only the person cancels. Any other signal, as of a terminal that was closed, leaves the run as it is.
 
     :param restore: gives the terminal the settings that it had.
     :param several: they are compared, and nothing is asked any more once they are left.
@@ -110,7 +115,7 @@ class RunCancellation:
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         self.left = False
-        """What runs was left, to be resumed: a question was not answered, or it was paused."""
+        """What runs was left, to be resumed: the terminal is gone, or the process was to end."""
 
     async def wait_for(self, runner: WorkflowRunner, run: Coroutine[Any, Any, T]) -> T | None:
         """Wait for a run; returns its result, None where it was stopped before it went on."""
@@ -127,22 +132,20 @@ class RunCancellation:
     def cancel(self, by_person: bool) -> None:
         """Cancel the run; once more ends at once what was given time to end by itself.
 
-        :param by_person: otherwise a paused run is left as it is, to be resumed.
+        :param by_person: otherwise the run is left, to be resumed.
         """
+        if not by_person:
+            self.leave_run()
+            return
         self._stopped = True
         if self._runner is None or self._task is None:
-            return
-        runs = self._runner.running
-        if not by_person and runs and all(run.is_paused for run in runs):
-            self.left = True
-            self._runner.leave()
             return
         if self._runner.cancel():
             return
         self._task.cancel()  # at a question before the run is this process's
 
     def leave_run(self) -> None:
-        """Leave what runs at a question, to be resumed; where nothing runs yet, give it up."""
+        """Leave what runs, to be resumed; if nothing runs yet, give it up."""
         self._stopped = self.left = True
         if self._runner is None or self._task is None:
             return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING, Final
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import (
     DefinitionChanged,
@@ -19,13 +22,28 @@ from tideate_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Iterator
+    from typing import Any, TextIO
 
     from tideate_core.errors import TideateError
 
-__all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "USAGE", "status_of", "with_streams"]
+__all__ = [
+    "DECLINED",
+    "DONE",
+    "FAILED",
+    "INTERRUPTED",
+    "SIGNALLED",
+    "USAGE",
+    "interruptible",
+    "run_async",
+    "status_of",
+    "with_streams",
+]
 
-DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
+T = TypeVar("T")
+
+DONE, FAILED, USAGE, DECLINED, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 128, 130
+"""Of `SIGNALLED`, the signal's number is added."""
 _FAILURES: Final = (PersonNeeded, RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
 """Errors of valid requests that cannot be fulfilled."""
 
@@ -39,24 +57,70 @@ def status_of(error: TideateError) -> int:
     return FAILED if isinstance(error, _FAILURES) else USAGE
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have Ctrl-C raise KeyboardInterrupt; elsewhere it ends the process at once.
+
+    Python drops the exception in some callbacks of imports, and shows a traceback for it in others.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine to its end; Ctrl-C cancels it."""
+    import asyncio  # here, because `--help` needs none
+
+    with interruptible():
+        return asyncio.run(work)
+
+
 def with_streams(command: Callable[[], object]) -> None:
-    """Run a command, which exits itself if it has a status; exit with 1 where a stream cannot be used."""
+    """Run a command, which exits itself if it has a status; exit with 1 where a stream cannot be used.
+
+    Ctrl-C raises KeyboardInterrupt only in what is `interruptible`.
+    """
     _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         try:
             command()
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
         finally:
+            _flush_messages()
             sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             raise
         # of a stream: its other end has gone, it is full or closed; the interpreter's own flush at exit must
         # not complain either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout)
+        ended = error.__context__
+        if isinstance(ended, SystemExit) and isinstance(ended.code, int) and ended.code > SIGNALLED:
+            sys.exit(ended.code)  # a signal closed the terminal, too
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: stdin or stdout cannot be used: {error.strerror}\n")
         sys.exit(1)
+
+
+def _flush_messages() -> None:
+    """Write what is left of the messages; if nobody reads them, the interpreter does not try again."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_closed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import termios
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
@@ -13,7 +14,7 @@ from rich.text import Text
 from tideate_core.app import Project, next_command, open_runner, recover_before
 from tideate_core.cli.confirmations import has_person
 from tideate_core.cli.interruption import Interruption, RunCancellation
-from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
+from tideate_core.cli.process import DECLINED, DONE, FAILED, USAGE
 from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.cli.render.output import (
     markdown_source,
@@ -94,11 +95,16 @@ async def run_to_end(
             async with open_runner(project, catalog, front) as runner, front.passing_on(runner.say):
                 result = await cancellation.wait_for(runner, start(runner))
     if result is None:
-        return INTERRUPTED
-    _print_notes(result, interaction, console)
-    _print_result(result, interaction, console)
+        return interruption.status
+    try:
+        _print_notes(result, interaction, console)
+        _print_result(result, interaction, console)
+    except OSError:
+        if not interruption.happened:
+            raise
+        return interruption.status  # the signal was of a terminal that is gone
     if result.cancelled:
-        return INTERRUPTED if interruption.happened or cancellation.left else DECLINED
+        return interruption.status if interruption.happened or cancellation.left else DECLINED
     proposed = result.next_run
     if proposed is not None and await _wants(proposed, result, interaction, console):
         request = request_of(proposed)
@@ -205,14 +211,18 @@ class TerminalFrontEnd:
         else:
             request, decision = (await read_begun(request)).request, await self._policy.confirm(request)
         if decision is None:
-            decision = await Questions(self._console).ask(request, last)
+            try:
+                decision = await Questions(self._console).ask(request, last)
+            except (OSError, termios.error) as error:
+                self._progress.warn(f"the question cannot be asked: {error}")
+                decision = ENDED
             if decision is ENDED and self.leave is not None:
-                self._console.print()
+                self._progress.warn("")
                 self.leave()
                 await asyncio.Event().wait()  # until the run's end cancels it
             return decision
-        for part in (*last, *subject_matter(request, rendered=self._live), answered(request, decision)):
-            self._console.print(part, soft_wrap=not self._live)
+        matter = (*last, *subject_matter(request, rendered=self._live), answered(request, decision))
+        self._progress.tell(*matter, soft_wrap=not self._live)
         return decision
 
     def emit(self, event: Event) -> None:

@@ -25,7 +25,8 @@ def main(root: str) -> None:
     A non-daemon thread or a child would outlive Neovim, so the process group is ended and the
     interpreter's own shutdown is not waited for.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     collect_garbage_rarely()
     sys.setswitchinterval(SWITCH_INTERVAL)
     status = 0

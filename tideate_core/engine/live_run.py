@@ -390,10 +390,11 @@ class CancellationNotice:
 
     def _send(self) -> None:
         live = self._live
-        message = "cancelled; waits for what is under way to end"
+        begun = "stopped, to be resumed" if live.execution.left else "cancelled"
+        message = f"{begun}; waits for what is under way to end"
         if live.store_is_stuck:
             message = (
-                "cancelled, and no step goes on; its end waits for the database, which another process keeps "
+                f"{begun}, and no step goes on; its end waits for the database, which another process keeps "
                 "locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
             )
         data: dict[str, Any] = {"step": live.execution.step, "message": message, "level": "warn"}

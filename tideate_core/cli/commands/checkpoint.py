@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from tideate_core.app import checkpoint_json, locate_project, opened_store, reader_of, short_id
 from tideate_core.cli.arguments import Json, Limit, Root, RunId, run_ids
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table, when
 from tideate_core.util.escaping import visible
@@ -130,7 +129,7 @@ def _with_manager(root: str | None, use: Callable[[CheckpointManager], Any]) -> 
         async with opened_store(locate_project(root)) as store:
             return await use(CheckpointManager(store))
 
-    return asyncio.run(managed())
+    return run_async(managed())
 
 
 def _workflow_names(reader: Reader, rows: list[CheckpointRow]) -> dict[str, str]:

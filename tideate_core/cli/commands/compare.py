@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +20,7 @@ from tideate_core.app import (
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids, workflow_names
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED
+from tideate_core.cli.process import DECLINED, DONE, FAILED, run_async
 from tideate_core.cli.render.output import messages, note, print_json, print_result, report_usage_errors, tell
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
@@ -96,12 +95,12 @@ def compare(
     log_to_file()
     project = open_project(root)
     if resume is not None:
-        return asyncio.run(_resume(project, interaction, take, resume))
+        return run_async(_resume(project, interaction, take, resume))
     adapters = [one.strip() for one in (models or "").split(",") if one.strip()]
     if take is not None and take not in adapters:
         raise InvalidInput(f"--take {take}: it is not among --models {models or ''}".rstrip())
     words = sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt)
-    return asyncio.run(
+    return run_async(
         _start(project, interaction, take, name or "", words, adapters, parse_inputs(inputs), file)
     )
 
@@ -182,10 +181,10 @@ async def _compare(
         )
         tell(console, Text(words, style="cyan"))
     if done is None:
-        return INTERRUPTED
+        return interruption.status
     _report(done, interaction)
     if done.result is None and interruption.happened:
-        return INTERRUPTED
+        return interruption.status
     if done.result is not None:
         return DONE if done.result.ok else FAILED
     if not any(one.reason == "declined" for one in done.results):

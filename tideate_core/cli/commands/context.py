@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from tideate_core.app import open_project, read_file_context
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.process import DECLINED, DONE, status_of
+from tideate_core.cli.process import DECLINED, DONE, run_async, status_of
 from tideate_core.cli.render.output import fail, messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import page, table
 from tideate_core.errors import TideateError
@@ -49,7 +48,7 @@ File = Annotated[
 @report_errors
 def list_contexts(*, file: File = None, json: Json = False, root: Root = None) -> int:
     """List the mentions: those of .tideate/context.json, then the built-in ones."""
-    found = asyncio.run(_described(root, file))
+    found = run_async(_described(root, file))
     if json:
         print_json({"ok": True, "mentions": [asdict(one) for one in found]})
     else:
@@ -86,7 +85,7 @@ def show(
     as_json = format == "json"
     mentions = [name if name.startswith("@") else f"@{name}" for name in (first, *others)]
     try:
-        resolver, items = asyncio.run(_resolved(mentions, root, file, budget, secrets=secrets))
+        resolver, items = run_async(_resolved(mentions, root, file, budget, secrets=secrets))
     except TideateError as error:
         fail(error, as_json=as_json)
         return status_of(error)

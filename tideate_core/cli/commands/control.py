@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, RunId, Wait
-from tideate_core.cli.process import DONE, FAILED
+from tideate_core.cli.process import DONE, FAILED, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.util.escaping import visible
 
@@ -34,19 +33,19 @@ __all__ = ["cancel", "pause", "report_run", "say"]
 @report_errors
 def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Pause a run before its next step; return the exit status."""
-    return asyncio.run(_pause(run, locate_project(root), wait, json))
+    return run_async(_pause(run, locate_project(root), wait, json))
 
 
 @report_errors
 def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Cancel a run, whether a process has it or not; return the exit status."""
-    return asyncio.run(_cancel(run, locate_project(root), wait, json))
+    return run_async(_cancel(run, locate_project(root), wait, json))
 
 
 @report_errors
 def say(run: RunId, /, *text: str, json: Json = False, root: Root = None) -> int:
     """Tell a run's model something before its next turn; return the exit status."""
-    return asyncio.run(_say(run, " ".join(text), locate_project(root), json))
+    return run_async(_say(run, " ".join(text), locate_project(root), json))
 
 
 def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:

@@ -19,6 +19,7 @@ from rich.text import Text
 from tideate_core import __version__
 from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root
+from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import print_json
 from tideate_core.errors import TideateError
 from tideate_core.project import Trust, config_dir, files_to_trust, project_state
@@ -181,7 +182,7 @@ def _configuration(found: Path | None) -> Iterator[Check]:
             yield from _trust(found)
             yield from _verification(found, loaded.config)
         yield from _mcp_servers(found, loaded)
-        yield from asyncio.run(_adapters(loaded.config))
+        yield from run_async(_adapters(loaded.config))
     except TideateError as error:
         yield Check("configuration", False, str(error))
 

@@ -14,6 +14,7 @@ from tideate_core.app import STDIN, build_catalog, open_project, reader_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.location import log_to_file
+from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import note, report_errors
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
@@ -151,7 +152,7 @@ def _start(
     run, step = split_run_step(wanted)
     project, interaction = open_project(root), Interaction(yes, json)
     fork = partial(_fork_run, step=step, edits=edits, changed=changed, or_whole=or_whole)
-    return asyncio.run(_run(run, fork, project, interaction))
+    return run_async(_run(run, fork, project, interaction))
 
 
 def _fork_run(

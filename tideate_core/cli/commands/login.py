@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tideate_core.adapters import LoginStore, keep_key, login_flow, login_kind, login_states
 from tideate_core.cli.arguments import Json
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, table
 from tideate_core.errors import AuthenticationFailed, InvalidInput
@@ -57,7 +57,7 @@ def login(
     if key or login_kind(provider) == "key":
         keep_key(provider, _typed_key(provider))
     else:
-        asyncio.run(_log_in(provider, client_id))
+        run_async(_log_in(provider, client_id))
     if json:
         print_json({"ok": True, "provider": provider})
     _say(f"logged in to {provider}; stored in {LoginStore().place}")

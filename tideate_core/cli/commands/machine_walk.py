@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from tideate_core.app import machine_state, open_machine
 from tideate_core.cli.arguments import Called, Machine, Obfuscate, Root, StateName
+from tideate_core.cli.process import interruptible, run_async
 from tideate_core.cli.render.output import markdown, print_json, report_usage_errors, results, tell
 from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.util.escaping import visible
@@ -55,7 +55,7 @@ class Prompt:
     def next(self) -> str | None:
         question = Text("where to? (? help)", style="bold")
         # a loop, unlike `input`, never misses a Ctrl-C that comes just before it waits
-        while (answer := asyncio.run(self._keyboard.line(question))) == "":
+        while (answer := run_async(self._keyboard.line(question))) == "":
             pass
         if answer is None:
             self._console.print()
@@ -157,7 +157,8 @@ class Walk:
     def go(self, choices: Choices, *, rendered: bool) -> int:
         """Ask until the machine, the input or the person ends it; returns the exit status."""
         try:
-            return self._walk(choices, rendered=rendered)
+            with interruptible():
+                return self._walk(choices, rendered=rendered)
         except KeyboardInterrupt:
             self.console.print()
             return INTERRUPTED

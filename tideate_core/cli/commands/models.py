@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from tideate_core.app import locate_project
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, table
 from tideate_core.cli.render.words import count_words
@@ -45,7 +44,7 @@ def models(
     loaded = load_config(locate_project(root))
     for notice in loaded.notices:
         note(notice)
-    listed = asyncio.run(list_models(loaded.config, name))
+    listed = run_async(list_models(loaded.config, name))
     if json:
         print_json(listed.as_json())
     else:

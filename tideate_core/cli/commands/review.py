@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from cyclopts import Parameter
 from tideate_core.app import build_catalog, open_project
 from tideate_core.cli.arguments import Json, Root, Yes, review_targets
 from tideate_core.cli.location import log_to_file
+from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput
 
@@ -48,7 +48,7 @@ def review(
     log_to_file()
     first, second = [_absolute(word) for word in (*what, "", "")][:2]
     request = RunRequest(name="review_changes", inputs={"what": first, "path": second})
-    return asyncio.run(_run(request, open_project(root), Interaction(yes, json)))
+    return run_async(_run(request, open_project(root), Interaction(yes, json)))
 
 
 def _absolute(word: str) -> str:

@@ -23,7 +23,7 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE, FAILED
+from tideate_core.cli.process import DONE, FAILED, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -78,9 +78,9 @@ def rollback(
         return _show_ahead(project, *choose_run(project, run, note), as_json=json)
     prepare_state(project.root, note)
     chosen, members = choose_run(project, run, note)
-    if not asyncio.run(_confirmed(project, chosen, members, yes)):
+    if not run_async(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)
-    done = asyncio.run(roll_back(project.root, chosen, members, note, place=project.workspace.root))
+    done = run_async(roll_back(project.root, chosen, members, note, place=project.workspace.root))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:

@@ -38,7 +38,7 @@ from tideate_core.cli.arguments import (
 )
 from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED
+from tideate_core.cli.process import DECLINED, run_async
 from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, waiting_lines, when
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
@@ -145,15 +145,15 @@ def run(
         text = sys.stdin.read()
         request = request.model_copy(update={"step": step})
         run_text = partial(_run_text, text, format or _format_of(text))
-        return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), run_text))
+        return run_async(_run(request, file, project, catalog, Interaction(yes, json), run_text))
     try:
         catalog.get(name, obfuscate=obfuscate)
     except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
-        asyncio.run(_record_refused(request, error, project, catalog))
+        run_async(_record_refused(request, error, project, catalog))
         error.execution_id = request.execution_id
         raise
     start = _run_named if step is None else partial(_run_step, step)
-    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
+    return run_async(_run(request, file, project, catalog, Interaction(yes, json), start))
 
 
 def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
@@ -297,7 +297,7 @@ def resume(
 
     interaction = Interaction(yes, json)
     log_to_file()
-    return asyncio.run(_resume(run, open_project(root), interaction, takeover_after, definition))
+    return run_async(_resume(run, open_project(root), interaction, takeover_after, definition))
 
 
 async def _resume(

@@ -14,7 +14,7 @@ from rich.text import Text
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -88,7 +88,7 @@ def create(
         _print_each("left out", (f"{label(path)}: {why}" for path, why in made.skipped.items()))
         return DONE
 
-    return asyncio.run(command(open_snapshots(root, note)))
+    return run_async(command(open_snapshots(root, note)))
 
 
 @app.command(name="list")
@@ -117,7 +117,7 @@ def list_snapshots(*, json: Json = False, root: Root = None) -> int:
         page().print(rows)
         return DONE
 
-    return asyncio.run(command(open_snapshots(root)))
+    return run_async(command(open_snapshots(root)))
 
 
 @app.command
@@ -150,7 +150,7 @@ def diff(
             tell(messages(), Text(f"everything is as in snapshot {short_id(chosen)}"))
         return DONE
 
-    return asyncio.run(command(open_snapshots(root)))
+    return run_async(command(open_snapshots(root)))
 
 
 @app.command
@@ -189,7 +189,7 @@ def restore(
             _print_restored(done)
         return DONE
 
-    return asyncio.run(command(open_snapshots(root, note)))
+    return run_async(command(open_snapshots(root, note)))
 
 
 @app.command
@@ -213,7 +213,7 @@ def delete(
             tell(messages(), Text(f"deleted: {', '.join(map(short_id, chosen))}"))
         return DONE
 
-    return asyncio.run(command(open_snapshots(root)))
+    return run_async(command(open_snapshots(root)))
 
 
 async def _compared(manager: SnapshotManager, chosen: str, *, changes: bool) -> list[FileDiff]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 from rich.console import Console
 from rich.text import Text
@@ -62,14 +62,21 @@ def markdown_source(text: str) -> Text:
     return Syntax("", "markdown", theme="ansi_dark").highlight(visible(text).rstrip("\n"))
 
 
+class _Console(Console):
+    """A console whose reader may go away: that is an OSError like any other, and no end of the process."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise  # the BrokenPipeError that is being handled
+
+
 def messages() -> Console:
     """Return the console of everything that is not a result."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return _Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def results() -> Console:
     """Return the console of results that are made for people; without a terminal they are plain."""
-    return Console(highlight=False, markup=False, emoji=False)
+    return _Console(highlight=False, markup=False, emoji=False)
 
 
 def tell(console: Console, text: Text, *, indent: int = 2) -> None:
@@ -134,7 +141,7 @@ def print_result(result: WorkflowResult) -> None:
     if not sys.stdout.isatty():
         sys.stdout.write(text.removesuffix("\n") + "\n")
     elif _is_prose(result):
-        Console().print(markdown(text))
+        _Console().print(markdown(text))
     else:
         results().print(Text(visible(text)))
     sys.stdout.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.live import Live
@@ -32,7 +33,7 @@ from tideate_core.util.escaping import label, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from tideate_core.engine import Event
 
@@ -70,7 +71,7 @@ class Progress:
         if (handler := _HANDLERS.get(event.name)) is not None:
             self._while_there(lambda: handler(self, event))
 
-    def _while_there(self, draw: Callable[[], None]) -> None:
+    def _while_there(self, draw: Callable[[], object]) -> None:
         """Draw, until the terminal is closed: the run continues to its orderly end."""
         if self._gone:
             return
@@ -82,12 +83,13 @@ class Progress:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the terminal to a question."""
-        drawing = self._stop_drawing()
+        drawing = self._live is not None
+        self._while_there(self._stop_drawing)
         try:
             yield
         finally:
             if drawing:
-                self._start_drawing()
+                self._while_there(self._start_drawing)
 
     def typed(self, text: str | None) -> None:
         """Show the line that the person types, at once.
@@ -102,9 +104,14 @@ class Progress:
         """Tell something that is no event of a run; does nothing more once the terminal is gone."""
         self._while_there(lambda: self._print(words, "yellow"))
 
+    def tell(self, *parts: RenderableType, soft_wrap: bool) -> None:
+        """Print what is no event of a run; does nothing more once the terminal is gone."""
+        for part in parts:
+            self._while_there(partial(self._console.print, part, soft_wrap=soft_wrap))
+
     def close(self) -> None:
         """Give the terminal back."""
-        self._stop_drawing()
+        self._while_there(self._stop_drawing)
 
     def _start_drawing(self) -> None:
         # a new one each time: it would erase, above itself, as many lines as it had when it was stopped

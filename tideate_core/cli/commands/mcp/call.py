@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from contextlib import nullcontext
@@ -17,7 +16,7 @@ from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.commands.mcp.tools import Strict, TokenEnv, client_at, complete_servers
 from tideate_core.cli.confirmations import report_declined
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
+from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE, run_async
 from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
 from tideate_core.cli.render.words import tool_running
 from tideate_core.errors import (
@@ -84,7 +83,7 @@ def call(
         project = open_project(root)
         log_to_file()  # before the SDK is used: it would log to the terminal
         client = client_at(project, server, token_env, strict=strict)
-        return asyncio.run(_call(client, _Call(server, tool, arguments, parsed, yes, timeout, json)))
+        return run_async(_call(client, _Call(server, tool, arguments, parsed, yes, timeout, json)))
     except TideateError as error:
         fail(error, as_json=json)
         return USAGE if isinstance(error, _USAGE) else FAILED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -12,7 +11,7 @@ from rich.text import Text
 from tideate_core.app import Project, open_project
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, FAILED, USAGE
+from tideate_core.cli.process import DONE, FAILED, USAGE, run_async
 from tideate_core.cli.render.output import fail, note, print_json, results, tell
 from tideate_core.errors import ConfigError, TideateError, UnknownServer
 from tideate_core.util.escaping import visible
@@ -68,9 +67,7 @@ def tools(
         if name is None:
             _print_servers(client_of(project), as_json=json)
             return DONE
-        return asyncio.run(
-            _print_tools(client_at(project, name, token_env, strict=strict), name, as_json=json)
-        )
+        return run_async(_print_tools(client_at(project, name, token_env, strict=strict), name, as_json=json))
     except TideateError as error:
         fail(error, as_json=json)
         return USAGE if isinstance(error, ConfigError | UnknownServer) else FAILED
