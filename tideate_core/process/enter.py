@@ -1,8 +1,9 @@
 """Become a program in namespaces of another process: ``python -I -S enter.py PID DIRECTORY PROGRAM ARGV…``.
 
 A program with a slash is a path from the directory, else it is looked up in PATH, as seen in there. Entering
-wants a process without threads, so it is done in one of its own. Run as a program, it imports nothing of
-this package: it has to be there in milliseconds.
+wants a process without threads, so it is done in one of its own. Only its child is in the pid namespace: the
+process itself passes signals on, and ends as the child does, which ends with it. Run as a program, it imports
+nothing of this package: it has to be there in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import os
 import signal
 import sys
 
-NAMESPACES = (("user", 0x10000000), ("mnt", 0x00020000))
-"""In this order: who is in the first may enter the second."""
+USER, PIDS, MOUNTS = ("user", 0x10000000), ("pid", 0x20000000), ("mnt", 0x00020000)
+PR_SET_PDEATHSIG = 1
 PR_CAPBSET_DROP = 24
 CAP_SYS_ADMIN = 21
 NOT_RUN = 127
@@ -22,26 +23,62 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """The program would inherit that."""
 
 
-def enter(process: int) -> None:
-    """Enter the user and mount namespace of a process that this person's own process made.
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
-    :raises OSError: it is gone, or the system does not allow it.
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enter(process: int) -> int:
+    """Fork a child in the user, pid and mount namespace of a process that this person's own process made.
+
+    :returns: its pid; 0 in the child.
+    :raises OSError: the process is gone, or the system does not allow it.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    opened = [(os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind) for name, kind in NAMESPACES]
-    for descriptor, kind in opened:
-        if libc.setns(descriptor, kind):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-        os.close(descriptor)
-    # the superuser would keep it in there, and could unmount what is mounted
-    libc.prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
+    # in this order: who is in the first may enter the others
+    users, pids, mounts = (
+        (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind) for name, kind in (USER, PIDS, MOUNTS)
+    )
+    _set(*users)
+    _set(*pids)
+    child = os.fork()
+    if not child:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _set(*mounts)
+        # the superuser would keep it in there, and could unmount what is mounted
+        libc.prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
+    return child
+
+
+def _set(descriptor: int, kind: int) -> None:
+    if libc.setns(descriptor, kind):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    os.close(descriptor)
+
+
+def _end_like(child: int) -> None:
+    """Wait for the child's end, and end as it did; its streams and its socket are its own meanwhile."""
+    for number in PASSED_ON:
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    os.closerange(0, 256)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        os._exit(os.waitstatus_to_exitcode(status))
+    import resource
+
+    ended_by = os.WTERMSIG(status)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program's own core is enough
+    if ended_by != signal.SIGKILL:
+        signal.signal(ended_by, signal.SIG_DFL)
+    os.kill(os.getpid(), ended_by)
+    os._exit(128 + ended_by)
 
 
 def main() -> None:
     """Become the program of the arguments in the namespaces of the process named first."""
     try:
-        enter(int(sys.argv[1]))
+        if child := enter(int(sys.argv[1])):
+            _end_like(child)
         os.chdir(sys.argv[2])
         for number in IGNORED_BY_PYTHON:
             signal.signal(number, signal.SIG_DFL)

@@ -135,10 +135,15 @@ def read_guard_report(connection: socket) -> tuple[int, bool]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they did; none without Linux's /proc."""
+    """Return the processes that a process started, and those that they did.
+
+    None without Linux's /proc, or where it has the pids of another namespace.
+    """
     children: dict[int, list[int]] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 pathlib takes longer to import than all of this
+        if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115 as above
+            return []
     except FileNotFoundError:
         return []
     for name in names:

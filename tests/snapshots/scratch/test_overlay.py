@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,8 +52,10 @@ async def test_when_what_holds_it_is_gone_that_is_said(opening: Opening, private
     async with opening() as scratch:
         if scratch.kind == "overlay":
             holder = int(scratch.view.parts[2])
+            seen = os.pidfd_open(holder)
             os.kill(holder, signal.SIGKILL)
-            await asyncio.to_thread(os.waitid, os.P_PID, holder, os.WEXITED | os.WNOWAIT)
+            assert await asyncio.to_thread(select.select, [seen], [], [], 60) == ([seen], [], [])
+            os.close(seen)
         else:
             await asyncio.to_thread(remove_tree, scratch.root)
         with pytest.raises(ScratchUnavailable, match="is gone"):

@@ -1,16 +1,16 @@
 """Hold mounted overlays: ``python -I -S holder.py (PLACE LOWER UPPER WORK)…``.
 
-Makes a user and a mount namespace of its own, in which each overlay stands at its place, says `mounted` and
-waits for the end of its standard input, which is that of the process that started it. Then it ends what is
-left in the namespace: the mount is gone with the last process in there. The person is the same in there.
-What fails is said as `ERRNO WHAT`.
+Makes a user, a mount and a pid namespace, in which each overlay stands at its place. The holder is a child of
+the program, and the first process in there: nothing in there can stop or kill it, and the system kills all
+others with it, whatever namespaces they made since. It says `mounted PID` and waits for the end of its
+standard input, which is that of the process that started the program; then others have some time to end. The
+person is the same in there. What fails is said as `ERRNO WHAT`.
 
 Run as a program, it imports nothing of this package: it has to be there in milliseconds.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+PR_SET_PDEATHSIG = 1
 MS_REC = 0x4000
 MS_PRIVATE = 1 << 18
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 EVERYBODY = b"0 0 4294967295"
 """A map of ids that only the superuser may write: in there, each is the same."""
 GRACE = 3.0
@@ -37,20 +40,41 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Mount, say so, and wait."""
+    """Make the namespaces, and wait for the end of the holder, and of all others with it."""
     doing = "user namespaces are not available here"
+    told, tell = os.pipe()
     try:
         _unshare()
-        doing = "an overlay cannot be mounted here"
+        doing = "processes cannot be started in a pid namespace here"
+        holder = os.fork()
+    except OSError as error:
+        _say(f"{error.errno} {doing}")
+        return
+    if holder:
+        os.write(tell, b"%d" % holder)  # it cannot tell itself: in there it is the first
+        os.close(0)
+        os.waitpid(holder, 0)
+    else:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.close(tell)
+        if pid := os.read(told, 16):  # nothing if the other one has been killed
+            _hold(int(pid))
+
+
+def _hold(pid: int) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever loses its parent in there has this one
+    try:
         _check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
         for first in range(1, len(sys.argv), 4):
             _mount(sys.argv[first], sys.argv[first + 1 : first + 4])
     except OSError as error:
-        _say(f"{error.errno} {doing}")
+        _say(f"{error.errno} an overlay cannot be mounted here")
         return
-    _say("mounted")
+    # where parts of /proc are hidden, as in containers, it stays that of all processes: guards look at which
+    libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
+    _say(f"mounted {pid}")
     sys.stdin.buffer.read()
-    _end_others()
+    _await_others()
 
 
 def _say(words: str) -> None:
@@ -58,26 +82,15 @@ def _say(words: str) -> None:
     sys.stdout.flush()
 
 
-def _end_others() -> None:
-    """Wait for the end of all others in the namespace, who have their own guards, then kill them."""
-    ours = os.readlink("/proc/self/ns/mnt")  # noqa: PTH115 as below
+def _await_others() -> None:
+    """Give all others some time to end, as their guards have them do."""
     end = time.monotonic() + GRACE
-    while others := _others(ours):
-        if time.monotonic() > end:
-            for process in others:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+    while time.monotonic() < end:
+        try:
+            os.kill(-1, 0)
+        except ProcessLookupError:
+            return
         time.sleep(POLL)
-
-
-def _others(namespace: str) -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):  # noqa: PTH208 pathlib takes longer to import than all of this
-        # most are not ours to look into, and each may end meanwhile
-        with contextlib.suppress(OSError):
-            if name.isdigit() and os.readlink(f"/proc/{name}/ns/mnt") == namespace:  # noqa: PTH115
-                found.append(int(name))
-    return [process for process in found if process != os.getpid()]
 
 
 def _unshare() -> None:
@@ -90,7 +103,7 @@ def _unshare() -> None:
         os.close(theirs)
         os.read(ours, 1)
         os._exit(_map_everybody(here))
-    _check(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS))
+    _check(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID))
     os.close(theirs)
     _, status = os.waitpid(child, 0)
     if status:

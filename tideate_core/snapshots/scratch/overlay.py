@@ -6,14 +6,17 @@ import errno
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
+from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ HOLDER: Final = str(Path(__file__).with_name("holder.py"))
 _START_WITHIN: Final = 10.0
 """Seconds."""
 _END_WITHIN: Final = 10.0
-"""Seconds; what is in the namespace has 3 of them."""
+"""Seconds; what is in the namespace has 3 of them, then it is killed."""
 SETTINGS: Final = Path("/proc/sys")
 SWITCHES: Final = {
     "kernel.apparmor_restrict_unprivileged_userns": "1",
@@ -40,14 +43,19 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
 
 class Overlay:
-    """A mounted overlay: a namespace, held by a process that ends with this one.
+    """A mounted overlay: namespaces, held by their first process, which ends with this one.
 
+    :param program: the parent of that process, which ends after all in there.
     :param upper: directory of what was changed.
     """
 
-    def __init__(self, holder: subprocess.Popen[bytes], upper: Path) -> None:
+    def __init__(self, program: subprocess.Popen[bytes], upper: Path) -> None:
         self.upper = upper
-        self._holder = holder
+        self.pid = 0
+        """Of the holder, which is in the namespaces."""
+        self._program = program
+        self._holder: int | None = None
+        """Descriptor of the holder: its pid may be another process's once it has ended."""
 
     @classmethod
     def mount(cls, root: Path, place: Path) -> Self:
@@ -66,9 +74,9 @@ class Overlay:
         arguments = [root, root, *layers]
         if (git := outside_git(root)) is not None:
             check_overlay(git, place)
-            (place / "git").mkdir(mode=0o700)
+            make_private_directory(place / "git", exist_ok=False)
             arguments += [git, git, *_make_layers(git, place / "git")]
-        holder = subprocess.Popen(  # noqa: S603
+        program = subprocess.Popen(  # noqa: S603
             [sys.executable, "-I", "-S", HOLDER, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -76,7 +84,7 @@ class Overlay:
             cwd="/",
             start_new_session=True,  # an interrupt at the terminal is not for it
         )
-        overlay = cls(holder, upper)
+        overlay = cls(program, upper)
         try:
             overlay._await_mount()
         except BaseException:
@@ -85,32 +93,36 @@ class Overlay:
         return overlay
 
     @property
-    def pid(self) -> int:
-        """Of the process that is in the namespace."""
-        return self._holder.pid
-
-    @property
     def is_mounted(self) -> bool:
-        """The namespace is there."""
-        return self._holder.poll() is None
+        """The namespaces are there."""
+        return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
 
     def view(self, path: Path) -> Path:
         """Return where this process sees a path of the namespace."""
         return Path(f"/proc/{self.pid}/root", path.relative_to("/"))
 
     def close(self) -> None:
-        """End what is left in the namespace, and the mount with it; blocking."""
+        """End what is left in the namespaces, and the mount with it; blocking."""
         try:
-            self._holder.communicate(timeout=_END_WITHIN)
-        except subprocess.TimeoutExpired:
-            self._holder.kill()
-            self._holder.communicate()
+            self._program.communicate(timeout=_END_WITHIN)
+        except subprocess.TimeoutExpired:  # one of the two was stopped
+            self._program.kill()
+        if self._holder is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._holder, signal.SIGKILL)
+            # ready when the system has killed all others in there
+            select.select([self._holder], [], [], _END_WITHIN)
+            os.close(self._holder)
+            self._holder = None
+        self._program.communicate()
 
     def _await_mount(self) -> None:
-        assert self._holder.stdout is not None  # noqa: S101 it was asked for
-        ready, _, _ = select.select([self._holder.stdout], [], [], _START_WITHIN)
-        said = self._holder.stdout.readline().decode() if ready else ""
-        if said.strip() == "mounted":
+        assert self._program.stdout is not None  # noqa: S101 it was asked for
+        ready, _, _ = select.select([self._program.stdout], [], [], _START_WITHIN)
+        said = self._program.stdout.readline().decode() if ready else ""
+        if said.startswith("mounted "):
+            self.pid = int(said.split()[1])
+            self._holder = os.pidfd_open(self.pid)
             return
         number, _, doing = said.strip().partition(" ")
         if not number.isdigit():
@@ -122,7 +134,7 @@ def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
     """Make the upper and the working directory of an overlay."""
     upper, work = place / "upper", place / "work"
     for directory in (upper, work):
-        directory.mkdir(mode=0o700)
+        make_private_directory(directory, exist_ok=False)
     upper.chmod(lower.stat().st_mode & 0o7777)
     return upper, work
 
