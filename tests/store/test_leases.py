@@ -50,15 +50,17 @@ pytestmark = pytest.mark.concurrency
 RUN = "a" * 32
 
 
-async def test_a_clock_that_jumps_back_costs_no_living_process_its_run(
-    open_store: Callable[[], Store], private: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("jump", [-3_600_000, 3_600_000, 30 * DAY], ids=["back", "ahead", "a month"])
+async def test_a_clock_that_jumps_costs_no_living_process_its_run(
+    open_store: Callable[[], Store], private: Path, monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
+    """So it does after the machine slept."""
     first, second = open_store(), open_store()
     log = await first.begin(new_run(RUN))
     await log.finish(outcome("a")).future
-    an_hour_ago = leases.now_ms() - 3_600_000
+    then = leases.now_ms() + jump
     for module in ("leases", "writer"):
-        monkeypatch.setattr(f"tideate_core.store.{module}.now_ms", lambda: an_hour_ago)
+        monkeypatch.setattr(f"tideate_core.store.{module}.now_ms", lambda: then)
     with pytest.raises(RunIsOwned):
         await second.adopt(RUN)
     await log.finish(outcome("b")).future
@@ -70,7 +72,11 @@ async def test_a_clock_that_jumps_back_costs_no_living_process_its_run(
     [
         ("mine", "mine", "mine", 0, True),
         ("mine", "mine", "mine", 9_000, True),
-        ("mine", "mine", "mine", 11_000, False),
+        ("mine", "mine", "mine", 11_000, True),
+        ("mine", "mine", "mine", 30 * DAY, True),
+        ("mine", "mine", "renamed", 30 * DAY, True),
+        ("gone", "mine", "renamed", 0, False),
+        ("mine", "another", "renamed", 11_000, False),
         ("mine", "mine", "mine", -3_600_000, True),
         ("mine", "another", "mine", 0, False),
         ("gone", "mine", "mine", 0, False),
@@ -86,7 +92,7 @@ def test_who_lives(pid: str, started: str, host: str, age: int, alive: bool) -> 
     assert (
         leases.is_alive(
             me.pid if pid == "mine" else gone.pid,
-            me.host if host == "mine" else "elsewhere",
+            {"mine": me.host, "renamed": f"renamed {me.host.split()[1]}", "other": "elsewhere"}[host],
             me.process_started if started == "mine" else "boot:1",
             DAY - age,
             takeover_after=10,

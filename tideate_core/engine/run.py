@@ -33,7 +33,7 @@ __all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest"]
 T = TypeVar("T")
 
 TAKE_OVER_AFTER: Final = 10.0
-"""Seconds without a heartbeat after which a run of another process may be taken over."""
+"""Seconds without a heartbeat after which a run of another machine may be taken over."""
 
 
 class RunRequest(BaseModel):

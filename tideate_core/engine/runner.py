@@ -135,7 +135,7 @@ class WorkflowRunner(RunControls):
 
         Completed steps are not run again; steps that were running start again.
 
-        :param takeover_after: seconds without a heartbeat after which a run of another process is taken over.
+        :param takeover_after: seconds without a heartbeat after which a run of another machine is taken over.
         :param changed: what counts where the workflow's file is another one than the run began with.
         :param machine: an idle one that follows the run.
         :param front: in place of the runner's.

@@ -20,7 +20,7 @@ HEARTBEAT: Final = 2.0
 """Seconds between two signs of life of an owner."""
 
 TAKEOVER_AFTER: Final = 10.0
-"""Seconds without a sign of life after which a run may be taken over, unless the caller says otherwise."""
+"""Seconds without a heartbeat after which another machine's run may be taken over, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def lease_of(
     """Return a lease as it stands.
 
     :param row: owner, pid, host, process_started, heartbeat_at.
-    :param takeover_after: seconds.
+    :param takeover_after: as of `is_alive`.
     :param now: milliseconds since the epoch, None for the clock's.
     """
     owner, pid, host, started, heartbeat = row
@@ -63,14 +63,28 @@ def is_alive(
 ) -> bool:
     """Tell whether an owner lives, as far as can be told from here.
 
-    A process of this machine must be there and be the same one. A sign of life from the future is that of
-    a clock that jumped back: of a process of this machine it counts as one, of any other it does not, for
-    a living one would have written a new one since.
+    A process of this machine lives if it is there and the same one: a clock that was set, or a machine that
+    slept, make heartbeats old. Another machine's process lives if its heartbeat is young; one from the future
+    is that of a clock that jumped back, and a living process would have written a new one since.
+
+    :param takeover_after: seconds; a negative number gives up every owner.
     """
+    if takeover_after < 0:
+        return False
+    if _is_here(host, started):
+        return process_started(pid) == started
     age = (now_ms() if now is None else now) - heartbeat
-    if host == _host():
-        return process_started(pid) == started and age <= takeover_after * 1000
     return abs(age) <= takeover_after * 1000
+
+
+def _is_here(host: str, started: str) -> bool:
+    """Tell whether a process is one of this machine, which may have got another name since."""
+    if host == _host():
+        return True
+    boot, _, since = started.rpartition(":")
+    return (
+        bool(since) and sys.platform == "linux" and (host.split()[1:], boot) == (_host().split()[1:], _boot())
+    )
 
 
 def process_started(pid: int) -> str | None:

@@ -277,7 +277,7 @@ def resume(
         Parameter(
             name="--takeover-after",
             metavar="SECONDS",
-            help="Take over the run of a process without a heartbeat for so long.",
+            help="Take over the run of another machine without a heartbeat for so long.",
             validator=Positive,
         ),
     ] = 10.0,
