@@ -28,8 +28,8 @@ test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the
 
 test-all: test test-slow test-hostile test-editors test-mcp ## every check and every test that takes longer
 
-test-slow: install ## the tests with the marker `slow` (ARGS="tests/engine"); some need strace or unshare
-	@$(python) -m pytest -m slow -n auto --dist worksteal $(ARGS)
+test-slow: install ## the tests with the marker `slow`, under umask 077 (ARGS="tests/engine"); some need strace or unshare
+	@TIDEATE_UMASK=$${TIDEATE_UMASK:-077} $(python) -m pytest -m slow -n auto --dist worksteal $(ARGS)
 
 test-hostile: install ## hostile .tideate/ trees before every command of the shell and of Neovim; needs strace (ARGS="--trees config")
 	@$(python) -m tests.hostile $(ARGS)

@@ -41,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
+    # that of ordinary users; those who try another one say so
+    os.umask(int(os.environ.get("TIDEATE_UMASK") or "002", 8))
     # databases are made known there: never in the tester's own
     config.stash[STATE] = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tideate-state-")
     config.addinivalue_line("markers", "crash: kills a process, cuts a stream, breaks a write (`make crash`)")

@@ -17,11 +17,7 @@ end
 
 ---@param text string
 local function log(text)
-  local file = io.open(log_path(), 'a')
-  if file then
-    file:write(text)
-    file:close()
-  end
+  require('tideate.private_file').append(log_path(), text)
 end
 
 ---@type integer|string?
@@ -243,7 +239,7 @@ function M.run()
     return false
   end
   running, reached = true, 0
-  vim.fn.mkdir(vim.fs.dirname(log_path()), 'p', 448) -- 0700
+  require('tideate.private_file').make_directory(vim.fs.dirname(log_path()))
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
     desc = 'End the running installation',

@@ -59,17 +59,13 @@ end
 --- Add a line to the log.
 ---@param text string
 function M.log(text)
-  local file = io.open(M.log_path(), 'a')
-  if file then
-    file:write(os.date('!%Y-%m-%dT%H:%M:%SZ '), text, '\n')
-    file:close()
-  end
+  require('tideate.private_file').append(M.log_path(), os.date('!%Y-%m-%dT%H:%M:%SZ ') .. text .. '\n')
 end
 
 --- Make the log's directory, and put a log that has grown large aside.
 function M.rotate_log()
   local path = M.log_path()
-  vim.fn.mkdir(vim.fs.dirname(path), 'p', 448) -- 0700
+  require('tideate.private_file').make_directory(vim.fs.dirname(path))
   local stat = vim.uv.fs_stat(path)
   if stat and stat.size > 1024 * 1024 then
     vim.uv.fs_rename(path, path .. '.1')

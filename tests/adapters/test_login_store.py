@@ -60,8 +60,9 @@ def test_a_file_that_others_can_read_is_refused() -> None:
         LoginStore().get("openai")
 
 
-def test_a_directory_that_others_can_write_to_is_refused() -> None:
+def test_a_directory_that_other_programs_and_users_write_to_is_refused() -> None:
     LoginStore().put("openai", {"kind": "key", "key": "sk-mine"})
+    (LoginStore().path.parent / "of another program").touch()
     LoginStore().path.parent.chmod(0o777)
     with pytest.raises(StateError, match="chmod 700"):
         LoginStore().get("openai")

@@ -7,9 +7,11 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.modes import UMASKS, umask, wider_than_private
 from tideate_core.errors import ConfigError, OutsideRoot, StateError
 from tideate_core.project import (
     Trust,
@@ -27,6 +29,9 @@ from tideate_core.project.state import (
     state_directory_name,
 )
 from tideate_core.workspace.paths import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def configure(home: Path, text: str) -> None:
@@ -111,12 +116,79 @@ def test_outside_of_a_project_it_is_the_persons() -> None:
     assert state_dir().is_dir()
 
 
-@pytest.mark.parametrize("level", ["tideate", "tideate/projects"])
-def test_a_directory_that_others_may_write_to_is_refused(home: Path, root: Path, level: str) -> None:
-    make_project_state(root)
-    (home / "state" / level).chmod(0o777)
-    with pytest.raises(ConfigError, match="others may write to"):
+@pytest.mark.parametrize("mask", UMASKS)
+def test_it_is_private_whatever_the_umask(root: Path, mask: int) -> None:
+    with umask(mask):
         make_project_state(root)
+    assert wider_than_private(state_dir()) == []
+
+
+@pytest.mark.parametrize("level", ["tideate", "tideate/projects", "tideate/projects/*"])
+def test_what_others_may_write_to_is_taken_from_them_when_something_is_written(
+    home: Path, root: Path, level: str
+) -> None:
+    state = make_project_state(root)
+    (state / "journal").mkdir()
+    (state / "journal/text").touch()
+    (state / "journal/text").chmod(0o664)
+    (wide,) = (home / "state").glob(level)
+    wide.chmod(0o775)
+    assert project_state(root) == state
+    assert stat.S_IMODE(wide.stat().st_mode) == 0o775, "looking changed it"
+    make_project_state(root)
+    assert wider_than_private(state_dir()) == []
+
+
+@pytest.mark.parametrize("level", ["tideate", "tideate/projects", "tideate/projects/*"])
+@pytest.mark.parametrize("uses", [project_state, make_project_state])
+def test_what_another_user_put_there_is_refused(
+    home: Path,
+    root: Path,
+    level: str,
+    uses: Callable[[Path], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = make_project_state(root)
+    planted = state / "journal"
+    planted.mkdir()
+    (wide,) = (home / "state").glob(level)
+    wide.chmod(0o777)
+    as_of_another(planted, monkeypatch)
+    for _ in range(2):
+        with pytest.raises(StateError, match=f"{planted} belongs to another user; remove what is not yours"):
+            uses(root)
+    assert stat.S_IMODE(wide.stat().st_mode) == 0o777
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    make_project_state(root)
+    assert stat.S_IMODE(wide.stat().st_mode) == 0o700
+
+
+def as_of_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a file be another user's."""
+    lstat = Path.lstat
+
+    def foreign(one: Path) -> os.stat_result:
+        found = lstat(one)
+        fields = list(found)
+        fields[stat.ST_UID] = found.st_uid + 1
+        return os.stat_result(fields) if one == path else found
+
+    monkeypatch.setattr(Path, "lstat", foreign)
+
+
+def test_a_directory_of_other_programs_keeps_its_modes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home directory that is named for the state is not taken from those who may use it."""
+    (home / "public").mkdir()
+    (home / "public").chmod(0o755)
+    home.chmod(0o755)
+    monkeypatch.setenv("TIDEATE_STATE", str(home))
+    make_project_state(None)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (home, home / "public")]
+    assert modes == [0o755, 0o755]
+    home.chmod(0o777)
+    with pytest.raises(StateError, match="has files of other programs"):
+        make_project_state(None)
 
 
 def test_state_below_the_projects_own_directory_is_refused(
@@ -152,9 +224,13 @@ def test_state_in_the_project_is_not_even_read(
 
 
 @pytest.mark.parametrize("level", ["tideate", "tideate/projects"])
-def test_state_that_others_may_write_to_is_not_even_read(home: Path, root: Path, level: str) -> None:
-    make_project_state(root)
+def test_state_with_things_of_another_user_is_not_even_read(
+    home: Path, root: Path, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = make_project_state(root) / "trust.json"
+    planted.touch()
     (home / "state" / level).chmod(0o777)
+    as_of_another(planted, monkeypatch)
     with pytest.raises(StateError, match="others may write to"):
         Trust(root).is_trusted(".tideate/config.toml", b"")
 

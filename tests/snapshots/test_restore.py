@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.snapshots.trees import by_nobody, git, looked_at, nobodys
+from tests.support.modes import new_mode
 from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
@@ -246,7 +247,7 @@ async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_
     before = looked_at(root)
     with pytest.raises(EditConflict):
         await snapshots.restore(made, delete_added=True)
-    assert looked_at(root) == before | {b"src/one.py": ("file", 0o644, b"typed in the last moment\n")}
+    assert looked_at(root) == before | {b"src/one.py": ("file", new_mode(), b"typed in the last moment\n")}
 
 
 async def test_a_restore_that_cannot_be_written_is_rolled_back_whole(
@@ -385,9 +386,9 @@ async def test_what_was_changed_after_an_interrupted_restore_stays_and_is_said(
     await later.create("next")
     await later.diff(made)
     assert "src/one.py" in await later.interrupted()
-    assert looked_at(root) != before | {b"src/one.py": ("file", 0o644, b"written since\n")}
+    assert looked_at(root) != before | {b"src/one.py": ("file", new_mode(), b"written since\n")}
     recovered = await later.recover()
     assert recovered is not None
     assert "src/one.py" in recovered.left[0]
     assert await later.interrupted() == []
-    assert looked_at(root) == before | {b"src/one.py": ("file", 0o644, b"written since\n")}
+    assert looked_at(root) == before | {b"src/one.py": ("file", new_mode(), b"written since\n")}

@@ -12,6 +12,7 @@ import pytest
 
 from tests.store.conftest import line
 from tests.store.making import query, versions
+from tests.support.modes import umask
 from tideate_core.errors import StoreError
 from tideate_core.store import Store, database
 from tideate_core.store.database import (
@@ -35,21 +36,18 @@ def test_opening_again_changes_nothing(private: Path) -> None:
 
 
 def test_a_new_database_and_the_files_beside_it_are_for_their_owner_alone(private: Path) -> None:
-    before = os.umask(0o022)
-    try:
+    with umask(0o002):
         store = Store.open(private)
-    finally:
-        os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in private.glob("tideate.db*")}
     store.close()
     assert modes == dict.fromkeys(("tideate.db", "tideate.db-wal", "tideate.db-shm"), 0o600)
 
 
-def test_a_database_that_is_there_keeps_the_mode_that_its_owner_gave_it(private: Path) -> None:
+def test_a_database_that_others_may_read_is_taken_from_them(private: Path) -> None:
     Store.open(private).close()
-    (private / "tideate.db").chmod(0o640)
+    (private / "tideate.db").chmod(0o664)
     Store.open(private).close()
-    assert stat.S_IMODE((private / "tideate.db").stat().st_mode) == 0o640
+    assert stat.S_IMODE((private / "tideate.db").stat().st_mode) == 0o600
 
 
 def test_a_file_that_is_no_database_is_told_and_left_alone(private: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.support.modes import new_mode
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
@@ -127,7 +128,7 @@ async def test_a_moved_file_goes_back_with_what_was_changed_in_it(
     done = await workspace.rollback_best_effort("run")
     assert sorted(done.merged) == ["logo.png", NAME]
     assert tree(root) == before | {
-        NAME: ("file", 0o644, BY_HAND.encode()),
+        NAME: ("file", new_mode(), BY_HAND.encode()),
         "logo.png": ("file", before["logo.png"][1], b"\x00mine"),
     }
     assert await workspace.rollback_best_effort("run") == done

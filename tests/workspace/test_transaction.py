@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.modes import new_mode
 from tests.workspace.project import tree
 from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
@@ -165,7 +166,7 @@ async def test_a_file_saved_in_the_last_moment_is_not_overwritten(
     before = tree(root)
     with pytest.raises(EditConflict, match=r"src/one.py: it changed on disk"):
         await workspace.apply([EVERYTHING[1], GOOD], execution_id="run")
-    assert tree(root) == before | {"src/one.py": ("file", 0o644, b"saved")}
+    assert tree(root) == before | {"src/one.py": ("file", new_mode(), b"saved")}
 
 
 @pytest.mark.slow

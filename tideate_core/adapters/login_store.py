@@ -21,6 +21,7 @@ from tideate_core.config import load_config
 from tideate_core.errors import StateError
 from tideate_core.project import make_project_state, project_state
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import open_private
 from tideate_core.util.regular_files import read_bounded
 from tideate_core.util.uncancelled import wait_uncancelled
 
@@ -185,7 +186,7 @@ class LoginStore:
         """
         path = make_project_state(None) / name
         try:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            lock = open_private(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StateError(f"{path} cannot be used: {error.strerror}") from error
         end = time.monotonic() + LOCK_LIMIT

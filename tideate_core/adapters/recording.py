@@ -16,6 +16,7 @@ from tideate_core.adapters.base import NewPart
 from tideate_core.adapters.conversation import ModelTurn, ToolResult, TurnAdapter, UserMessage
 from tideate_core.adapters.prices import PricedAdapter
 from tideate_core.errors import AdapterUnavailable
+from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -301,7 +302,7 @@ def reduce_recording(path: Path, reduced: Path) -> int:
 
 def _append(path: Path, line: str) -> None:
     """Append in one write, so that exchanges recorded at the same time do not mix."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_directory(path.parent)
     # prompts hold code: only the person may read them
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

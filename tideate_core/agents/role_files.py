@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
 from tideate_core.project import config_dir
+from tideate_core.util.regular_files import read_regular
 from tideate_core.workflows import LineTable, Located, Nearest, Problem, check_output_schema, shown_path
 
 if TYPE_CHECKING:
@@ -122,8 +123,7 @@ def read_role(path: Path, content: bytes | None = None) -> RoleFile:
 
 def _bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_ROLE + 1)
+        content = read_regular(path, LARGEST_ROLE + 1)
     except OSError as error:
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_ROLE:

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from tideate_core.project import open_directory_fd, state_dir
 from tideate_core.store import FILE, is_own_database
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import make_private_directory, open_private
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +67,7 @@ def move_earlier_state(root: Path, private: Path) -> list[str]:
     draft = private / "moving"
     try:
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(mode=0o700)
+        make_private_directory(draft)
         return _moved(root, way, draft, private, stores)
     except OSError as error:
         return [f"the state in {root / '.tideate'} was not moved: {error.strerror} ({error.filename})"]
@@ -111,8 +113,8 @@ def _copy(way: int, name: str, target: Path) -> bool:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST or _has_hole(file, found.st_size):
             return False
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with target.open("wb") as copy:
+        make_private_directory(target.parent)
+        with os.fdopen(open_private(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
             os.fsync(copy.fileno())
@@ -154,7 +156,7 @@ def _objects(way: int, draft: Path) -> list[str]:
 def _journal(way: int, draft: Path) -> list[str]:
     """Copy the applies whose manifest has the person's seal, without that."""
     try:
-        key = (state_dir() / "journal.key").read_bytes()
+        key = read_regular(state_dir() / "journal.key")
     except OSError:
         return []
     kept: list[str] = []

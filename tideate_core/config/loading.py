@@ -12,6 +12,7 @@ from tideate_core.config.schema import Config
 from tideate_core.config.untrusted import untrusted_part
 from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
 from tideate_core.project import CONFIG_NAME, Trust, config_dir, read_document
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -106,7 +107,7 @@ def _of_project(root: Path, notices: list[str]) -> bytes | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

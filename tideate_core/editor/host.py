@@ -8,10 +8,12 @@ import os
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core import __version__
 from tideate_core.editor.bridge import Bridge
+from tideate_core.util.log_file import log_to
 
 if TYPE_CHECKING:
     from pynvim import Nvim
@@ -36,7 +38,8 @@ class Host:
         """Start the engine, once; answer that the bridge stands before anything heavy is imported."""
         self._bridge.post({"type": "ready", "pid": os.getpid(), "version": __version__})
         if self._engine is None or not self._engine.is_alive():
-            _log_to(payload.get("log"), payload.get("log_level") or "info")
+            if log := payload.get("log"):
+                log_to(Path(log), payload.get("log_level") or "info")
             self._engine = _Engine(payload, self._bridge)
             self._engine.start()
 
@@ -116,10 +119,3 @@ class _Engine(threading.Thread):
             await session.leave()
         finally:
             self._left.set()
-
-
-def _log_to(path: str | None, level: str) -> None:
-    if path:
-        logging.basicConfig(
-            filename=path, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )

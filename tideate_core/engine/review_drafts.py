@@ -24,11 +24,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.memory import digest_of
+from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import make_private_directory, open_private
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,9 +101,7 @@ def prepare_draft(private: Path, run: str, step: str, key: str, files: Sequence[
     log, units = _Log.read(path), [(file["path"], _names(file)) for file in files]
     if log.units != units:
         log.renumber(units)
-        new = path.with_suffix(".new")
-        new.write_text("".join(map(_line, log.steps())), "utf-8")
-        new.replace(path)
+        write_atomic(path, "".join(map(_line, log.steps())).encode())
     return path
 
 
@@ -111,8 +113,8 @@ def prepare_empty_draft(private: Path, run: str, step: str, key: str) -> Path:
     :raises OSError: it cannot be made.
     """
     path = _draft_path(private, run, step, key)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600)
+    make_private_directory(path.parent)
+    os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
     return path
 
 
@@ -143,7 +145,7 @@ def write_draft(path: Path, steps: Iterable[Mapping[str, Any]]) -> None:
 
     :raises OSError: they cannot be written.
     """
-    with path.open("a+b") as file:
+    with os.fdopen(open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b") as file:
         if size := file.tell():
             file.seek(size - 1)
         cut = bool(size) and file.read() != b"\n"
@@ -166,7 +168,7 @@ async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) 
 def steps_of(path: Path) -> Iterator[dict[str, Any] | None]:
     """Yield the steps of a draft, None for a line that a crash has cut or damaged."""
     try:
-        text = path.read_text("utf-8", errors="replace")
+        text = read_regular(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return
     for line in filter(None, text.split("\n")):

@@ -18,6 +18,7 @@ from tideate_core.mentions.items import head
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.project import config_dir, list_documents, read_document
 from tideate_core.util.globs import fits_any, is_pattern, split_patterns
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -258,8 +259,7 @@ def _own_file(problems: list[str]) -> list[RulesFile]:
 
 def _read_own() -> str:
     path = _own_path()
-    with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
+    content = read_regular(path, LARGEST + 1)
     if len(content) > LARGEST:
         raise UnusableFile(path, f"it is larger than {LARGEST // 1024} KiB")
     return _decoded(str(path), content)

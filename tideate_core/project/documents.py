@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import UnusableFile
 from tideate_core.project.open_directories import open_directory_below, open_directory_fd
-from tideate_core.util.atomic_files import write_atomic_at
+from tideate_core.util.atomic_files import write_atomic, write_atomic_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,8 @@ MOST_NAMES: Final = 10_000
 
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
 _LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_MODE: Final = 0o666
+"""Of files, less the bits of the person's umask."""
 _IGNORE: Final = b"""# what belongs to the team; everything else here is made by tideate
 *
 !/config.toml
@@ -73,8 +75,13 @@ class Documents:
         return read_document(self.root, self._below(name), largest)
 
     def write(self, name: str, content: bytes) -> Path:
-        """Make a document hold this, and return its path; see `write_document`."""
-        return write_document(self.root, self._below(name), content)
+        """Make a document hold this, and return its path; see `write_document`.
+
+        In the person's state it is private, as all there.
+        """
+        if self.folder:
+            return write_document(self.root, self._below(name), content)
+        return _write_private(self.path(name), content)
 
     def prepare(self, name: str) -> None:
         """Make the directory of a document, to be sure that it can be written later.
@@ -85,6 +92,14 @@ class Documents:
 
     def _below(self, name: str) -> str:
         return f"{self.folder}/{name}" if self.folder else name
+
+
+def _write_private(path: Path, content: bytes) -> Path:
+    try:
+        write_atomic(path, content)
+    except OSError as error:
+        raise UnusableFile(path, _reason(error, "written"), "written") from error
+    return path
 
 
 def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
@@ -135,7 +150,7 @@ def write_document(root: Path, name: str, content: bytes, *, replace: bool = Tru
     try:
         with open_directory_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, path)
-            write_atomic_at(directory, last, content, mode=0o644, replace=replace)
+            write_atomic_at(directory, last, content, mode=_NEW_MODE, replace=replace)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
     except FileExistsError:
@@ -182,7 +197,7 @@ def _write_gitignore(root: Path) -> None:
             os.stat(".gitignore", dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                write_atomic_at(directory, ".gitignore", _IGNORE, mode=0o644, replace=False)
+                write_atomic_at(directory, ".gitignore", _IGNORE, mode=_NEW_MODE, replace=False)
 
 
 def list_documents(root: Path, name: str) -> list[str]:

@@ -17,12 +17,15 @@ import time
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, StateError
 from tideate_core.project.roots import config_dir, real_path, xdg_directory
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import make_private_directory, tighten
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +48,30 @@ VARIABLE: Final = "TIDEATE_STATE"
 IDENTITY: Final = "project.json"
 _NAME_LENGTH: Final = 40
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
-_PRIVATE: Final = 0o700
+_OWN_NAMES: Final = (
+    "projects",
+    "stores",
+    "journal*",
+    "objects",
+    "snapshots",
+    "scratch",
+    "keys",
+    "mcp",
+    "moving",
+    "reviews",
+    "trust*",
+    "workflow",
+    "project.json",
+    "login*",
+    ".*.json-*",
+    "*.db",
+    "*.db-*",
+    "*.log",
+    "*.log.1",
+)
+"""Names in the directory of all state, as patterns: one with other names is not only tideate's."""
 _OF_ONE_PATH: Final = ("trust.json", "trusted", "trust.json.lock")
 """Files of a state that do not go with a project that is moved."""
 _LARGEST: Final = 64 * 1024
@@ -88,7 +113,7 @@ def state_dir() -> Path:
 def _configured() -> Path | None:
     path = config_dir() / "config.toml"
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -122,7 +147,7 @@ def project_state(root: Path | None) -> Path:
 
     :param root: of the project; None, outside of any, is the person's own.
     :raises ConfigError: as of `state_dir`.
-    :raises StateError: it is where a clone or another user could have put things.
+    :raises StateError: it is where a clone could put things, or another user did.
     """
     base = state_dir()
     path = None if root is None else real_path(root)
@@ -172,9 +197,11 @@ def _of(path: Path) -> Path:
 
 
 def make_project_state(root: Path | None) -> Path:
-    """Return the directory of a project's private state, made if it is missing.
+    """Return the directory of a project's private state, made if it is missing, for the person alone.
 
-    :raises StateError: it cannot be made or used, or others may write to it.
+    One that others may read or write is taken from them.
+
+    :raises StateError: it cannot be made or used, or another user put something there.
     """
     path = None if root is None else real_path(root)
     directory = project_state(path)
@@ -192,28 +219,80 @@ def make_project_state(root: Path | None) -> Path:
 
 def _make_private(directory: Path) -> None:
     base = state_dir()
-    base.parent.mkdir(parents=True, exist_ok=True)
     # each of them: who may write to one can exchange those below it
     levels = [base, *(base / part for part in (["projects"] if directory != base else []))]
     for level in dict.fromkeys([*levels, directory]):
         try:
-            level.mkdir(exist_ok=True, mode=_PRIVATE)
+            make_private_directory(level)
         except FileExistsError as error:
             raise StateError(f"{level} is not a directory; let {VARIABLE} name one") from error
         _refuse_shared(level)
+        _tighten_all(level)
 
 
 def _refuse_shared(directory: Path) -> None:
-    """Refuse a directory in which another user of the machine could put things.
+    """Refuse a directory that is another user's, or in which another user put something.
 
-    :raises StateError: it is another's, or others may write to it.
+    :raises StateError: with the reason, and what to do.
     :raises OSError: it is not there.
     """
     found = directory.stat()
     if os.geteuid() not in (found.st_uid, 0):
         raise StateError(f"{directory} belongs to another user; let {VARIABLE} name a directory of yours")
-    if stat.S_IMODE(found.st_mode) & _OTHERS_WRITE:
-        raise StateError(f"others may write to {directory}; `chmod 700 {directory}` if only you should")
+    if found.st_mode & _OTHERS_WRITE:
+        _refuse_foreign(directory, found.st_uid)
+
+
+def _refuse_foreign(directory: Path, owner: int) -> None:
+    """Refuse a directory that others may write to, unless all in it is tideate's and the person's."""
+    if not _is_only_ours(directory):
+        raise StateError(
+            f"others may write to {directory}, which has files of other programs; `chmod 700 {directory}` if "
+            f"only you should, or let {VARIABLE} name another directory"
+        )
+    owners = {owner, os.geteuid(), 0}
+    foreign = next((path for path in _below(directory) if path.lstat().st_uid not in owners), None)
+    if foreign is not None:
+        raise StateError(
+            f"others may write to {directory}, and {foreign} belongs to another user; remove what is not "
+            f"yours, then `chmod 700 {directory}`"
+        )
+
+
+def _is_only_ours(directory: Path) -> bool:
+    """Tell whether a directory has nothing but what tideate makes there, as a home directory has."""
+    if directory != state_dir():
+        return True
+    return all(any(fnmatchcase(path.name, own) for own in _OWN_NAMES) for path in directory.iterdir())
+
+
+def _tighten_all(directory: Path) -> None:
+    """Take the rights of others from a directory of an earlier version, and from all below it.
+
+    :raises StateError: another user put something there.
+    """
+    found = directory.stat()
+    if not found.st_mode & _OTHERS or not _is_only_ours(directory):
+        return
+    tighten(directory)  # first: nobody adds anything while it is looked through
+    if found.st_mode & _OTHERS_WRITE:
+        try:
+            _refuse_foreign(directory, found.st_uid)
+        except StateError:
+            directory.chmod(stat.S_IMODE(found.st_mode))  # to be refused the next time, too
+            raise
+    for path in _below(directory):
+        with suppress(FileNotFoundError):
+            tighten(path)
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    """Yield all below a directory; of scratch copies, which have the modes of a project, only the top."""
+    for folder, folders, names in os.walk(directory):
+        for name in (*folders, *names):
+            yield Path(folder, name)
+        if Path(folder).name == "scratch":
+            folders.clear()
 
 
 def note_identity(root: Path, *, first_commit: str | None, files: str | None) -> None:
@@ -264,8 +343,8 @@ def _known(directories: list[Path]) -> Iterator[KnownProject]:
 
 
 def _identity(directory: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError), (directory / IDENTITY).open("rb") as file:
-        found = json.loads(file.read(_LARGEST))
+    with suppress(OSError, ValueError):
+        found = json.loads(read_regular(directory / IDENTITY, _LARGEST))
         if isinstance(found, dict):
             return found
     return {}

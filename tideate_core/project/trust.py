@@ -18,6 +18,8 @@ from tideate_core.project.documents import list_documents, read_document
 from tideate_core.project.roots import DEFINITION_SUFFIXES, real_path
 from tideate_core.project.state import make_project_state, project_state
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import open_private
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +62,7 @@ class Trust:
         if digest is None:
             return None
         try:
-            content = (self._contents / digest).read_bytes()
+            content = read_regular(self._contents / digest)
         except OSError:
             return None  # only shown: what is trusted is the digest
         return content if _digest(content) == digest else None
@@ -68,7 +70,7 @@ class Trust:
     def kept(self, name: str) -> bytes | None:
         """Return what `keep` was given last for a name; None where there is nothing."""
         try:
-            return (self._contents / _kept_as(name)).read_bytes()
+            return read_regular(self._contents / _kept_as(name))
         except OSError:
             return None
 
@@ -158,7 +160,7 @@ class Trust:
     def _load(self) -> dict[str, dict[str, str]]:
         place = project_state(self._root) / FILE
         try:
-            entries = json.loads(place.read_bytes())
+            entries = json.loads(read_regular(place))
         except (FileNotFoundError, NotADirectoryError):
             return {"files": {}, "allowed": {}}
         except (OSError, ValueError) as error:
@@ -172,7 +174,7 @@ class Trust:
         """Give the entries to change, and write them; other processes wait meanwhile."""
         state = make_project_state(self._root)
         try:
-            lock = os.open(state / f"{FILE}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = open_private(state / f"{FILE}.lock", os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 entries = self._load()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.snapshots.packs import digest
 from tideate_core.util.atomic_files import atomic_writer
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     import os
@@ -151,7 +152,7 @@ def write(directory: Path, listing: Listing) -> None:
 def load(directory: Path, limits: SnapshotLimits) -> Listing | None:
     """Return the listing, None if there is none that can be used."""
     try:
-        first, _, rest = (directory / NAME).read_bytes().partition(b"\n")
+        first, _, rest = read_regular(directory / NAME).partition(b"\n")
         head = json.loads(first)
         if head["version"] != _VERSION or tuple(head["limits"]) != bounds(limits):
             return None

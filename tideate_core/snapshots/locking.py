@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.private_files import open_private
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
     :param within: seconds to wait for who has it.
     :raises WorkspaceError: another process has it still.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         end = time.monotonic() + within
         while not _try_lock(handle):
@@ -50,7 +51,7 @@ async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
 def is_locked(path: Path) -> bool:
     """Tell whether a living process holds the lock of a file, which is not made for it."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = open_private(path, os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -24,6 +24,7 @@ from tideate_core.snapshots.retention import (
     remove_unneeded,
     write_copy,
 )
+from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ class SnapshotManager:
             )
         if self._given is None:
             make_project_state(self._root)
-        (self._directory / "packs").mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(self._directory / "packs")
 
 
 @contextmanager

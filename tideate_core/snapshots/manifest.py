@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from tideate_core.errors import SnapshotNotFound, WorkspaceError
 from tideate_core.snapshots.entries import Entry
 from tideate_core.snapshots.packs import digest
 from tideate_core.util.atomic_files import atomic_writer
+from tideate_core.util.regular_files import open_regular, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -254,7 +256,7 @@ def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
         if not ID.fullmatch(path.stem):
             continue
         try:
-            with path.open("rb") as file:
+            with os.fdopen(open_regular(path), "rb") as file:
                 found.append(_header(file.readline(LONGEST_HEADER), path))
         except FileNotFoundError:
             continue  # deleted meanwhile
@@ -270,7 +272,7 @@ def read_parts(path: Path) -> tuple[Header, bytes]:
     :raises WorkspaceError: it is damaged.
     """
     try:
-        first, _, rest = path.read_bytes().partition(b"\n")
+        first, _, rest = read_regular(path).partition(b"\n")
         header = _header(first, path)
         if digest(rest) != header.digest:
             raise ValueError("a part of it is another one")

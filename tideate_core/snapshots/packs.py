@@ -18,6 +18,7 @@ from blake3 import blake3
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import DRAFT_SUFFIX, commit_draft, create_draft
+from tideate_core.util.regular_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView, Set as AbstractSet
@@ -82,7 +83,7 @@ class Pack:
         self.path = path
         self.id = path.name.removesuffix(SUFFIX)
         try:
-            with path.open("rb") as file:
+            with os.fdopen(open_regular(path), "rb") as file:
                 self._index = _index(file)
         except (OSError, ValueError, struct.error) as error:
             raise WorkspaceError(f"{path} is damaged ({error})") from error
@@ -127,7 +128,7 @@ class Pack:
         """
         offset, length, _ = self.frames[number]
         try:
-            with self.path.open("rb") as file:
+            with os.fdopen(open_regular(self.path), "rb") as file:
                 file.seek(offset)
                 return file.read(length)
         except OSError as error:

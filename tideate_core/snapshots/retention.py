@@ -16,6 +16,7 @@ from tideate_core.snapshots.manifest import (
 )
 from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compress_contents
 from tideate_core.util.atomic_files import DRAFT_SUFFIX, fsync_directory
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,7 +155,7 @@ def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
     if directory == _copies_directory(root):
         return
     try:
-        write_document(root, _copy_name(snapshot_id), find_manifest(directory, snapshot_id).read_bytes())
+        write_document(root, _copy_name(snapshot_id), read_regular(find_manifest(directory, snapshot_id)))
     except (UnusableFile, OSError) as error:
         log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
 

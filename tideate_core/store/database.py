@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
 from tideate_core.store.schema import READABLE, migrate, refuse_newer, schema_version
+from tideate_core.util.private_files import make_private_directory, open_private, tighten
+from tideate_core.util.regular_files import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +24,11 @@ __all__ = [
     "FILE",
     "ReadConnections",
     "begin_transaction",
+    "check_database_files",
     "connect_to_read",
     "file_identity",
     "is_of_the_database",
+    "make_database_file",
     "may_pass",
     "open_to_write",
     "translated",
@@ -102,8 +106,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     :raises StoreError: it cannot be used, with the reason.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _make_private(path)
+        make_database_file(path)
         connection = sqlite3.connect(
             path, timeout=BUSY, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -122,14 +125,35 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _make_private(path: Path) -> None:
-    """Make the file for nobody but its owner if there is none: it holds texts of the user's files.
+def make_database_file(path: Path) -> None:
+    """Make the file of a database if there is none, for the person alone: it holds texts of their files.
 
-    SQLite gives the files beside it the same mode; one that is there keeps its own.
+    SQLite gives the files beside it the same mode.
+
+    :raises OSError: it cannot be made, or something else than a regular file has one of the names.
     """
+    make_private_directory(path.parent)
+    check_database_files(path)
     # one at a time: closing a file here would drop the locks of a connection that another thread made to it
     with _MAKING, contextlib.suppress(OSError):  # what is in the way SQLite says better, as it opens the file
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(open_private(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
+        return
+    for one in _files_of(path):
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # SQLite tells what it may not write
+            tighten(one)
+
+
+def check_database_files(path: Path) -> None:
+    """Check that SQLite meets no pipe or device under the names of a database, on which it would hang.
+
+    :raises OSError: something else than a regular file has one of the names.
+    """
+    for one in _files_of(path):
+        check_regular(one)
+
+
+def _files_of(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-journal")]
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -138,6 +162,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     :raises StoreError: it cannot be used, with the reason.
     """
     try:
+        check_database_files(path)
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
             uri=True,
@@ -145,7 +170,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,  # whoever collects one that its thread left behind may close it
         )
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise translated(path, error) from error
     try:
         connection.execute("PRAGMA query_only = ON")
@@ -215,10 +240,11 @@ def begin_transaction(connection: sqlite3.Connection, patience: float, meanwhile
 def file_identity(path: Path) -> tuple[int, int] | None:
     """Return device and inode of the database, None where there is none.
 
-    :raises OSError: its directory may not be looked into.
+    :raises OSError: its directory may not be looked into, or it is no regular file.
     """
     # never opened: closing a plain file of it would drop the locks that SQLite has on it in this process
     try:
+        check_regular(path)
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
 from tideate_core.util.atomic_files import fsync_directory, write_atomic
+from tideate_core.util.private_files import make_private_directory
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +142,7 @@ class Objects:
         if path.is_file() and path.stat().st_size == len(packed.content):
             return
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_directory(path.parent)
             fsync_directory(self._directory.parent)
             fsync_directory(self._directory)
         write_atomic(path, packed.content, prefix=".new-")
@@ -158,7 +160,7 @@ class Objects:
     def _content(self, digest: str) -> bytes:
         path = self.path(digest)
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}; a value of a run is in it") from error
         if _blake3(content) != digest:

@@ -7,6 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from tideate_core.store.database import make_database_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -56,16 +58,19 @@ class SymbolStore:
         self._path = path
 
     def __enter__(self) -> Self:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            self._database = self._open()
-        except sqlite3.DatabaseError:
-            for suffix in ("", "-wal", "-shm"):
-                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-            self._database = self._open()
+            try:
+                self._database = self._open()
+            except sqlite3.DatabaseError:
+                for suffix in ("", "-wal", "-shm"):
+                    self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+                self._database = self._open()
+        except OSError as error:
+            raise sqlite3.OperationalError(f"{self._path}: {error.strerror}") from error
         return self
 
     def _open(self) -> sqlite3.Connection:
+        make_database_file(self._path)
         database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
         try:
             # a power loss may take the last updates: they are made again

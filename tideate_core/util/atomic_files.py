@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.util.private_files import make_private_directory, open_private
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
@@ -45,7 +47,7 @@ def write_atomic(
     :raises OSError: it cannot be written; the file is as it was.
     """
     if parents:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(path.parent)
     if prefix is None:
         prefix = f".{path.name[:100]}-"
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=prefix)
@@ -119,7 +121,7 @@ def commit_draft(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
 
 def create_draft(path: Path) -> int:
     """Return the descriptor of a file to write, emptied if there was one; it is private."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
 def fsync_directory(path: Path) -> None:

@@ -1,16 +1,64 @@
-"""Reading of regular files that may be something else: no link is followed, no pipe waited for."""
+"""Regular files: whatever else has the name is refused in plain words, and no pipe is waited for."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_bounded"]
+__all__ = ["check_regular", "open_regular", "read_bounded", "read_regular"]
+
+_ALWAYS: Final = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link",
+}
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
+    """Open a regular file and return its descriptor; blocking, but never for a pipe.
+
+    :param flags: as of `os.open`. With `O_NOFOLLOW`, a link is refused.
+    :raises FileNotFoundError: nothing has this name.
+    :raises OSError: something else than a regular file has it, or the file cannot be opened.
+    """
+    # looked at first: to open a device may already do something
+    _check(path, follow=not flags & os.O_NOFOLLOW)
+    descriptor = os.open(path, flags | _ALWAYS, mode)
+    try:
+        _check_kind(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_regular(path: Path, largest: int = -1) -> bytes:
+    """Return the content of a regular file; links are followed; blocking.
+
+    :param largest: bytes that are read at most.
+    :raises FileNotFoundError: nothing has this name.
+    :raises OSError: something else than a regular file has it, or the file cannot be read.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.read(largest)
+
+
+def check_regular(path: Path) -> None:
+    """Check that a name is free or a regular file's, before a library opens it; links are followed.
+
+    :raises OSError: something else has the name.
+    """
+    _check(path, follow=True)
 
 
 def read_bounded(path: Path, largest: int) -> bytes | None:
@@ -19,12 +67,23 @@ def read_bounded(path: Path, largest: int) -> bytes | None:
     :param largest: bytes.
     """
     with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                with os.fdopen(descriptor, "rb", closefd=False) as file:
-                    content = file.read(largest + 1)
-                return content if len(content) <= largest else None
-        finally:
-            os.close(descriptor)
+        with os.fdopen(open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            content = file.read(largest + 1)
+        return content if len(content) <= largest else None
     return None
+
+
+def _check(path: Path, *, follow: bool) -> None:
+    try:
+        _check_kind(path, path.stat(follow_symlinks=follow))
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise OSError(
+                errno.ELOOP, "it is a link that leads to nothing; remove it, or make what it names", str(path)
+            ) from None
+
+
+def _check_kind(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file; move it away", str(path))

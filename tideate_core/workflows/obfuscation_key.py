@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import ConfigError
 from tideate_core.util.atomic_files import write_atomic_at
+from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +54,8 @@ def workflow_key(private: Path) -> bytes:
 @contextmanager
 def _opened_directory(directory: Path) -> Iterator[int]:
     """Open `keys/`, made if it is missing; what follows happens in the directory that was checked."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
-        directory.mkdir(mode=0o700)
+        make_private_directory(directory)
     if directory.is_symlink():
         raise ConfigError(f"{directory} is a link; keys are kept only in a directory of their own: remove it")
     folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

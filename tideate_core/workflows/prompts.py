@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.adapters import Prompt
 from tideate_core.errors import ConfigError, UnusableFile
 from tideate_core.project import Trust, read_document
+from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,8 +78,7 @@ class PromptLibrary:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read_regular(path, LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import atomic_writer, fsync_directory
+from tideate_core.util.private_files import make_private_directory, open_private
+from tideate_core.util.regular_files import open_regular, read_regular
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import ABSENT, FileImage, holds, text_digest
 from tideate_core.workspace.journal_manifest import (
@@ -169,7 +171,7 @@ class Record:
 
     def _read(self, offset: int, length: int) -> bytes:
         try:
-            with (self.directory / _BEFORE).open("rb") as file:
+            with os.fdopen(open_regular(self.directory / _BEFORE), "rb") as file:
                 file.seek(offset)
                 data = file.read(length)
         except OSError as error:
@@ -280,13 +282,12 @@ def _applies(of_run: Path) -> list[Path]:
 
 
 def _new_directory(of_run: Path) -> Path:
-    of_run.mkdir(parents=True, exist_ok=True, mode=0o700)
-    of_run.parent.chmod(0o700)  # holds copies of the user's files
+    make_private_directory(of_run)
     number = max((int(path.name) for path in _applies(of_run)), default=0)
     while True:
         number += 1
         try:
-            (of_run / f"{number:04}").mkdir(mode=0o700)
+            make_private_directory(of_run / f"{number:04}", exist_ok=False)
         except FileExistsError:
             continue
         return of_run / f"{number:04}"
@@ -319,14 +320,14 @@ def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...],
 def _load(directory: Path) -> Record:
     try:
         return Record(
-            directory, JournalManifest.model_validate(json.loads((directory / _MANIFEST).read_bytes()))
+            directory, JournalManifest.model_validate(json.loads(read_regular(directory / _MANIFEST)))
         )
     except (OSError, ValueError) as error:  # pydantic's errors are of values, too
         raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
 
 
 def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

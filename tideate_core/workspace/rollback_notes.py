@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import text_digest
 
@@ -107,7 +108,7 @@ def rolled_back_all(apply: Path) -> bool | None:
     """
     path = apply / _MARKER
     try:
-        left = json.loads(path.read_bytes())["left"]
+        left = json.loads(read_regular(path))["left"]
         if not isinstance(left, list):
             raise TypeError(f"{left!r} is no list")
     except FileNotFoundError:
@@ -142,7 +143,7 @@ def write_notes(notes: Sequence[RollbackNote]) -> None:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        notes = json.loads(path.read_bytes())
+        notes = json.loads(read_regular(path))
         return {
             str(key): {"states": [str(state) for state in note["states"]], "merged": bool(note["merged"])}
             for key, note in notes.items()

@@ -37,7 +37,7 @@ function File:lost()
   elseif stat.size == self.size then
     return nil
   end
-  local file, err = io.open(self.path, 'r')
+  local file, err = require('tideate.private_file').open(self.path)
   if not file then
     return err
   end
@@ -60,16 +60,14 @@ function File:write(step)
   if not self.path or self.unwritten then
     return false
   end
-  local file, err = nil, self.size and self:lost()
+  local err = self.size and self:lost() or nil ---@type string?
   if not err then
-    file, err = io.open(self.path, 'a')
-  end
-  local ok = file and file:write(vim.json.encode(step), '\n')
-  if file then
-    self.size = file:seek('end')
-  end
-  if file and file:close() and ok then
-    return true
+    local size ---@type integer?
+    size, err = require('tideate.private_file').append(self.path, vim.json.encode(step) .. '\n')
+    if size then
+      self.size = size
+      return true
+    end
   end
   self.unwritten = true
   local words = 'what is decided here from now on is not kept for the next Neovim: %s'
@@ -84,7 +82,8 @@ function File:read(on_step)
   if not self.path then
     return 0
   end
-  local file, damaged, cut = io.open(self.path, 'r'), 0, false
+  local file = require('tideate.private_file').open(self.path)
+  local damaged, cut = 0, false
   for line in (file and file:lines('*L') or function() end) do
     cut = line:sub(-1) ~= '\n'
     if not on_step(decode(line)) then

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import ConfigError
 from tideate_core.project import make_project_state
+from tideate_core.util.private_files import make_private_directory, open_private
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -55,8 +56,8 @@ def _open(root: Path, server: str) -> int:
     """:raises ConfigError: the private state cannot be used."""
     folder = make_project_state(root) / "mcp" / server
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        make_private_directory(folder)
+        return open_private(folder / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise ConfigError(f"{folder / 'lock'} cannot be opened: {error.strerror}") from error
 

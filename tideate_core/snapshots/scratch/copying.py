@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.scratch.cloning import Cloner
+from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def copy_project(
     """
     with IgnoreQuery(root) as query:
         copying = _Copying(root, tree, policy, frozenset(without), query.answer(), stop)
-    tree.mkdir(mode=0o700)
+    make_private_directory(tree, exist_ok=False)
     copying.copy()
     return copying.copied
 

@@ -11,6 +11,7 @@ from tideate_core.snapshots.entries import NEVER
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.scratch.cloning import Cloner
+from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import FileImage, is_temporary, read_image
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class KeptFiles:
         self._began = began
         self._without = frozenset(without)
         self._stop = threading.Event()
-        place.mkdir(mode=0o700)
+        make_private_directory(place, exist_ok=False)
         self._thread = threading.Thread(target=self._keep, name="tideate-scratch-keep", daemon=True)
         self._thread.start()
 
@@ -108,7 +109,7 @@ class KeptFiles:
 
     def _copy(self, path: str, status: os.stat_result, cloner: Cloner) -> None:
         source, target = self._root / path, self._place / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_directory(target.parent)
         if stat.S_ISLNK(status.st_mode):
             target.symlink_to(source.readlink())
         else:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.scratch.removal import remove_tree
+from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["claim_place", "release_place", "sweep_places"]
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-_PRIVATE: Final = 0o700
 
 
 def claim_place(private: Path) -> tuple[Path, int]:
@@ -30,7 +30,7 @@ def claim_place(private: Path) -> tuple[Path, int]:
     """
     with _locked(private):
         place = private / secrets.token_hex(8)
-        place.mkdir(mode=_PRIVATE)
+        make_private_directory(place, exist_ok=False)
         handle = os.open(place, _OPEN)
         fcntl.flock(handle, fcntl.LOCK_EX)
     return place, handle
@@ -92,7 +92,7 @@ def _locked(private: Path) -> Iterator[None]:
 
 def _open_locked(private: Path, held: ExitStack) -> int:
     while True:
-        private.mkdir(mode=_PRIVATE, exist_ok=True)
+        make_private_directory(private)
         with suppress(FileNotFoundError):
             handle = os.open(private, _OPEN)
             held.callback(os.close, handle)

@@ -12,6 +12,7 @@ from tideate_core.project import project_state, real_path
 from tideate_core.snapshots.scratch.cloning import shares_blocks
 from tideate_core.snapshots.scratch.overlay import Overlay
 from tideate_core.snapshots.scratch.removal import remove_tree
+from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.bodies import ScratchKind
@@ -56,8 +57,8 @@ def scratch_support(root: Path | None) -> ScratchSupport:
 
 
 def _try(root: Path, folder: Path) -> ScratchSupport:
-    (folder / "root").mkdir()
-    (folder / "changes").mkdir()
+    make_private_directory(folder / "root")
+    make_private_directory(folder / "changes")
     try:
         Overlay.mount(root, folder / "changes").close()
     except (ScratchUnavailable, OSError) as error:

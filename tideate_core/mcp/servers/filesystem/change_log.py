@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import make_project_state
+from tideate_core.util.private_files import open_private
+from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace import Journal
 
 if TYPE_CHECKING:
@@ -35,9 +37,7 @@ def record_change(root: Path, run: str) -> None:
     :raises OSError: it cannot be noted.
     """
     private = make_project_state(root)
-    descriptor = os.open(
-        _list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
+    descriptor = open_private(_list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND)
     with os.fdopen(descriptor, "r+") as file:
         runs = [*_ids(file.read()), run]
         if len(runs) <= KEPT + KEPT // 10:
@@ -57,7 +57,7 @@ def change_in_progress(root: Path, run: str) -> Iterator[None]:
     :raises OSError: that it is under way cannot be noted.
     """
     note = _note_in(root)
-    descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = open_private(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with os.fdopen(descriptor, "w") as file:
         file.write(run)
     try:
@@ -69,7 +69,7 @@ def change_in_progress(root: Path, run: str) -> Iterator[None]:
 def interrupted_change(root: Path) -> str | None:
     """Return the change whose server was killed, None where there is none. The caller has the turn."""
     try:
-        descriptor = os.open(_note_in(root), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = open_private(_note_in(root), os.O_RDONLY)
     except OSError:
         return None
     with os.fdopen(descriptor) as file:
@@ -84,7 +84,7 @@ def _note_in(root: Path) -> Path:
 def recorded_changes(private: Path) -> frozenset[str]:
     """Return the ids of the changes that the filesystem server made; none where they cannot be read."""
     try:
-        return frozenset(_ids(_list_in(private).read_text("utf-8", "replace")))
+        return frozenset(_ids(read_regular(_list_in(private)).decode("utf-8", "replace")))
     except OSError:
         return frozenset()
 

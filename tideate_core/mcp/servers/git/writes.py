@@ -16,6 +16,7 @@ from tideate_core.mcp.servers.git.program import GitFailed, failure
 from tideate_core.mcp.servers.git.settings import HARDENED, UNSIGNED
 from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
 from tideate_core.project import make_project_state
+from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -138,7 +139,7 @@ def scratch_directory(root: Path) -> Path:
     """
     try:
         layout = make_project_state(root) / "mcp" / "git"
-        layout.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(layout)
     except (ConfigError, OSError) as error:
         raise ToolError("the private state of the project cannot be used, so nothing was written") from error
     return layout

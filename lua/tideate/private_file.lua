@@ -1,0 +1,61 @@
+--- Private files: logs and drafts, for the person alone, whatever the umask. What is no file is not waited for.
+local M = {}
+
+local DIRECTORY = 448 -- 0700
+local FILE = 384 -- 0600
+
+--- Make a directory, and those above it that are missing.
+---@param path string
+function M.make_directory(path)
+  vim.fn.mkdir(path, 'p', DIRECTORY)
+end
+
+--- Why a name cannot be read or written as a file, if so. A name that nothing has can be.
+---@param path string
+---@return string?
+local function refusal(path)
+  local found = vim.uv.fs_lstat(path)
+  if found and found.type ~= 'file' then
+    return ('%s is no regular file (%s); move it away'):format(path, found.type)
+  end
+end
+
+--- Add to the end of a file, which is made if it is missing.
+---@param path string
+---@param text string
+---@return integer? size of the file then, in bytes
+---@return string? err
+function M.append(path, text)
+  local err, fd = refusal(path), nil ---@type string?, integer?
+  if not err then
+    fd, err = vim.uv.fs_open(path, 'a', FILE)
+  end
+  if not fd then
+    return nil, err
+  end
+  local found, written = vim.uv.fs_fstat(fd), nil ---@type uv.fs_stat.result?, integer?
+  if found and found.mode % 512 ~= FILE then
+    vim.uv.fs_fchmod(fd, FILE)
+  end
+  written, err = vim.uv.fs_write(fd, text)
+  found = vim.uv.fs_fstat(fd)
+  vim.uv.fs_close(fd)
+  if written == #text and found then
+    return found.size
+  end
+  return nil, err or 'the disk is full'
+end
+
+--- Open a file to be read.
+---@param path string
+---@return file*? file
+---@return string? err
+function M.open(path)
+  local err = refusal(path)
+  if err then
+    return nil, err
+  end
+  return io.open(path, 'r')
+end
+
+return M
