@@ -13,6 +13,7 @@ from tideate_core.adapters.event_stream import EventReader
 from tideate_core.errors import AdapterError, AdapterUnavailable
 
 if TYPE_CHECKING:
+    from tests.adapters.conftest import MakeAdapter
     from tests.support.model_server import ModelServer
     from tideate_core.adapters.model import ModelAdapter
 
@@ -64,6 +65,7 @@ ERRORS = {
     "a detail as data": stream(json.dumps({"detail": SAID})),
     "an error of its kind": stream(json.dumps({"object": "error", "message": SAID, "code": 400})),
     "words as data": stream(f"error: {SAID}", "[DONE]"),
+    "an error with a reason": stream(json.dumps({**json.loads(END), "error": {"message": SAID}})),
     "an error in the middle": stream(ONE, json.dumps({"error": {"message": SAID}})),
 }
 
@@ -96,6 +98,13 @@ def test_an_error_keeps_its_words(sent: bytes, size: int) -> None:
     assert "<" not in error["message"]
 
 
+@pytest.mark.parametrize("reason", ["error", "abort", "network_error"])
+def test_an_end_that_is_a_failure_is_an_error(reason: str) -> None:
+    values = read(stream(ONE, chunk({}, reason), "[DONE]"))
+    (error,) = [value["error"] for value in values if isinstance(value, dict) and "error" in value]
+    assert repr(reason) in error["message"]
+
+
 def test_a_stream_that_is_cut_has_no_end() -> None:
     assert [one["finish_reason"] for one in choices(read(stream(ONE, TWO)))] == [None, None]
 
@@ -111,9 +120,19 @@ def call(index: int | None, own: str | None, name: str | None, arguments: str) -
         [[call(0, "a", "read", "{}"), call(0, "b", "list", "{}")]],
         [[call(0, "a", "read", "{")], [call(0, "a", "read", "}")], [call(1, "b", "list", "{}")]],
         [[call(None, None, "read", "{")], [call(None, None, None, "}")], [call(None, None, "list", "{}")]],
+        [[call(0, "a", "read", "{}")], [call(0, "a", "list", "{}")]],
+        [[call(0, None, "read", "{}")], [call(0, None, "read", "")], [call(0, None, "list", "{}")]],
         [[call(1, "a", "read", "{")], [call(0, "b", "list", "{}")], [call(1, None, None, "}")]],
     ],
-    ids=["one index", "one index at once", "the name again and again", "no index", "between each other"],
+    ids=[
+        "one index",
+        "one index at once",
+        "the name again and again",
+        "no index",
+        "one id",
+        "no id",
+        "between each other",
+    ],
 )
 def test_calls_are_told_apart(deltas: list[list[dict[str, Any]]]) -> None:
     made: dict[int, list[str]] = {}
@@ -145,6 +164,14 @@ async def test_the_words_of_an_error_come_over_the_wire(
         await adapter.take_turn(ASKED, [READ])
     with pytest.raises(AdapterError, match=SAID):
         await adapter.ask(Prompt("look"))
+
+
+async def test_words_in_a_stream_that_stays_open_are_told(
+    server: ModelServer, make_adapter: MakeAdapter
+) -> None:
+    server.holds_open("look", stream(f"error: {SAID}"))
+    with pytest.raises(AdapterError, match=SAID):
+        await make_adapter(timeout=0.1).take_turn(ASKED, [READ])
 
 
 async def test_a_stream_that_ends_early_is_told_as_that(server: ModelServer, adapter: ModelAdapter) -> None:

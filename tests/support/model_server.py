@@ -117,6 +117,12 @@ class ModelServer:
         headers = {"Content-Type": content_type}
         self._rules.append(Rule(match, status=status, headers=headers, raw=raw, times=times))
 
+    def holds_open(self, match: str, raw: bytes) -> Gate:
+        """Stream exactly these bytes, then wait for the gate or the end of the client."""
+        gate = Gate()
+        self._rules.append(Rule(match, raw=raw, gate=gate))
+        return gate
+
     def streams(
         self, match: str, *deltas: Body, finish_reason: str = "stop", times: int | None = None
     ) -> None:
@@ -310,6 +316,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(
                 404, {"error": {"message": f"no rule of the test fits: {text_of(body)[-400:]!r}"}}
             )
+        elif rule.raw is not None and rule.gate:
+            self._begin_stream()
+            self._chunk(rule.raw)
+            self._hold(rule.gate)
+            self._chunk(b"")
         elif rule.raw is not None:
             self._send_raw(rule.status, rule.raw, rule.headers)
         elif rule.status != 200:
@@ -350,11 +361,14 @@ class _Handler(BaseHTTPRequestHandler):
         cached = self.server.owner.cached_tokens
         return usage | ({"prompt_tokens_details": {"cached_tokens": cached}} if cached else {})
 
-    def _stream(self, rule: Rule, body: Body) -> None:
+    def _begin_stream(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+
+    def _stream(self, rule: Rule, body: Body) -> None:
+        self._begin_stream()
         if rule.gate and rule.gate_before_first:
             self._hold(rule.gate)
         sent = 0

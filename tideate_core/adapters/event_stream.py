@@ -26,6 +26,8 @@ _LONGEST_WHOLE: Final = 16 << 20
 _LONGEST_WORDS: Final = 2_000
 _LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n|\r(?=[^\n])|\n)")
 _DONE: Final = "[DONE]"
+_FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "failed", "network_error"})
+"""Reasons of an end that is none: what came before is not the whole answer."""
 
 
 async def mend_stream(response: httpx2.Response) -> None:
@@ -45,9 +47,13 @@ class _MendedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         reader = EventReader()
-        async for data in self._sent.aiter_bytes():
-            for event in reader.feed(data):
-                yield event
+        try:
+            async for data in self._sent.aiter_bytes():
+                for event in reader.feed(data):
+                    yield event
+        except httpx2.TimeoutException:
+            if not reader.has_words_only:  # an error that the server did not end the stream after
+                raise
         for event in reader.finish():
             yield event
 
@@ -68,7 +74,14 @@ class EventReader:
         self._words: list[str] = []
         """Text that is no event; it is told if no answer comes."""
         self._calls = _Calls()
+        self._reason = ""
+        """Why the answer ended; empty while it goes on."""
         self._has_text = self._has_end = self._is_done = self._has_failed = False
+
+    @property
+    def has_words_only(self) -> bool:
+        """True if text came that is no event, and nothing of an answer."""
+        return bool(self._words) and not self._has_text
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes; return the events that are complete."""
@@ -145,6 +158,9 @@ class EventReader:
             yield _error(value.get("error") or value)
         elif "choices" in value or "usage" in value:
             yield _event(self._mended(value))
+            if self._reason in _FAILURES:
+                self._has_failed = True
+                yield _error(f"the provider ended the answer with the reason {self._reason!r}")
         elif words := words_of(value):
             self._note(words)
 
@@ -165,7 +181,8 @@ class EventReader:
         delta = choice.get("delta")
         says = isinstance(delta, dict) and any(text for key, text in delta.items() if key != "role")
         self._has_text = self._has_text or says
-        self._has_end = self._has_end or bool(choice.get("finish_reason"))
+        self._reason = str(choice.get("finish_reason") or "")
+        self._has_end = self._has_end or bool(self._reason)
         if isinstance(delta, dict) and isinstance(calls := delta.get("tool_calls"), list):
             for place, call in enumerate(calls):
                 if isinstance(call, dict):
@@ -197,6 +214,7 @@ class _Calls:
     ids: dict[int, str] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     """The index of the call that deltas with an index of the server belong to."""
+    arguments: dict[int, list[str]] = field(default_factory=dict)
     last: int = 0
 
     def number(self, call: dict[str, Any], place: int | None) -> None:
@@ -207,24 +225,36 @@ class _Calls:
         function = call.get("function")
         name = function.get("name") if isinstance(function, dict) else None
         said = name if isinstance(name, str) else ""
+        written = function.get("arguments") if isinstance(function, dict) else None
+        more = written if isinstance(written, str) else ""
         told, own = call.get("index"), str(call.get("id") or "")
         index = told if isinstance(told, int) else (self.last if place is None else place)
         at = self.places.get(index)
-        if at is None or (said and self._is_another(at, own, told)):
+        if at is None or (said and self._is_another(at, own, said, more, told)):
             at = index if index not in self.names else max(self.names) + 1
             self.places[index] = at
-            self.names[at], self.ids[at] = said, own
+            self.names[at], self.ids[at], self.arguments[at] = said, own, []
         elif said and said == self.names[at] and isinstance(function, dict):
             function.pop("name")
         else:
             self.names[at] += said
+        self.arguments[at].append(more)
         call["index"], self.last = at, index
 
-    def _is_another(self, at: int, own: str, told: object) -> bool:
+    def _is_another(self, at: int, own: str, name: str, more: str, told: object) -> bool:
         """Tell whether a delta with a name begins another call than the one at its index."""
-        if own and self.ids[at]:
-            return own != self.ids[at]
-        return told is None
+        if own and self.ids[at] and own != self.ids[at]:
+            return True
+        if told is None and not own:
+            return True
+        return bool(name != self.names[at] or more) and _is_object("".join(self.arguments[at]))
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, strict=False), dict)
+    except ValueError:
+        return False
 
 
 def _values(data: list[str]) -> list[Any]:
