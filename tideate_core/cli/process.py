@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import (
@@ -83,9 +84,10 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def with_streams(command: Callable[[], object]) -> None:
-    """Run a command, which exits itself if it has a status; exit with 1 where a stream cannot be used.
+    """Run a command, which exits itself if it has a status.
 
-    Ctrl-C raises KeyboardInterrupt only in what is `interruptible`.
+    Exit with 1 if a stream cannot be used, or the working directory was deleted. Ctrl-C raises
+    KeyboardInterrupt only in what is `interruptible`.
     """
     _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -100,6 +102,9 @@ def with_streams(command: Callable[[], object]) -> None:
     except OSError as error:
         if error.filename is not None:
             raise
+        if not _has_directory():
+            sys.stderr.write("error: the working directory was deleted; change to another one\n")
+            sys.exit(1)
         # of a stream: its other end has gone, it is full or closed; the interpreter's own flush at exit must
         # not complain either
         _discard(sys.stdout)
@@ -121,6 +126,15 @@ def _flush_messages() -> None:
 
 def _discard(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _has_directory() -> bool:
+    """Tell whether the working directory is there: the system names no file where it is asked for it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _open_closed() -> None:
