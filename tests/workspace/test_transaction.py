@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.modes import new_mode
 from tests.workspace.project import tree
-from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
+from tideate_core.errors import ConfigError, EditConflict, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.workspace import FileChange, Workspace, files, transaction
 
@@ -193,7 +193,7 @@ async def test_any_failing_system_call_leaves_all_or_nothing(
             patch.setattr(os, call, sometimes)
             try:
                 await workspace.apply(EVERYTHING, execution_id="run")
-            except WorkspaceError as error:
+            except (ConfigError, WorkspaceError) as error:
                 assert "No space left" in str(error)
                 failed = True
             else:
