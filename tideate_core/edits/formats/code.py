@@ -37,8 +37,8 @@ _CORRECTION = re.compile(
     r"|improve[ds]?|instead|mistake|oops|rather|revised|rewritten|simplif\w+|sorry|updated?|wait)\b"
 )
 _ALTERNATIVE = re.compile(
-    r"(?i)\b(?:alternativ\w*|also|another|choose|either|equivalent\w*|if you|option\w*|or|other|prefer|variant"
-    r")\b"
+    r"(?i)\b(?:alternativ\w*|also|another|choose|either|equivalent\w*|if you|option\w*|or|other|prefer"
+    r"|variant)\b"
 )
 """Words that offer a second solution beside the first."""
 _DOMINANT = 2
