@@ -279,7 +279,7 @@ def test_a_project_says_where_spans_go_only_once_it_is_trusted(home: Path, root:
     (root / ".tideate/config.toml").write_text('[telemetry]\notlp = "http://theirs:4318"\n')
     loaded = load_config(root)
     assert loaded.config.telemetry.otlp == "http://mine:4318"
-    assert any("left out telemetry" in notice for notice in loaded.notices)
+    assert any("ignored telemetry" in notice for notice in loaded.notices)
     trusted = load_config(root, as_trusted=True).config.telemetry
     assert (trusted.otlp, trusted.content) == ("http://theirs:4318", False)
     (item,) = plan_trust(root, build_catalog(root)).waiting

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tideate_core.app import apply_trust
 from tideate_core.errors import ConfigError, InvalidInput, TideateError
+from tideate_core.util.escaping import label
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ async def _server(client: MCPClient, name: str, wanted: set[str]) -> dict[str, A
     if name in wanted or before.state == "connected":
         try:
             tools = await client.tools(name)
+            left_out = await client.left_out(name)
+            error = "; ".join(f"{label(tool)} cannot be used: {why}" for tool, why in left_out.items())
         except TideateError as failure:
             error = str(failure)
     after = {one.name: one for one in client.status()}[name]

@@ -53,6 +53,10 @@ class ToolCaller(Protocol):
         """Return all tools of a server. See `tool`."""
         ...
 
+    async def left_out(self, server: str) -> dict[str, str]:
+        """Return tools that a server lists and that cannot be used, with the reasons."""
+        ...
+
     async def tool(self, server: str, name: str) -> Tool:
         """Return a tool as its server describes it; the server is started for that.
 

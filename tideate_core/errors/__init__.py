@@ -36,6 +36,7 @@
     │   ├── ToolFailed               the tool reported an error                             (retryable)
     │   ├── ToolTimedOut             it took longer than it may                             (retryable)
     │   ├── ToolInterrupted          the server died during the call, which may be done     (retryable)
+    │   │   └── SessionExpired       the server refused the call, for its session had ended (retryable)
     │   └── InvalidAnswer            what the server answered is not MCP, or is too large
     ├── WorkflowError                a run cannot start or go on
     │   ├── UnknownWorkflow          no workflow has this name
@@ -139,6 +140,7 @@ from tideate_core.errors.services import (
     RateLimited,
     ServerNotTrusted,
     ServerUnavailable,
+    SessionExpired,
     ToolError,
     ToolFailed,
     ToolInterrupted,
@@ -203,6 +205,7 @@ __all__ = [
     "TideateError",
     "ToolError",
     "ToolFailed",
+    "SessionExpired",
     "ToolInterrupted",
     "ToolNotPermitted",
     "ToolTimedOut",

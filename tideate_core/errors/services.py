@@ -26,6 +26,7 @@ __all__ = [
     "ServerUnavailable",
     "ToolError",
     "ToolFailed",
+    "SessionExpired",
     "ToolInterrupted",
     "ToolNotPermitted",
     "ToolTimedOut",
@@ -157,6 +158,10 @@ class ToolTimedOut(ToolError):
 
 class ToolInterrupted(ToolError):
     """The server died during the call, which may be done or not. Retryable."""
+
+
+class SessionExpired(ToolInterrupted):
+    """The server had ended the session and refused the call, which was not done. Retryable."""
 
 
 class InvalidAnswer(ToolError):

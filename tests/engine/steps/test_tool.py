@@ -68,6 +68,9 @@ class Tools:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
+    async def left_out(self, server: str) -> dict[str, str]:
+        return {}
+
     async def tools(self, server: str) -> list[Tool]:
         return [self.tool_]
 

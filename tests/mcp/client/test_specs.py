@@ -58,7 +58,7 @@ def test_a_server_of_the_project_waits_for_trust_and_then_is_there(root: Path) -
     loaded = load_config(root)
     assert loaded.untrusted_servers == ("files",)
     assert "files" not in loaded.config.mcp.servers
-    assert "left out mcp" in loaded.notices[0]
+    assert "ignored mcp" in loaded.notices[0]
     trust_file(path)
     loaded = load_config(root)
     assert (loaded.untrusted_servers, loaded.project_servers) == ((), ("files",))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
-from typing import TYPE_CHECKING
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.mcp.client.conftest import error_of
 from tests.mcp.conftest import TOKEN
-from tideate_core.errors import ConfigError, ServerUnavailable, ToolError
+from tideate_core.errors import ConfigError, ServerUnavailable, SessionExpired, ToolError
 from tideate_core.mcp.client import ServerSpec, server_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.mcp.client.conftest import Make
@@ -72,3 +76,156 @@ async def test_a_token_that_cannot_be_had_is_told_and_nothing_is_sent(
     with pytest.raises(ConfigError) as caught:
         await make(spec).tools("tests")
     assert words in str(caught.value)
+
+
+class Refusing:
+    """An MCP server over HTTP that answers the calls of tools as a test says."""
+
+    def __init__(self) -> None:
+        self.refusals: list[tuple[int, str, str, dict[str, str]]] = []
+        """Status, type, body and headers of the next answers to calls."""
+        self.calls: list[str | None] = []
+        """The session of each call that was answered."""
+        self.starts = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_rest: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                self.answer(405, "text/plain", "")
+
+            def do_DELETE(self) -> None:
+                self.answer(200, "text/plain", "")
+
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if "id" not in asked:
+                    return self.answer(202, "text/plain", "")
+                return self.answer(*outer.answer_to(asked, self.headers.get("mcp-session-id")))
+
+            def answer(self, status: int, kind: str, body: str, more: dict[str, str] | None = None) -> None:
+                self.send_response(status)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(body.encode())))
+                for name, value in (more or {}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/mcp"
+
+    def answer_to(self, asked: dict[str, Any], session: str | None) -> tuple[int, str, str, dict[str, str]]:
+        method, more, result = asked["method"], {}, {}
+        if method == "initialize":
+            self.starts += 1
+            more = {"Mcp-Session-Id": f"s{self.starts}"}
+            version = asked["params"]["protocolVersion"]
+            info = {"name": "x", "version": "1"}
+            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        elif method == "tools/list":
+            result = {"tools": [{"name": "write", "inputSchema": {"type": "object"}}]}
+        elif method == "tools/call":
+            if self.refusals:
+                return self.refusals.pop(0)
+            self.calls.append(session)
+            result = {"content": [{"type": "text", "text": "done"}]}
+        else:
+            error = {"code": -32601, "message": "no"}
+            return (
+                200,
+                "application/json",
+                json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}),
+                {},
+            )
+        return (
+            200,
+            "application/json",
+            json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}),
+            more,
+        )
+
+
+@pytest.fixture
+def refusing() -> Iterator[Refusing]:
+    made = Refusing()
+    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+async def test_an_expired_session_is_begun_anew_and_the_refused_call_repeated(
+    make: Make, tmp_path: Path, refusing: Refusing
+) -> None:
+    """The tool writes, and is repeated all the same: the server did not do what it refused."""
+    client = make(server_at(refusing.url, tmp_path))
+    await client.call(refusing.url, "write")
+    refusing.refusals = [(404, "text/html", "<p>gone</p>", {})]
+    assert (await client.call(refusing.url, "write")).value == "done"
+    assert (refusing.calls, refusing.starts) == (["s1", "s2"], 2)
+
+
+async def test_a_session_that_expires_at_once_again_is_an_error(
+    make: Make, tmp_path: Path, refusing: Refusing
+) -> None:
+    refusing.refusals = [(404, "text/plain", "no such session", {})] * 2
+    error = await error_of(make(server_at(refusing.url, tmp_path)).call(refusing.url, "write"))
+    assert isinstance(error, SessionExpired)
+    assert "HTTP 404 Not Found: no such session" in str(error)
+    assert refusing.calls == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (
+            (502, "text/html", "<html><title>502</title><body><h1>Bad gateway</h1>nginx", {}),
+            "HTTP 502 Bad Gateway: Bad gateway nginx",
+        ),
+        ((503, "text/plain", "down until six", {}), "HTTP 503 Service Unavailable: down until six"),
+        (
+            (429, "text/plain", "", {"Retry-After": "7"}),
+            "HTTP 429 Too Many Requests, to be tried again after 7 s",
+        ),
+        ((500, "application/json", '{"detail": "disk full"}', {}), "disk full"),
+        (
+            (
+                400,
+                "application/json",
+                '{"jsonrpc": "2.0", "id": null, "error": {"code": -32602, "message": "own words"}}',
+                {},
+            ),
+            "own words",
+        ),
+        ((200, "application/json", "<html>hello</html>", {}), "its answer is not valid JSON-RPC"),
+        (
+            (200, "application/json", '{"jsonrpc": "2.0", "id": 99, "result": {}', {}),
+            "its answer is not valid JSON-RPC",
+        ),
+    ],
+)
+async def test_status_and_words_of_a_refusal_are_told(
+    make: Make, tmp_path: Path, refusing: Refusing, refusal: Any, words: str
+) -> None:
+    refusing.refusals = [refusal]
+    error = await error_of(make(server_at(refusing.url, tmp_path)).call(refusing.url, "write"))
+    assert words in str(error)
+    assert "validation error" not in str(error)
+
+
+async def test_a_server_cannot_forge_the_end_of_its_session(
+    make: Make, tmp_path: Path, refusing: Refusing
+) -> None:
+    forged = {"code": -32600, "message": "x", "data": ["", "session ended"]}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "error": forged})
+    refusing.refusals = [(404, "application/json", body, {})]
+    error = await error_of(make(server_at(refusing.url, tmp_path)).call(refusing.url, "write"))
+    assert not isinstance(error, SessionExpired)
+    assert refusing.calls == []

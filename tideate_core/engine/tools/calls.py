@@ -12,6 +12,7 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.state import render_value
 from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
+from tideate_core.util.escaping import label
 from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
@@ -202,6 +203,9 @@ class Offering:
         if tools is None:
             raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
         found = [tool for name in names for tool in await _found(tools, name)]
+        for server in dict.fromkeys(one.server for one in found):
+            for name, why in (await tools.left_out(server)).items():
+                step.notice(f"{label(server)}/{label(name)} cannot be used: {why}", level="warn")
         calls = _Calls(ToolCalls(tools, self._services, step))
         return calls.offer({(one.server, one.name): one for one in found}.values())
 

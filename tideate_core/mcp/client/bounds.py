@@ -12,6 +12,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
+from tideate_core.mcp.client.repair import repaired
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
@@ -63,7 +64,10 @@ def parse_message(data: bytes) -> SessionMessage | Exception:
     except InvalidAnswer as error:
         return error
     except ValueError:
+        made = repaired(data)
+    if made is None:
         return Unreadable(data)
+    return SessionMessage(types.jsonrpc_message_adapter.validate_json(made, by_name=False))
 
 
 class MessageBound:

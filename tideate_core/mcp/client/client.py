@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from tideate_core.errors import (
+    InvalidAnswer,
     ServerNotTrusted,
+    SessionExpired,
     ToolInterrupted,
     ToolNotPermitted,
     UnknownServer,
@@ -150,7 +152,17 @@ class MCPClient:
                 )
             if found is not None:
                 return found
+        if why := (await self._supervisor(server).connection()).left_out.get(name):
+            raise InvalidAnswer(f"the tool {name!r} of the MCP server {server!r} cannot be used: {why}")
         raise UnknownTool(server, name, filter(spec.permits, known))
+
+    async def left_out(self, server: str) -> dict[str, str]:
+        """Return tools that a server lists and that cannot be used, with the reasons.
+
+        :raises ToolError: as of `tools`.
+        """
+        await self._tools(server)
+        return dict((await self._supervisor(server).connection()).left_out)
 
     async def call(
         self,
@@ -164,7 +176,8 @@ class MCPClient:
     ) -> ToolResult:
         """Call a tool. Nobody is asked for permission here; a step does that.
 
-        If the server dies meanwhile, a call that may be repeated is, once; the next call starts it again.
+        If the server dies meanwhile, a call that may be repeated is, once; the next call starts it again. A
+        call that was refused because the session had expired is repeated once in a new session.
 
         :param permitted: the tool as it was when it was permitted; None where nobody was asked.
         :param timeout: seconds, None: the server's own.
@@ -181,8 +194,9 @@ class MCPClient:
         limit = supervisor.spec.timeout if timeout is None else timeout
         try:
             return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
-        except ToolInterrupted:
-            if not tool.repeatable:
+        except ToolInterrupted as error:
+            # what a server refused, it has not done
+            if not (tool.repeatable or isinstance(error, SessionExpired)):
                 raise
         # it was started anew, and may be another one
         tool = await self._unchanged_tool(server, name, tool)

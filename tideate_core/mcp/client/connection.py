@@ -15,6 +15,7 @@ from tideate_core import __version__
 from tideate_core.errors import (
     InvalidAnswer,
     ServerUnavailable,
+    SessionExpired,
     TideateError,
     ToolError,
     ToolFailed,
@@ -49,6 +50,8 @@ LIST: Final = 30.0
 MOST_TOOLS: Final = 1000
 LARGEST_LIST: Final = 4 * 1024 * 1024
 """Characters of all that the tools say of themselves."""
+LONGEST_ODD_NAME: Final = 200
+"""Characters of a name that is none, in a message."""
 MOST_PAGES: Final = 100
 STDERR_SHOWN: Final = 5
 """Lines of a server's standard error that an error repeats."""
@@ -71,6 +74,11 @@ class Connection:
         self._leaving = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Listed tools that cannot be used, with the reasons."""
+        return self._monitor.left_out
 
     @property
     def alive(self) -> bool:
@@ -173,6 +181,7 @@ class Connection:
             ) as client:
                 _require_capabilities(self.spec, client)
                 self._client, self.version = client, client.protocol_version
+                self._monitor.version = self.version
                 # the SDK holds results against a server's schemas without a bound; `result_of` does it
                 client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
                 listening = asyncio.create_task(
@@ -197,7 +206,7 @@ class Connection:
         try:
             if self._monitor.failure is not None:
                 return InvalidAnswer(f"MCP server {self.spec.name!r}: {quoted(str(self._monitor.failure))}")
-            return translate(error, self.spec.name)
+            return translate(error, self.spec.name, self._monitor.secret)
         except Exception as mistake:  # noqa: BLE001 of ours; whoever waits is to see it
             return mistake
 
@@ -231,6 +240,7 @@ class Connection:
     async def _list(self) -> dict[str, Tool]:
         client = self._require_client()
         found: dict[str, Tool] = {}
+        self._monitor.left_out.clear()
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
@@ -245,12 +255,22 @@ class Connection:
         raise InvalidAnswer(f"MCP server {self.spec.name!r} lists its tools on more than {MOST_PAGES} pages")
 
     def _add(self, listed: types.Tool, found: dict[str, Tool]) -> None:
-        """Add a tool; what cannot be told from others is left out, with a word in the log."""
-        if not is_tool_name(listed.name) or listed.name in found:
-            why = "twice" if listed.name in found else "under a name that is none"
-            log.warning("MCP server %s lists a tool %s: %r", self.spec.name, why, listed.name[:200])
-        else:
-            found[listed.name] = tool_of(self.spec, listed)
+        """Add a tool; one that cannot be used, or told from others, is left out."""
+        name = listed.name
+        if not is_tool_name(name) or name in found:
+            why = "listed twice" if name in found else "its name has other characters than a tool's"
+            self._leave_out(name, why)
+            return
+        try:
+            found[name] = tool_of(self.spec, listed)
+        except InvalidAnswer as error:
+            self._leave_out(name, str(error).partition(": ")[2])
+
+    def _leave_out(self, name: str, why: str) -> None:
+        shown = name if is_tool_name(name) else repr(name[:LONGEST_ODD_NAME])
+        if len(self._monitor.left_out) < MOST_TOOLS:
+            self._monitor.left_out[shown] = why
+        log.warning("MCP server %s: the tool %s is left out: %s", self.spec.name, shown, why)
 
     def _require_client(self) -> Client:
         if self._client is None:
@@ -269,10 +289,13 @@ class Connection:
         except Exception as error:
             if isinstance(error, TimeoutError):
                 raise
+            ended = self._monitor.ended.is_set()
             told = (
-                self._failure_of(error) if self._monitor.ended.is_set() else translate(error, self.spec.name)
+                self._failure_of(error) if ended else translate(error, self.spec.name, self._monitor.secret)
             )
-            if isinstance(told, ToolInterrupted):
+            if isinstance(told, SessionExpired):
+                self._monitor.ended.set()
+            elif isinstance(told, ToolInterrupted):
                 self._monitor.ended.set()
                 raise self._interrupted() from error
             raise told from error

@@ -20,12 +20,14 @@ from tideate_core.errors import (
     InvalidAnswer,
     InvalidArguments,
     ServerUnavailable,
+    SessionExpired,
     TideateError,
     ToolError,
     ToolFailed,
     ToolInterrupted,
     ToolTimedOut,
 )
+from tideate_core.mcp.client.repair import first_problem
 from tideate_core.mcp.client.server_text import quoted, short, short_line
 from tideate_core.mcp.client.tools import Tool, ToolResult, check_result
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.client.specs import ServerSpec
 
-__all__ = ["BY_CODE", "BY_KIND", "result_of", "tool_of", "translate"]
+__all__ = ["BY_CODE", "BY_KIND", "REFUSED", "SESSION_ENDED", "result_of", "tool_of", "translate"]
 
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a result's JSON."""
@@ -74,6 +76,11 @@ BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
     ValueError: InvalidAnswer,
 }
 """Of everything else; the first that fits counts."""
+SESSION_ENDED: Final = "session ended"
+REFUSED: Final = "refused"
+"""Marks in the data of errors that are made of an HTTP status."""
+UNPARSED: Final = ("Failed to parse JSON response", "Failed to parse SSE message")
+"""How the SDK begins errors that repeat pydantic's words."""
 PLAIN: Final[Mapping[type[ToolError], str]] = {
     ToolInterrupted: "the connection ended before the answer came",
     ToolTimedOut: "no answer came in time",
@@ -161,9 +168,10 @@ def _size_of(tool: Tool, value: Any) -> int:
         ) from error
 
 
-def translate(error: BaseException, server: str) -> TideateError:
+def translate(error: BaseException, server: str, secret: str = "") -> TideateError:
     """Return an error of ours for one that came on the way to a server.
 
+    :param secret: of the connection, in the data of errors that its transport made.
     :raises BaseException: it is none of the SDK's or of a transport's: a mistake of ours, or a cancellation.
     """
     for one in _parts(error):
@@ -172,7 +180,15 @@ def translate(error: BaseException, server: str) -> TideateError:
     one = next(_parts(error))
     if isinstance(one, MCPError):
         kind = BY_CODE.get(one.code, ToolFailed)
+        if secret and one.data == [secret, SESSION_ENDED]:
+            kind = SessionExpired
+        elif secret and one.data == [secret, REFUSED]:
+            kind = ServerUnavailable
+        elif one.message.startswith(UNPARSED):
+            return _made(kind, server, "its answer is not valid JSON-RPC")
         return _made(kind, server, one.message)
+    if isinstance(one, ValidationError):
+        return _made(InvalidAnswer, server, f"its answer is not valid: {first_problem(one)}")
     for known, kind in BY_KIND.items():
         if isinstance(one, known):
             return _made(kind, server, str(one))

@@ -7,10 +7,12 @@ from typing import Final
 
 from tideate_core.util.escaping import visible
 
-__all__ = ["is_tool_name", "quoted", "short", "short_line"]
+__all__ = ["body_words", "is_tool_name", "quoted", "short", "short_line"]
 
 LONGEST: Final = 2000
 """Characters of a server's own words in an error."""
+LONGEST_BODY: Final = 500
+"""Characters of an HTTP body in an error."""
 LONGEST_NAME: Final = 128
 
 # the characters of the specification, and those that servers use beside them
@@ -31,6 +33,14 @@ def quoted(text: str, longest: int = LONGEST) -> str:
 def short_line(text: str, longest: int) -> str:
     """Return a server's words for one line."""
     return " ".join(short(text, longest).split())
+
+
+def body_words(body: bytes) -> str:
+    """Return the text of an HTTP body in one line, without the markup of a page."""
+    text = body.decode("utf-8", "replace")
+    if re.match(r"\s*<", text):
+        text = re.sub(r"(?is)<(script|style|title)\b.*?</\1\s*>|<[^<>]*>", " ", text)
+    return short_line(" ".join(text.split()), LONGEST_BODY)
 
 
 def is_tool_name(name: str) -> bool:

@@ -21,7 +21,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, parse_message
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, Unreadable, parse_message
+from tideate_core.mcp.client.repair import FramingCheck
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD_PROGRAM,
@@ -137,12 +138,19 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
 
 async def _read_stdout(process: Process, told: Incoming) -> None:
     assert process.stdout is not None  # noqa: S101 it was asked for
+    framing = FramingCheck()
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             try:
                 while line := await process.stdout.readline():
-                    if line.strip():
-                        await told.send(parse_message(line))
+                    if not line.strip():
+                        continue
+                    item = parse_message(line)
+                    if not isinstance(item, Unreadable):
+                        framing.message()
+                    elif wrong := framing.unreadable(line):
+                        item = wrong
+                    await told.send(item)
             except ValueError:  # asyncio's word for a line over the limit
                 await told.send(InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB"))
 

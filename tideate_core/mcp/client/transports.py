@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import secrets
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import httpx2
-from mcp.client.streamable_http import streamable_http_client
+import mcp_types as types
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tideate_core.errors import InvalidAnswer
@@ -20,6 +24,14 @@ from tideate_core.mcp.client.bounds import (
     is_usable,
     parse_message,
 )
+from tideate_core.mcp.client.repair import (
+    drop_invalid_tools,
+    events_repaired,
+    is_message,
+    repaired,
+)
+from tideate_core.mcp.client.results import REFUSED, SESSION_ENDED
+from tideate_core.mcp.client.server_text import body_words, short_line
 from tideate_core.mcp.client.specs import token_of
 from tideate_core.mcp.client.stdio import stdio_transport
 from tideate_core.mcp.transport.message_streams import ReadWrapper, WriteWrapper
@@ -41,6 +53,14 @@ __all__ = ["ConnectionMonitor", "open_transport"]
 CONNECT: Final = 10.0
 """Seconds to reach an address."""
 REFUSALS: Final = (401, 403)
+REFUSAL_SIZE: Final = 64 * 1024
+"""Bytes of what a server says when it refuses."""
+REFUSAL_TIME: Final = 5.0
+"""Seconds to wait for it."""
+SERVERS_OWN: Final = 0
+"""The code of a server's error whose own code means something else to the SDK."""
+OF_THE_SDK: Final = "SSE stream "
+"""How the SDK begins the errors that it puts among the messages when a stream ended."""
 SILENCE: Final = 3600.0
 """Seconds without a byte on a stream: calls have their own limits."""
 
@@ -56,6 +76,14 @@ class ConnectionMonitor:
     failure: InvalidAnswer | None = None
     """The reason to take nothing more from it."""
     pace: MessagePace = field(default_factory=MessagePace)
+    secret: str = field(default_factory=lambda: secrets.token_hex(16))
+    """In the data of errors that were made here: no server can forge them."""
+    version: str = ""
+    """Of the protocol, once it is agreed on."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Tools that the server lists wrongly, and the reasons."""
+    listing: set[Any] = field(default_factory=set)
+    """Requests for the list of tools."""
 
     def fail(self, error: InvalidAnswer) -> None:
         """Take nothing more from the connection."""
@@ -100,7 +128,7 @@ async def _http(
 def _response_check(
     stderr: ErrorOutput, monitor: ConnectionMonitor
 ) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Return a hook that keeps what a server refuses with, as the SDK does not, and bounds its answers."""
+    """Return a hook that keeps the words of a refusal, which the SDK drops, and bounds answers."""
 
     async def check_response(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
@@ -109,10 +137,60 @@ def _response_check(
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             monitor.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
             raise monitor.failure
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Body(response, response.stream, monitor)
+        if not isinstance(response.stream, httpx2.AsyncByteStream):
+            return
+        response.stream = _Body(response, response.stream, monitor)
+        if response.status_code >= 400 and response.request.method == "POST":
+            made = await _refusal(response, monitor.secret)
+            if made is not None:
+                response.headers["content-type"] = "application/json"
+                response.stream = _Replaced(made, response.stream)
 
     return check_response
+
+
+async def _refusal(response: httpx2.Response, secret: str) -> bytes | None:
+    """Return an error answer with the HTTP status and the words of a refusal; None if a request had none.
+
+    The codes are those that the SDK makes of a status: it tries another protocol after some of them.
+    """
+    asked = json.loads(response.request.content or b"null")
+    request = asked.get("id") if isinstance(asked, dict) else None
+    if request is None:
+        return None
+    start = await _start_of(response)
+    try:
+        answer = types.jsonrpc_message_adapter.validate_json(start, by_name=False)
+    except ValueError:
+        answer = None
+    if isinstance(answer, types.JSONRPCError):
+        return (
+            types.JSONRPCError(jsonrpc="2.0", id=request, error=answer.error)
+            .model_dump_json(by_alias=True, exclude_none=True)
+            .encode()
+        )
+    expired = response.status_code == 404 and MCP_SESSION_ID in response.request.headers
+    code = types.INTERNAL_ERROR
+    if response.status_code == 404:
+        code = types.INVALID_REQUEST if expired else types.METHOD_NOT_FOUND
+    words = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+    if after := response.headers.get("retry-after"):
+        words += f", to be tried again after {short_line(after, 40)}{' s' if after.isdigit() else ''}"
+    if said := body_words(start):
+        words += f": {said}"
+    error = {"code": code, "message": words, "data": [secret, SESSION_ENDED if expired else REFUSED]}
+    return json.dumps({"jsonrpc": "2.0", "id": request, "error": error}).encode()
+
+
+async def _start_of(response: httpx2.Response) -> bytes:
+    """Return the beginning of a body, as much as comes in a short time."""
+    start = b""
+    with anyio.move_on_after(REFUSAL_TIME):
+        async for chunk in response.stream:  # type: ignore[union-attr]
+            start += chunk
+            if len(start) >= REFUSAL_SIZE:
+                break
+    return start[:REFUSAL_SIZE]
 
 
 class _Body(httpx2.AsyncByteStream):
@@ -127,11 +205,30 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in bounded_stream(self._stream, events=self._events):
-                yield chunk
+            bounded = bounded_stream(self._stream, events=self._events)
+            if self._events:
+                async for chunk in events_repaired(bounded):
+                    yield chunk
+            else:
+                body = b"".join([chunk async for chunk in bounded])
+                yield body if not body or is_message(body) else repaired(body) or body
         except InvalidAnswer as error:
             self._monitor.fail(error)
             raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Replaced(httpx2.AsyncByteStream):
+    """A body in place of another one, which is closed with it."""
+
+    def __init__(self, body: bytes, stream: httpx2.AsyncByteStream) -> None:
+        self._body = body
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -166,6 +263,7 @@ class _Incoming(ReadWrapper):
                 elif isinstance(item, Exception):
                     return item
                 else:
+                    self._adjust(item)
                     await self._monitor.pace.received(item)
                     if is_usable(item):
                         return item
@@ -175,6 +273,17 @@ class _Incoming(ReadWrapper):
         except Exception:
             self._monitor.ended.set()
             raise
+
+    def _adjust(self, item: SessionMessage) -> None:
+        """Leave out tools that are not valid, and keep a server's errors apart from the SDK's own."""
+        message = item.message
+        if isinstance(message, types.JSONRPCResponse) and message.id in self._monitor.listing:
+            self._monitor.listing.discard(message.id)
+            self._monitor.left_out |= drop_invalid_tools(message.result, self._monitor.version)
+        elif isinstance(message, types.JSONRPCError):
+            own = message.error.message.startswith(OF_THE_SDK)
+            if message.error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT) and not own:
+                message.error.code = SERVERS_OWN
 
     def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, InvalidAnswer):
@@ -198,5 +307,7 @@ class _Outgoing(WriteWrapper):
     async def send(self, item: SessionMessage, /) -> None:
         if self._monitor.check is not None:
             self._monitor.check(item, "sent")
+        if isinstance(item.message, types.JSONRPCRequest) and item.message.method == "tools/list":
+            self._monitor.listing.add(item.message.id)
         await self._stream.send(item)
         self._monitor.pace.sent(item)

@@ -97,13 +97,16 @@ async def _print_tools(client: MCPClient, name: str, *, as_json: bool) -> int:
     try:
         found = await client.tools(name)
         allowed = {tool.name: client.permissions.allows(tool) for tool in found}
+        left_out = await client.left_out(name)
     finally:
         await client.aclose()
     if as_json:
         shapes = [{**tool.as_json(), "allowed": allowed[tool.name]} for tool in found]
-        print_json({"ok": True, "server": name, "tools": shapes})
+        print_json({"ok": True, "server": name, "tools": shapes, "left_out": left_out})
     else:
         _print_list(found, allowed)
+        for tool, why in left_out.items():
+            note(f"{visible(tool)} cannot be used: {why}")
         if not found:
             note(f"{name} has no tool that may be used; see `permissions` in [mcp.servers.{name}]")
     return DONE

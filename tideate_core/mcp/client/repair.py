@@ -1,0 +1,185 @@
+"""Repair of messages that are nearly JSON-RPC, so that no request waits for an answer that was dropped.
+
+Half a surrogate pair and bytes that are not UTF-8 become U+FFFD. An answer that is no answer becomes an error
+of its request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp_types.methods import validate_server_result
+from pydantic import ValidationError
+
+from tideate_core.errors import InvalidAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["FramingCheck", "drop_invalid_tools", "events_repaired", "first_problem", "is_message", "repaired"]
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_SUSPECT: Final = re.compile(rb"\\u[dD][89a-fA-F]|[^\0-\x7f]")
+_EVENT_END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_END: Final = 3
+"""Bytes of the end of an event that may have come already without its last one."""
+_MOST_HELD: Final = 64 * 1024
+"""Bytes of lines that are looked at for one message over several lines."""
+
+
+def repaired(data: bytes) -> bytes | None:
+    """Return a valid message for bytes that are none; None if they are no JSON object.
+
+    An answer whose `result` or `error` is of the wrong kind becomes an error answer to the same request.
+    """
+    try:
+        value = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    whole = _dumped(value)
+    try:
+        types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
+    except ValidationError as error:
+        request = value.get("id")
+        if "method" in value or not isinstance(request, int | str) or isinstance(request, bool):
+            return None
+        failure = {"code": types.INTERNAL_ERROR, "message": _words_of_error(value)}
+        if not failure["message"]:
+            words = f"its answer is not valid: {_what_is_wrong(value, error)}"
+            failure = {"code": types.PARSE_ERROR, "message": words}
+        return _dumped({"jsonrpc": "2.0", "id": request, "error": failure})
+    return whole
+
+
+def _dumped(value: Any) -> bytes:
+    return _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
+
+
+def _words_of_error(value: dict[str, Any]) -> str:
+    """Return the words of an error that has another shape than the protocol's."""
+    error = value.get("error")
+    words = error.get("message") if isinstance(error, dict) else error
+    return words if isinstance(words, str) else ""
+
+
+def _what_is_wrong(value: dict[str, Any], error: ValidationError) -> str:
+    for name in ("result", "error"):
+        if name in value and not isinstance(value[name], dict):
+            kind = "null" if value[name] is None else type(value[name]).__name__
+            return f"`{name}` is {kind}, and has to be an object"
+    if "result" not in value and "error" not in value:
+        return "it has neither `result` nor `error`"
+    return first_problem(error)
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first field that is wrong, and why, in one line."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    # unions name the kind that was tried before the field itself
+    place = [str(part) for part in first["loc"] if not str(part)[:1].isupper()]
+    words = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+    return f"{'.'.join(place)}: {words}" if place else words
+
+
+async def events_repaired(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pass a stream of events on, with the data of each repaired where it is no message."""
+    held = bytearray()
+    async for chunk in chunks:
+        looked = max(0, len(held) - _LONGEST_END)
+        held += chunk
+        while found := _EVENT_END.search(held, looked):
+            yield _event_repaired(bytes(held[: found.end()]))
+            del held[: found.end()]
+            looked = 0
+    if held:
+        yield bytes(held)
+
+
+def _event_repaired(event: bytes) -> bytes:
+    if not _SUSPECT.search(event) and re.search(rb'"result"\s*:\s*\{|"method"\s*:', event):
+        return event  # as it should be
+    lines = re.split(rb"\r\n|\n|\r", event)
+    data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
+    text = b"\n".join(data)
+    if not text.strip() or is_message(text) or (made := repaired(text)) is None:
+        return event
+    kept = [line for line in lines if line and not line.startswith(b"data:")]
+    return b"".join(line + b"\n" for line in (*kept, b"data: " + made)) + b"\n"
+
+
+def is_message(text: bytes) -> bool:
+    """Tell whether bytes are a valid message."""
+    try:
+        types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        return False
+    return True
+
+
+class FramingCheck:
+    """Recognition of a server that does not put each message on a line of its own."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+
+    def unreadable(self, line: bytes) -> InvalidAnswer | None:
+        """Look at a line that is no message; return an error if it is a part of one."""
+        if re.match(rb"(?i)content-length: *\d+\s*$", line):
+            return InvalidAnswer(
+                "it writes `Content-Length` headers, as language servers do; MCP wants one line a message"
+            )
+        if not self._held and not line.lstrip().startswith(b"{"):
+            return None
+        self._held.append(line)
+        if sum(map(len, self._held)) > _MOST_HELD:
+            self._held = []
+            return None
+        try:
+            value = json.loads(b"".join(self._held))
+        except ValueError:
+            return None
+        self._held = []
+        if isinstance(value, dict) and "jsonrpc" in value:
+            return InvalidAnswer(
+                "it writes a message over several lines; an MCP server writes each on one line"
+            )
+        return None
+
+    def message(self) -> None:
+        """Begin again after a message."""
+        self._held = []
+
+
+def drop_invalid_tools(result: dict[str, Any], version: str) -> dict[str, str]:
+    """Take invalid tools out of a page of a list; return the reason for each by its name.
+
+    :param version: of the protocol.
+    """
+    left_out: dict[str, str] = {}
+    listed = result.get("tools")
+    if not isinstance(listed, list) or not _problem_of(result, listed, version):
+        return left_out
+    kept = []
+    for number, tool in enumerate(listed):
+        if why := _problem_of(result, [tool], version):
+            name = tool.get("name") if isinstance(tool, dict) else None
+            left_out[name if isinstance(name, str) and name else f"#{number + 1}"] = why
+        else:
+            kept.append(tool)
+    result["tools"] = kept
+    return left_out
+
+
+def _problem_of(result: dict[str, Any], tools: list[Any], version: str) -> str:
+    page = {**result, "tools": tools}
+    try:
+        validate_server_result("tools/list", version, page)
+        types.ListToolsResult.model_validate(page, by_name=False)
+    except ValidationError as error:
+        return first_problem(error).removeprefix("tools.0.")
+    return ""
