@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tideate_core.workspace import repositories_of
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -64,8 +66,65 @@ async def test_links_out_and_odd_files_are_left_out(root: Path, workspace: Works
     assert await workspace.list() == sorted(["inside", *FILES])
 
 
-async def test_a_limit_cuts_the_list(workspace: Workspace) -> None:
-    assert await workspace.list(limit=2) == FILES[:2]
+@pytest.mark.slow
+async def test_no_number_of_files_is_too_many(root: Path, workspace: Workspace) -> None:
+    (root / "many").mkdir()
+    names = [f"many/{number}" for number in range(10_050)]
+    for name in names:
+        (root / name).touch()
+    assert await workspace.list() == sorted([*FILES, *names])
+
+
+def repository(place: Path, **files: str) -> None:
+    place.mkdir(parents=True)
+    git(place, "init", "-q")
+    for name, text in files.items():
+        (place / name.replace("__", ".")).write_text(text)
+    git(place, "add", ".")
+    git(place, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")
+
+
+@pytest.mark.parametrize("outer", [True, False])
+async def test_files_of_repositories_within_the_project_are_listed_by_their_own_rules(
+    root: Path, workspace: Workspace, outer: bool
+) -> None:
+    if outer:
+        git(root, "init")
+        (root / ".gitignore").write_text("ignored/\n")
+    repository(root / "modules/inner", in__py="", __gitignore="*.log\n")
+    repository(root / "modules/inner/deep", in__py="")
+    (root / "modules/inner/a.log").write_text("")
+    (root / "modules/inner/new").write_text("")
+    repository(root.parent / "other", sub__py="")
+    if outer:
+        repository(root / "ignored", in__py="")
+        git(
+            root, "-c", "protocol.file.allow=always", "submodule", "add", str(root.parent / "other"), "vendor"
+        )
+    inner = [
+        "modules/inner/.gitignore",
+        "modules/inner/deep/in.py",
+        "modules/inner/in.py",
+        "modules/inner/new",
+    ]
+    more = [".gitignore", ".gitmodules", "vendor/sub.py"] if outer else []
+    listed = await workspace.list()
+    assert listed == sorted([*FILES, *inner, *more])
+    own = "a git repository of its own"
+    submodule = {"vendor": "a submodule or worktree"} if outer else {}
+    assert repositories_of(root, listed) == {"modules/inner": own, "modules/inner/deep": own, **submodule}
+
+
+async def test_a_repository_within_that_is_another_ones_is_listed_as_files(
+    root: Path, workspace: Workspace
+) -> None:
+    git(root, "init")
+    repository(root.parent / "other", private__py="")
+    (root / "inner").mkdir()
+    (root / "inner/.git").write_text(f"gitdir: {root.parent}/other/.git\n")
+    (root / "inner/mine.py").write_text("")
+    git(root, "add", "run.sh")
+    assert await workspace.list() == sorted([*FILES, "inner/mine.py"])
 
 
 @pytest.mark.parametrize("key", ["core.fsmonitor", "core.hooksPath"])

@@ -120,8 +120,8 @@ class FileReader:
         """
         real = self._workspace.resolve(path)
         if not real.exists():
-            names = await self._workspace.list(_COMPARED)
-            near = await asyncio.to_thread(did_you_mean, path, names)
+            names = await self._workspace.list()
+            near = await asyncio.to_thread(_nearest, path, names)
             raise ContextResolutionError(mention, f"{path} does not exist{near}")
         name = self._workspace.name_of(real)
         buffer = await self._workspace.unsaved(real)
@@ -131,6 +131,13 @@ class FileReader:
         data, size = await asyncio.to_thread(_read, real, name, self._limit)
         text = _decode(data, name, whole=len(data) == size)
         return RawText(name, text, _cut_note(size, len(text.encode()), "bytes"))
+
+
+def _nearest(path: str, names: list[str]) -> str:
+    """Return a hint at the nearest path: one of the same name, else one of the first."""
+    end = path.rpartition("/")[2].casefold()
+    alike = [name for name in names if name.rpartition("/")[2].casefold() == end]
+    return did_you_mean(path, alike[:_COMPARED] or names[:_COMPARED])
 
 
 def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:

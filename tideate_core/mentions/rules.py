@@ -98,7 +98,7 @@ class RulesFinder:
         found = FoundRules()
         found.files += await asyncio.to_thread(_own_file, found.problems)
         names = await asyncio.to_thread(self._names_in_root, found.problems)
-        names += await self._fitting()
+        names += await self._fitting(found.problems)
         await self._read_into(found, names)
         return found
 
@@ -182,13 +182,17 @@ class RulesFinder:
             names += below[:MOST_FILES]
         return [*names, *named]
 
-    async def _fitting(self) -> list[str]:
+    async def _fitting(self, problems: list[str]) -> list[str]:
         """Return the project's files that the configuration names by a pattern."""
         patterns = [one for one in self._named if is_pattern(one)]
         if not patterns:
             return []
         fitting = [path for path in await self._workspace.list() if fits_any(patterns, path)]
-        return [path for path in fitting if path.isprintable()][:MOST_FILES]
+        shown = [path for path in fitting if path.isprintable()]
+        if len(shown) > MOST_FILES:
+            many = f"{len(shown):,} files fit the patterns of rules"
+            problems.append(f"{many}; the first {MOST_FILES} were read")
+        return shown[:MOST_FILES]
 
 
 def _below(root: Path, directory: str, ending: str, problems: list[str], depth: int = 0) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tideate_core.mentions.items import ContextItem
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
-from tideate_core.workspace import language_of
+from tideate_core.workspace import language_of, repositories_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -148,7 +148,6 @@ class Sources:
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
 
     async def _tree(self, mention: str, reference: Reference | None) -> ContextItem:
-        self._required_root(mention)
         path = self._path_of(reference)
         below = f"{path}/" if path else ""
         notes: list[str] = []
@@ -157,6 +156,9 @@ class Sources:
         drawn, hidden = draw_tree(names, _ENTRIES)
         if hidden:
             notes.append(f"{hidden} of {len(names)} files have no line of their own")
+        root = self._required_root(mention)
+        inner = await asyncio.to_thread(repositories_of, root, paths)
+        drawn += "".join(f"\n[{_in_one_line(folder)}/ is {kind}]" for folder, kind in inner.items())
         about = "the files that git does not ignore"
         return ContextItem(mention, path, drawn, "variable", about, cut="; ".join(notes))
 

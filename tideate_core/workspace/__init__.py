@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         keep_line_ends as keep_line_ends,
         with_kept_line_ends as with_kept_line_ends,
     )
+    from tideate_core.workspace.listing import repositories_of as repositories_of
     from tideate_core.workspace.paths import (
         PROTECTED as PROTECTED,
         Root as Root,
@@ -137,6 +138,7 @@ else:
             "journal_manifest": "FileEntry JournalManifest",
             "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
             "line_ends": "keep_line_ends with_kept_line_ends",
+            "listing": "repositories_of",
             "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",
             "rollback": "Rollback RollbackResult",
             "rollback_notes": "has_rollback_notes rolled_back_all",

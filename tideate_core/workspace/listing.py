@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-__all__ = ["list_files"]
+__all__ = ["list_files", "repositories_of"]
 
 _LIST = ("ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _GIT_TIMEOUT = 10.0
@@ -29,23 +29,48 @@ _LARGEST_RULES = 1 << 20
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
 
 
-def list_files(root: Path, limit: int, notice: Callable[[str], None] | None = None) -> list[str]:
-    """Return up to `limit` regular files below the root, relative to it, sorted.
+def list_files(root: Path, notice: Callable[[str], None] | None = None) -> list[str]:
+    """Return all regular files below the root, relative to it, sorted.
 
-    What git ignores is left out: as git says, else as the `.gitignore` files in the root say. Links are in
-    only if they lead to a file inside.
+    What git ignores is left out: as git says, else as the `.gitignore` files in the root say. Files of
+    repositories below the root are in, each by its own rules. Links are in only if they lead to a file
+    inside.
 
     :param notice: told why git could not be asked in a project that is a repository.
     """
-    known = _from_git(root, notice)
-    names = _from_walk(root) if known is None else known
     found: list[str] = []
-    for name in names:
-        if len(found) >= limit:
-            break
-        if _is_shown(root, name):
-            found.append(name)
-    return found
+    pending = [("", notice)]
+    while pending:
+        prefix, told = pending.pop()
+        known = _from_git(root / prefix, told)
+        names = _from_walk(root / prefix) if known is None else known
+        for name in names:
+            path = prefix + name
+            if _is_shown(root, path):
+                found.append(path)
+            elif known is not None and _is_repository(root, path):
+                pending.append((f"{path.rstrip('/')}/", None))
+    return sorted(found)
+
+
+def repositories_of(root: Path, files: Iterable[str]) -> dict[str, str]:
+    """Return the folders of files that are repositories of their own, and of which kind; blocking.
+
+    :param files: relative to the root.
+    """
+    folders: set[str] = set()
+    for name in files:
+        folder = name.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    kinds = {}
+    for folder in sorted(folders):
+        entry = f"{root}/{folder}/.git"  # no Path: there may be many thousands
+        if os.path.lexists(entry):
+            is_file = os.path.isfile(entry)  # noqa: PTH113
+            kinds[folder] = "a submodule or worktree" if is_file else "a git repository of its own"
+    return kinds
 
 
 def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | None:
@@ -134,6 +159,12 @@ def _children(directory: Path) -> Iterable[Path]:
         return [child for child in directory.iterdir() if child.name not in _SKIPPED]
     except OSError:  # not readable, or gone meanwhile
         return []
+
+
+def _is_repository(root: Path, name: str) -> bool:
+    """Tell whether a name that git lists is a folder with a repository: git lists nothing below it."""
+    place = f"{root}/{name}".rstrip("/")
+    return os.path.isdir(place) and not os.path.islink(place) and os.path.lexists(f"{place}/.git")  # noqa: PTH112, PTH114
 
 
 def _is_shown(root: Path, name: str) -> bool:

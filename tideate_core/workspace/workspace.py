@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SavedFiles", "Source", "Workspace"]
 
-MAX_FILES = 10_000
 MAX_BYTES = 2048 * 1024
 
 _Names = list[str]  # in the class below, `list` is a method
@@ -176,17 +175,17 @@ class Workspace:
         data = await asyncio.to_thread(_read, real_path, name, self._max_bytes)
         return Source(name, Document.decode(data, name).text)
 
-    async def list(self, limit: int = MAX_FILES, *, notice: Callable[[str], None] | None = None) -> _Names:
-        """Return the project's files, relative to the root, sorted; without a project, none.
+    async def list(self, *, notice: Callable[[str], None] | None = None) -> _Names:
+        """Return all of the project's files, relative to the root, sorted; without a project, none.
 
-        Files that git ignores are left out.
+        Files that git ignores are left out; those of repositories below the root are in.
 
         :param notice: told, on the caller's event loop, why git could not be asked.
         """
         if self._root.path is None:
             return []
         notices: _Names = []
-        files = await asyncio.to_thread(list_files, self._root.path, limit, notices.append)
+        files = await asyncio.to_thread(list_files, self._root.path, notices.append)
         if notice is not None:
             for words in notices:
                 notice(words)

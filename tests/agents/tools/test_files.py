@@ -200,3 +200,13 @@ async def test_a_large_list_is_bounded_and_says_so(tmp_path: Path) -> None:
     assert await project.call("list_files") == (
         f"{'d' * 50}/ (2000 files)\n[2,000 files are in folders that are not opened; list one of these]"
     )
+
+
+async def test_a_repository_within_the_project_is_listed_and_named_as_one(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"top.py": "", "modules/inner/in.py": "needle\n"})
+    git(tmp_path, "init", "-q")
+    git(tmp_path / "modules/inner", "init", "-q")
+    note = "[modules/inner/ is a git repository of its own]"
+    assert (await project.call("list_files")).endswith(f"in.py\n  top.py\n{note}".replace("  top", "top"))
+    assert await project.call("find_files", glob="**/in.py") == f"modules/inner/in.py\n{note}"
+    assert await project.call("search", pattern="needle") == "modules/inner/in.py\n1:needle"

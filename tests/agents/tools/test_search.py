@@ -219,7 +219,7 @@ async def test_an_expression_without_end_is_ended(
 ) -> None:
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
     project = Project(tmp_path, {"a.txt": "a" * 40 + "!", "z.txt": "ok"})
-    with pytest.raises(ToolError, match="took too long"):
+    with pytest.raises(ToolError, match=r"stopped after 1 s; 0 of 2 files searched"):
         await project.call("search", pattern=r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
 
 
@@ -231,7 +231,7 @@ async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: py
     # of two files each worker has one: the second never comes to its end
     project = Project(tmp_path, {"a.txt": "aab", "b.txt": "a" * 40 + "!"})
     found = await project.call("search", pattern=r"(?=a)(a+)+b")
-    assert found.startswith("a.txt\n1:aab\n[the search took too long")
+    assert found.startswith("a.txt\n1:aab\n[stopped after 1 s; ")
 
 
 async def test_a_search_that_cannot_be_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,3 +239,15 @@ async def test_a_search_that_cannot_be_run_is_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ToolError, match=r"the search cannot be run: .*nowhere"):
         await project.call("search", pattern="b")
+
+
+async def test_files_that_are_too_large_are_named(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, {"a.txt": "needle\n"})
+    (tmp_path / "large.txt").write_bytes(b"needle\n" + b"x" * (2 << 20))
+    told = await project.call("search", pattern="needle")
+    assert told == "a.txt\n1:needle\n[not searched, they have more than 2 MiB: large.txt]"
+
+
+async def test_matches_beyond_those_of_a_file_are_told(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, {"a.txt": "needle\n" * 1_500})
+    assert "of at least 1,000 matching lines" in await project.call("search", pattern="needle", limit=5)

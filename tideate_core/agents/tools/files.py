@@ -10,6 +10,7 @@ from pydantic import Field, PositiveInt
 
 from tideate_core.agents.tools.project_paths import (
     name_in_project,
+    own_repositories,
     path_filter,
     project_files,
     project_root,
@@ -134,6 +135,8 @@ async def list_files(context: ToolContext, arguments: ListFiles) -> str:
     entries = ENTRIES if arguments.depth is None else MOST_ENTRIES
     drawn, hidden = draw_tree(await _with_sizes(context, prefix, below), entries, arguments.depth)
     text = bounded_lines(drawn.split("\n"), lambda _: "the rest is left out; list a folder of it")
+    notes = await own_repositories(context, [f"{prefix}{path}" for path in below])
+    text = "\n".join([text, *notes])
     if not hidden:
         return text
     words = "file is" if hidden == 1 else "files are"
@@ -173,7 +176,8 @@ async def find_files(context: ToolContext, arguments: FindFiles) -> str:
     found = await asyncio.to_thread(lambda: [path for path in files if fits(path)])
     if not found:
         return f"no file fits {arguments.glob}; a glob with / is about the whole path from the root"
-    return bounded_lines(found, lambda shown: f"{len(found) - shown} more files; use a narrower glob")
+    text = bounded_lines(found, lambda shown: f"{len(found) - shown} more files; use a narrower glob")
+    return "\n".join([text, *await own_repositories(context, found)])
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

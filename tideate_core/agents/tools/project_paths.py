@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.project_files import neighbours
 from tideate_core.errors import OutsideRoot, ToolError, UnusableAnswer
 from tideate_core.util.globs import glob_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
 
-__all__ = ["missing_file", "name_in_project", "path_filter", "project_files", "project_root", "read_text"]
+MOST_REPOSITORIES: Final = 20
+"""Repositories within the project that are named."""
+
+__all__ = [
+    "missing_file",
+    "name_in_project",
+    "own_repositories",
+    "path_filter",
+    "project_files",
+    "project_root",
+    "read_text",
+]
 
 
 def project_root(context: ToolContext) -> Path:
@@ -50,6 +61,17 @@ def path_filter(glob: str) -> Callable[[str], bool]:
         return glob_filter(glob)
     except ValueError as error:
         raise ToolError(str(error)) from error
+
+
+async def own_repositories(context: ToolContext, files: Sequence[str]) -> list[str]:
+    """Return a note for each folder of files that is a repository within the project's."""
+    from tideate_core.workspace import repositories_of
+
+    found = await asyncio.to_thread(repositories_of, project_root(context), files)
+    notes = [f"[{folder}/ is {kind}]" for folder, kind in found.items()]
+    if len(notes) > MOST_REPOSITORIES:
+        notes[MOST_REPOSITORIES:] = [f"[and {len(notes) - MOST_REPOSITORIES} more repositories]"]
+    return notes
 
 
 async def project_files(context: ToolContext) -> list[str]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tideate_core.agents.tools.project_paths import path_filter, project_root
 from tideate_core.agents.tools.results import LONGEST
-from tideate_core.agents.tools.search_programs import Found, Query, find_lines
+from tideate_core.agents.tools.search_programs import LARGEST, Found, Query, find_lines
 from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
@@ -100,14 +100,16 @@ class _Page:
         notes = []
         if total > self._shown and not self._hidden:
             notes.append(
-                f"{self._shown} of {total:,} matching lines in {len(found.lines)} files are shown; "
-                "use a narrower pattern or glob, or a higher limit"
+                f"{self._shown} of {'at least ' if found.cut else ''}{total:,} matching lines in "
+                f"{len(found.lines)} files are shown; use a narrower pattern or glob, or a higher limit"
             )
         if found.timed_out:
             notes.append(
-                "the search took too long and was ended before all files were searched; use a simpler "
-                "pattern (no repeats inside repeats), literal=true or a glob"
+                f"stopped after {found.seconds} s; {found.searched:,} of {len(self._texts.names):,} files "
+                "searched; use a simpler pattern (no repeats inside repeats), literal=true or a glob"
             )
+        if found.too_large:
+            notes.append(f"not searched, they have more than {LARGEST >> 20} MiB: {_named(found.too_large)}")
         if self._hidden:
             notes.append(f"matches that cannot be shown: {_named(self._hidden)}")
         if secrets := self._texts.secrets:

@@ -23,6 +23,8 @@ __all__ = ["compile_pattern", "matching_lines"]
 
 FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 WRITTEN_AT_ONCE = 1 << 16
+TOLD_AFTER = 50
+"""Searched files after which their number is printed, as ``+NUMBER``."""
 CUT_SHORT = 3
 """Exit status where a worker did not come to its end."""
 
@@ -48,17 +50,19 @@ def _search(request: dict[str, Any], worker: int) -> None:
         request["pattern"], literal=request["literal"], any_case=request["any_case"], word=request["word"]
     )
     waiting: list[str] = []
-    size = 0
+    size = done = 0
     for index in range(worker, len(request["files"]), request["workers"]):
         text = _read(request["files"][index], request["largest"])
         found = list(matching_lines(pattern, text, request["most"])) if text else []
         if found:
             waiting += [f"{index}:{line}:{column}\n" for line, column in found]
             size += len(found)
-            if size > WRITTEN_AT_ONCE // 20:
-                _write(waiting)
-                size = 0
-    _write(waiting)
+        done += 1
+        if size > WRITTEN_AT_ONCE // 20 or done == TOLD_AFTER:
+            _write([*waiting, f"+{done}\n"])
+            waiting.clear()
+            size = done = 0
+    _write([*waiting, f"+{done}\n"])
 
 
 def _write(lines: list[str]) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -65,6 +66,14 @@ class Found:
     """By file, the columns (from 1, about) by the numbers of the lines."""
     timed_out: bool = False
     """The search was ended before it had looked at all files."""
+    seconds: int = 0
+    """Time that it was given."""
+    searched: int = 0
+    """Files that were looked at for sure."""
+    too_large: list[str] = field(default_factory=list)
+    """Files that are not searched."""
+    cut: bool = False
+    """There may be more lines than are counted."""
 
 
 async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str], query: Query) -> Found:
@@ -77,8 +86,11 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
     _refuse_invalid(query)
     try:
         with tempfile.TemporaryDirectory(prefix="tideate-search-") as folder:
-            files = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
-            return await _search(root, Path(folder), files, query)
+            files, too_large = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
+            found = await _search(root, Path(folder), files, query)
+            found.seconds, found.too_large = SECONDS, too_large
+            found.cut = found.cut or any(len(lines) >= MOST_OF_FILE for lines in found.lines.values())
+            return found
     except (CommandError, OSError) as error:
         raise ToolError(f"the search cannot be run: {error}") from error
 
@@ -92,16 +104,32 @@ def _refuse_invalid(query: Query) -> None:
         raise ToolError("a pattern is looked for in single lines; search for one line, context=N shows more")
 
 
-def _searched(folder: Path, root: Path, names: Sequence[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the files to search by the paths that a program is given; texts get a file of their own."""
+def _searched(
+    folder: Path, root: Path, names: Sequence[str], texts: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the files to search by the paths that a program is given, and those that are too large.
+
+    Texts get a file of their own.
+    """
     found = {}
+    too_large = []
     for index, (name, text) in enumerate(texts.items()):
         path = folder / str(index)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         found[str(path)] = name
-    others = (name for name in names if name not in texts)
-    # no Path: there may be many thousands
-    return found | {f"./{name}": name for name in others if not os.path.islink(f"{root}/{name}")}  # noqa: PTH114
+    for name in names:
+        if name in texts:
+            continue
+        try:
+            there = os.lstat(f"{root}/{name}")  # no Path: there may be many thousands
+        except OSError:  # it is gone since
+            continue
+        if stat.S_ISREG(there.st_mode):
+            if there.st_size > LARGEST:
+                too_large.append(name)
+            else:
+                found[f"./{name}"] = name
+    return found, too_large
 
 
 async def _search(root: Path, folder: Path, files: dict[str, str], query: Query) -> Found:
@@ -128,9 +156,11 @@ async def _by_ripgrep(root: Path, files: dict[str, str], query: Query) -> Found 
         for match in filter(None, map(_PLACE.fullmatch, done.stdout.text.split("\n"))):
             if (name := by_shown.get(match["file"])) is not None:
                 found.lines.setdefault(name, {})[int(match["line"])] = int(match["column"])
+        found.cut = found.cut or bool(done.stdout.cut)
         if done.timed_out:
             found.timed_out = True
             break
+        found.searched += len(part)
     return found
 
 
@@ -176,7 +206,10 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
     await asyncio.to_thread(place.write_text, json.dumps(request))
     done = await _run([sys.executable, "-I", "-S", _CHILD, str(place)], root)
     found = Found(timed_out=done.timed_out or done.signal == "SIGALRM" or done.exit_code == CUT_SHORT)
+    found.cut = bool(done.stdout.cut)
     for line in done.stdout.text.split("\n"):
+        if line.startswith("+"):
+            found.searched += int(line[1:])
         fields = line.split(":")
         if len(fields) == 3 and all(map(str.isdecimal, fields)):
             index, number, column = map(int, fields)
