@@ -143,9 +143,9 @@ end
 --- Resume a run. One of this Neovim that is paused continues; one that has not paused yet does not pause.
 --- Any other is resumed where its last process left it.
 ---@param execution_id? string or the beginning of it; the newest that can be resumed where it is empty
----@param opts? {folder?: string, definition?: 'file'|'stored', on_done?: fun(result: tideate.RunResult)} of a run of
---- an earlier process: a folder of its project, which definition counts where the workflow was changed since, and
---- what is called once, however it ends
+---@param opts? {folder?: string, definition?: 'file'|'stored', ask?: boolean, on_done?: fun(result: tideate.RunResult)}
+--- of a run of an earlier process: a folder of its project, which definition counts where the workflow was changed
+--- since, whether the person is shown the run and asked, and what is called once, however it ends
 function M.resume(execution_id, opts)
   if not execution_id or require('tideate.state').ended(execution_id) then
     return require('tideate.stored_runs').resume(execution_id or '', opts)

@@ -26,6 +26,7 @@ local M = {}
 ---@field error? string what happened and what to do
 ---@field error_code? string
 ---@field cancelled? true
+---@field reason? string why it was cancelled: `declined`, `cancelled`, or `interrupted` of one that was left and waits
 ---@field rollback_performed? boolean nil where the workflow is not one that is rolled back
 ---@field attempts? integer corrections
 ---@field next? tideate.NextRun that it proposes to follow it
@@ -40,6 +41,10 @@ local M = {}
 
 ---@type table<string, tideate.LiveRun>
 local live = {}
+---@type table<string, true> ids of runs that are being left
+local leaving = {}
+---@type fun()[] called when none is
+local when_left = {}
 
 ---@return string id 32 hexadecimal digits
 local function new_id()
@@ -66,6 +71,12 @@ local function announce_end(id, result)
   require('tideate.events').dispatch({ name = name, execution_id = id, at = os.time() * 1000, data = data })
 end
 
+local function call_waiting()
+  while not next(leaving) and #when_left > 0 do
+    table.remove(when_left, 1)()
+  end
+end
+
 ---@param id string
 ---@param result tideate.RunResult
 local function finish(id, result)
@@ -85,10 +96,35 @@ local function finish(id, result)
   -- only now the store knows the end
   require('tideate.ui.run_page').refresh()
   require('tideate.ui.panel').refresh()
+  leaving[id] = nil
+  call_waiting()
   run.on_done(result)
   if result.next then
     require('tideate.next_run').offer(result.next, result.workflow)
   end
+end
+
+--- Leave a run at its question, without an end: it waits, to be resumed.
+---@param id string of it, or of one within it
+function M.leave(id)
+  if require('tideate.host').state() ~= 'ready' then
+    return -- its end has left the run
+  end
+  leaving[id] = true
+  require('tideate.client').request('leave_run', { execution_id = id }, function(result)
+    leaving[id] = nil
+    for _, left in ipairs(result.left or {}) do
+      leaving[left] = live[left] and true or nil -- until its own reply has come
+    end
+    call_waiting()
+  end)
+end
+
+--- Call back when no run is being left any more: those that were can be resumed then.
+---@param callback fun()
+function M.when_left(callback)
+  table.insert(when_left, callback)
+  call_waiting()
 end
 
 ---@param text string?
@@ -295,6 +331,19 @@ function M.fork_stored(params, on_done)
     finish(id, result --[[@as tideate.RunResult]])
   end)
   return id
+end
+
+--- Open the declined question of a run of the store again, in a new run that has all that led to it. Returns at once.
+---@param wanted string its id
+---@param folder string of its project
+function M.review_again(wanted, folder)
+  local id = new_id()
+  live[id] = { opts = {}, on_done = function() end, asking = false, resumed = true }
+  require('tideate.reply').note_folder(id, { cwd = folder })
+  local params = { execution_id = wanted, new_id = id, folder = folder }
+  require('tideate.client').request('review_again', params, function(result)
+    finish(id, result --[[@as tideate.RunResult]])
+  end)
 end
 
 --- The run that a run goes on with, as long as it has not ended.

@@ -208,9 +208,14 @@ M.handlers = {
         record.current_step, record.step = step.name, step.index or index
       end
     end
+    record.question = data.kind
   end,
   SD_EVENT_CONFIRMATION_ANSWERED = set_state('running'),
-  SD_EVENT_WORKFLOW_PAUSED = set_state('paused'),
+  SD_EVENT_WORKFLOW_PAUSED = function(record, data)
+    -- one that was left is over here, until it is resumed
+    local set = data.reason == 'interrupted' and finish('interrupted') or set_state('paused')
+    set(record, data)
+  end,
   SD_EVENT_WORKFLOW_RESUMED = set_state('running'),
   SD_EVENT_WORKFLOW_COMPLETED = finish('completed'),
   SD_EVENT_WORKFLOW_FAILED = finish('failed'),

@@ -21,7 +21,7 @@ local M = {}
 
 ---@alias tideate.StepState 'waiting'|'running'|'retrying'|'completed'|'failed'|'skipped'
 
----@alias tideate.RunState 'starting'|'running'|'pausing'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
+---@alias tideate.RunState 'starting'|'running'|'pausing'|'confirming'|'paused'|'completed'|'failed'|'cancelled'|'interrupted'
 
 ---@class tideate.Moved
 ---@field from string `*` at the entry
@@ -59,6 +59,7 @@ local M = {}
 ---@field current_tool? string that a model has called and that has not ended, of several the last
 ---@field rolled_back? { restored: string[], merged: string[], left: string[] } what was rolled back of it
 ---@field declined? boolean whether it was cancelled by a no
+---@field question? string kind of the last question that it asked
 ---@field error? string
 ---@field files string[] what the run changed
 ---@field unsaved? string[] files that the run changed in their buffers and did not save
@@ -78,7 +79,7 @@ local M = {}
 local BYTES_PER_TOKEN = 4 -- a rule of thumb, until the model reports
 
 ---@type table<tideate.RunState, true>
-M.ENDED = { completed = true, failed = true, cancelled = true }
+M.ENDED = { completed = true, failed = true, cancelled = true, interrupted = true }
 
 --- What is told of a record.
 ---@param record tideate.Record
@@ -112,6 +113,7 @@ function M.view(record)
     current_tool = record.current_tool,
     rolled_back = record.rolled_back,
     declined = record.declined,
+    question = record.question,
     unchanged = record.unchanged,
     unsaved = record.unsaved,
     started_at = record.started_at,

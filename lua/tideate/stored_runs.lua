@@ -158,13 +158,20 @@ end
 
 --- Resume a run that no living process has, or one that another process paused.
 ---@param prefix string the beginning of its id; the newest that can be resumed where it is empty
----@param opts? {folder?: string, definition?: 'file'|'stored', on_done?: fun(result: tideate.RunResult)}
+---@param opts? {folder?: string, definition?: 'file'|'stored', ask?: boolean, on_done?: fun(result: tideate.RunResult)}
+---`ask`: the person is shown which run it is, and asked
 function M.resume(prefix, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()
   local id = prefix ~= '' and prefix or nil
-  M.ask('to_resume', { execution_id = id, folder = folder }, function(result)
+  local expecting = opts.ask and require('tideate.ui.typing').expect() or nil
+  M.ask('to_resume', { execution_id = id, folder = folder, look = opts.ask }, function(result)
     local run = result.run ---@type tideate.StoredRun
+    if opts.ask then
+      return require('tideate.ui.run_actions').resume(run, function()
+        M.resume(run.execution_id, vim.tbl_extend('force', opts, { ask = false, folder = folder }))
+      end, expecting)
+    end
     local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
     if opts.definition and result.owned then
       M.say_no_definition('the run goes on as it began')
@@ -198,11 +205,39 @@ local function open_review(run, folder)
   end
 end
 
+--- Open the review of one run: it waits, or it was declined.
+---@param prefix string the beginning of its id
+---@param otherwise fun() no run has this id
+function M.review_of(prefix, otherwise)
+  if require('tideate.ui').focus_run(prefix) then
+    return
+  end
+  local folder = require('tideate.context').folder()
+  require('tideate.run').when_left(function()
+    M.ask('to_review', { folder = folder, execution_id = prefix }, function(result)
+      local run = result.runs[1] or result.elsewhere[1] ---@type tideate.StoredRun?
+      if not run then
+        return otherwise()
+      elseif result.declined then
+        return require('tideate.run').review_again(run.execution_id, folder)
+      elseif result.elsewhere[1] then
+        return say(('%s is running in process %d'):format(M.label(run), run.owner.pid), vim.log.levels.WARN)
+      end
+      open_review(run, folder)
+    end)
+  end)
+end
+
 --- Open a review again: the one that waits here, else that of a run which an ended Neovim or shell left at it.
 function M.review()
   if require('tideate.ui').focus() then
     return
   end
+  require('tideate.run').when_left(M.choose_review)
+end
+
+--- Have the person choose one of the runs that wait for them, if there are several, and open it.
+function M.choose_review()
   local folder = require('tideate.context').folder()
   M.ask('to_review', { folder = folder }, function(result)
     local runs, elsewhere = result.runs, result.elsewhere ---@type tideate.StoredRun[], tideate.StoredRun[]

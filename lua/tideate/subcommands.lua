@@ -37,17 +37,6 @@ local function show_list()
   end)
 end
 
----@param id string
-local function roll_back(id)
-  require('tideate').rollback(id, function(result)
-    if said_error(result) then
-      local files, merged = result.files or {}, result.merged or {}
-      local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
-      say(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
-    end
-  end)
-end
-
 ---@param prefix string
 local function checkpoint(prefix)
   local id = run_choice.found(prefix, run_choice.is_active) or prefix
@@ -76,14 +65,20 @@ return {
   {
     name = 'cancel',
     args = '[id]',
-    help = 'Cancel a run, or all of them',
+    help = 'Cancel a run, or all of them, after a question',
     menu = true,
     complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)
       local id = prefix ~= '' and run_choice.pick(prefix, run_choice.is_active, 'run') or nil
-      if (prefix == '' or id) and not require('tideate').cancel(id) then
-        say('nothing is running')
+      if prefix ~= '' and not id then
+        return
       end
+      local runs = id and {} or vim.tbl_filter(run_choice.is_active, require('tideate.state').runs())
+      require('tideate.ui.run_actions').cancel_all(runs, function()
+        if not require('tideate').cancel(id) then
+          say('nothing is running')
+        end
+      end)
     end,
   },
   {
@@ -114,21 +109,21 @@ return {
   {
     name = 'resume',
     args = '[id] [--definition=file|stored]',
-    help = "Resume a paused run, or one that an ended Neovim or shell left; completed steps are not repeated. If its workflow was changed since, the current definition counts, or the run's own, or you are asked",
+    help = "Resume a paused run, or one that an ended Neovim or shell left; without an id the newest, after a question; completed steps are not repeated. If its workflow was changed since, the current definition counts, or the run's own, or you are asked",
     menu = true,
     complete = run_choice.resumable,
     run = function(rest)
       local prefix, definition = run_choice.resumed(rest)
       if prefix then
         local id = run_choice.found(prefix, run_choice.is_paused) or prefix
-        require('tideate').resume(id, definition and { definition = definition })
+        require('tideate').resume(id, { definition = definition, ask = id == '' })
       end
     end,
   },
   {
     name = 'review',
-    args = '[ref, snapshot, patch or path] [path]',
-    help = 'Open a review again, of this Neovim or one that an ended Neovim or shell left; its decisions are kept. With an argument: review what something else wrote since a commit (`HEAD`), a branch or a snapshot, or a patch file, or in a folder or file since the last commit; what is rejected is reverted',
+    args = '[id, ref, snapshot, patch or path] [path]',
+    help = "Open a review again that waits, of this Neovim, or one that an ended Neovim or shell left; its decisions are kept. With a run's id: that run's, also one that was declined. With another argument: review what something else wrote since a commit (`HEAD`), a branch or a snapshot, or a patch file, or in a folder or file since the last commit; what is rejected is reverted",
     menu = true,
     complete = function(lead)
       return require('tideate.review_changes').complete(lead)
@@ -137,18 +132,24 @@ return {
       if rest == '' then
         return require('tideate.stored_runs').review()
       end
-      require('tideate.review_changes').start(rest)
+      local function start()
+        require('tideate.review_changes').start(rest)
+      end
+      if not rest:match('^%x%x%x%x+$') or vim.uv.fs_lstat(rest) then
+        return start()
+      end
+      require('tideate.stored_runs').review_of(rest, start)
     end,
   },
   {
     name = 'retry',
     args = '[id[.step]] [--definition=file]',
-    help = "Run an ended run anew from a step on, the first that failed; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",
+    help = "Run an ended run anew, the newest that failed by default, from a step on, the first that failed, after a question; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",
     complete = run_choice.steps,
     run = function(rest)
       local params = run_choice.retried(rest)
       if params then
-        require('tideate.run').fork_stored(params)
+        require('tideate.ui.run_actions').retry(params)
       end
     end,
   },
@@ -293,12 +294,13 @@ return {
   {
     name = 'rollback',
     args = '[id]',
-    help = 'Roll back the files that a run changed',
+    help = 'Roll back the files that a run changed, the newest by default, after you saw which',
     complete = run_choice.ids(run_choice.changed_files),
     run = function(prefix)
       local id = run_choice.pick(prefix, run_choice.changed_files, 'run that changed a file')
       if id then
-        roll_back(id)
+        local run = require('tideate').get_status(id)
+        require('tideate.ui.run_actions').roll_back({ execution_id = id, workflow = run and run.name or 'run' })
       end
     end,
   },

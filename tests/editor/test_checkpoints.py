@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import THREE, stored
+from tests.support.dialogs import say_yes
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tideate_core.store.reader import Reader
@@ -98,6 +99,7 @@ def test_a_checkpoint_is_looked_at_and_a_new_run_goes_on_from_it(nvim: Editor, s
     assert new.id[:8] in nvim.lua("return vim.api.nvim_get_current_line()")
     assert (new.status, new.completed_steps, new.id != old) == ("paused", 1, True)
     nvim.feed("p")
+    say_yes(nvim)
     nvim.wait(f"(require('tideate').get_status('{new.id}') or {{}}).state == 'completed'")
     assert len(server.requests) == asked + 1  # only the second step
     assert stored(nvim, old).status == "completed"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.dialogs import say_yes
 from tideate_core.builtin.registration import register_builtin
 from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
 from tideate_core.workflows.definitions import RESERVED_NAMES
@@ -314,6 +315,8 @@ def test_cancel_without_an_id_cancels_all(faked: Editor, fake_host: FakeHost) ->
     hold(faked)
     hold(faked)
     faked.command("Workflow cancel")
+    assert fake_host.heard("cancel") == []
+    assert "Cancel all 2 runs?" in say_yes(faked)
     faked.wait("not require('tideate').is_running()")
     (request,) = fake_host.heard("cancel")
     assert request["params"] == {}

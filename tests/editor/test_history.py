@@ -11,6 +11,7 @@ import pytest
 
 from tests.editor.test_run_views import THREE, kill, second, stored
 from tests.editor.test_trust import trust
+from tests.support.dialogs import say_yes
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
@@ -278,5 +279,6 @@ def test_a_run_of_another_neovim_can_be_paused_resumed_and_cancelled_there(
     editor.wait("vim.fn.getline(1):find('paused') ~= nil")
     assert can(editor) == {"resume", "cancel"}
     editor.feed("p")
+    say_yes(editor)
     editor.wait_screen("is running in process")
     assert result(nvim)["ok"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.editor.test_run_views import THREE, answered_by_host, kill, second
 from tests.editor.test_trust import trust
-from tests.support.dialogs import wait_focused
+from tests.support.dialogs import say_yes, wait_focused
 from tests.support.panel import (
     FOCUSED,
     PANEL,
@@ -57,6 +57,7 @@ def held(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, Gate
 def test_c_cancels_the_run_of_the_line(held: tuple[Editor, Gate, str]) -> None:
     editor, gate, _ = held
     editor.feed("c")
+    assert "Cancel pair" in say_yes(editor)
     assert result(editor)["cancelled"] is True
     gate.wait_disconnected()
     wait_line(editor, "⊘ pair  cancelled")
@@ -181,6 +182,7 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.feed("zo")
     go_to(editor, "✓ two")
     editor.feed("r")
+    assert f"Run pair {first[:8]} (go) anew from the step two on?" in say_yes(editor)
     wait_line(editor, f"✓ pair .*(?!{first[:8]})[0-9a-f]{{8}}")
     newest = "(require('tideate.state').runs()[1] or {})"
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
@@ -273,6 +275,7 @@ def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
     open_panel(editor)
     go_to(editor, "⊘ pair  interrupted 0/2")
     editor.feed("p")
+    assert f"Resume pair {identity[:8]} (go)" in say_yes(editor)
     editor.wait("(require('tideate').get_status(...) or {}).state == 'completed'", 60, identity)
     wait_line(editor, "✓ pair")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import THREE
+from tests.support.dialogs import say_yes
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tideate_core.store.reader import Reader
@@ -55,6 +56,8 @@ def test_a_failed_run_is_retried_from_its_failed_step(nvim: Editor, server: Mode
     assert nvim.lua(COMPLETE % "") == [failed[:8]]
     assert nvim.lua(COMPLETE % f"{failed[:8]}.") == [f"{failed[:8]}.one", f"{failed[:8]}.two"]
     nvim.command("Workflow retry")
+    words = f"Run pair {failed[:8]} (go) anew from the step two on? 1 result before it is reused"
+    assert words in say_yes(nvim)
     nvim.wait_screen("SECOND")
     nvim.wait("#require('tideate.state').runs() == 2 and not require('tideate').is_running()")
     newest, oldest = Reader(nvim.state).runs()
@@ -103,6 +106,7 @@ def test_a_retry_says_that_the_workflow_was_changed_and_uses_the_file_where_that
     """)
     assert nvim.lua(COMPLETE % f"{done[:8]}.two --d") == ["--definition=file"]
     nvim.command(f"Workflow retry {done[:8]}.two --definition=file")
+    say_yes(nvim)
     nvim.wait("#require('tideate.state').runs() == 3 and not require('tideate').is_running()")
     reader = Reader(nvim.state)
     newest = reader.runs()[0]

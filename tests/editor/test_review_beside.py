@@ -8,7 +8,7 @@ import pytest
 
 from tests.editor.test_review_files import MORE
 from tests.editor.test_ui_review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.dialogs import answers, ask, decline, wait_focused
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -97,7 +97,7 @@ def test_both_sides_have_signs_that_need_no_colour(editor: Editor) -> None:
     assert "+ ten" not in rejected[1]
     editor.feed("gp")
     assert editor.lua("return vim.fn.winnr('$')") == 1
-    editor.feed("gRg<CR>")
+    decline(editor, "gRg<CR>")
     assert left_overs(editor) == NOTHING
     assert editor.lua("return #vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, {})") == 0
 
@@ -159,7 +159,7 @@ def test_closing_either_window_shows_the_changes_inline(editor: Editor) -> None:
         assert editor.lua("return vim.wo.diff") is False
     editor.feed("gg]c")
     assert "eleven" in drawn(editor)
-    editor.feed("gRg<CR>")
+    decline(editor, "gRg<CR>")
     assert left_overs(editor)["autocmds"] == 0
 
 

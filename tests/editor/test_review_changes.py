@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.dialogs import answers, ask, say_yes, wait_focused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,14 +59,12 @@ def test_the_end_says_what_is_reverted_of_modes_and_binaries_too(editor: Editor)
     mode = {"path": "a.py", "action": "modify", "hunks": [], "note": "mode 644 → 755", "whole": True}
     binary = {**mode, "path": "bin", "binary": True, "note": "binary, 3 bytes"}
     written(editor, {**mode, "before": "", "mode": ["100644", "100755"]}, {**binary, "before": ""})
-    editor.feed("r")
-    editor.feed("q")
-    assert "q again ends the review and changes nothing" in editor.messages()
-    editor.feed("r")
+    editor.feed("gr")
+    editor.feed("gr")
     assert "mode 644 → 755" in editor.lua("return vim.wo.winbar")
-    editor.feed("r")
+    editor.feed("gr")
     assert editor.lines() == ["binary, 3 bytes"]
-    editor.feed("a")
+    editor.feed("ga")
     editor.feed("g<CR>")
     (answer,) = answers(editor)
     assert answer["accepted"] is True
@@ -83,15 +81,15 @@ def test_the_words_are_those_of_changes_that_stand_in_the_files(editor: Editor) 
     written(editor)
     bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true }).str"
     assert "ga keep  gr revert" in editor.lua(bar)
-    editor.feed("<CR>")
+    editor.feed("g<CR>")
     assert "nothing is decided yet: gA to keep all, gR to revert all" in editor.messages()
-    editor.feed("a")
-    editor.feed("r")
-    assert "all is decided: <CR> finishes, u undoes" in editor.messages()
+    editor.feed("ga")
+    editor.feed("gr")
+    assert "all is decided: g<CR> finishes, gu undoes" in editor.messages()
     assert "2 hunks: 1 kept, 1 to revert" in editor.lua(bar)
     assert "gu undo" in editor.lua(bar)
     assert labels(editor) == " ✓ kept ✗ to revert"
-    editor.feed("?")
+    editor.feed("g?")
     shown = "\n".join(editor.lines())
     assert "undo the last decision" in shown
     assert "redo it" in shown
@@ -124,9 +122,9 @@ def test_a_file_that_something_else_wrote_is_reviewed_reverted_and_rolled_back(
     wait_focused(editor)
     assert "tideate://review/" in editor.lua("return vim.api.nvim_buf_get_name(0)")
     editor.command("Workflow review")  # it is open already
-    editor.feed("r")
-    editor.feed("a")
-    editor.feed("r")
+    editor.feed("gr")
+    editor.feed("ga")
+    editor.feed("gr")
     editor.feed("g<CR>")
     assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
     assert (project / "a.py").read_text() == FIRST.replace("eight", "EIGHT")
@@ -134,6 +132,7 @@ def test_a_file_that_something_else_wrote_is_reviewed_reverted_and_rolled_back(
     shown = editor.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('a.py'), 0, 1, true)[1]")
     assert (shown, editor.lua("return vim.bo[vim.fn.bufnr('a.py')].modified")) == ("one", False)
     editor.command("Workflow rollback")
+    assert "Roll back 2 files to what was there before review_changes" in say_yes(editor)
     editor.wait_for(lambda: (project / "sub dir/new.txt").exists(), "the run is rolled back")
     editor.wait_for(lambda: (project / "a.py").read_text() == TWO, "the run is rolled back")
 
@@ -145,9 +144,9 @@ def test_what_is_as_it_was_stays_decided_when_a_review_is_opened_again(editor: E
     (project / "new.txt").write_text("new\n")
     editor.command("Workflow review HEAD")
     wait_focused(editor)
-    editor.feed("r")
-    editor.feed("a")
-    editor.feed("r")
+    editor.feed("gr")
+    editor.feed("ga")
+    editor.feed("gr")
     assert "all is decided" in editor.messages()
     editor.lua("vim.uv.kill(require('tideate.host').info().pid, 9)")
     editor.wait("_G.ended")
@@ -182,7 +181,7 @@ def test_a_patch_and_a_folder_with_a_blank_and_names_that_complete(editor: Edito
     editor.command(r"Workflow review HEAD sub\ dir")
     wait_focused(editor)
     assert editor.lines() == ["new"]
-    editor.feed("r")
+    editor.feed("gr")
     editor.feed("g<CR>")
     assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
     assert list((project / "sub dir").iterdir()) == []

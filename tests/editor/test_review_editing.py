@@ -247,20 +247,20 @@ def test_a_change_within_a_large_hunk_is_compared_alone(editor: Editor) -> None:
 def test_a_new_file_is_edited_and_its_buffer_shows_that(editor: Editor) -> None:
     review(editor, dict(NEW))
     assert editor.lines() == ["one", "two"]
-    editor.feed("eGothree<Esc>:w<CR>")
+    editor.feed("geGothree<Esc>:w<CR>")
     assert editor.lines() == ["one", "two", "three"]
-    editor.feed("u")
+    editor.feed("gu")
     assert editor.lines() == ["one", "two"]
-    editor.feed("<C-r>")
+    editor.feed("gU")
     assert editor.lines() == ["one", "two", "three"]
-    editor.feed("<CR>")
+    editor.feed("g<CR>")
     assert verdict(editor)["edited"] == [{"hunk": 0, "old": [], "new": ["one", "two", "three"]}]
 
 
 def test_files_without_lines_to_edit_say_so(editor: Editor) -> None:
     gone = {"path": "gone.txt", "action": "delete", "filetype": "", "before": "x", "hunks": []}
     review(editor, gone)
-    editor.feed("e")
+    editor.feed("ge")
     assert "decided about as a whole" in editor.messages()
     assert editor.lines() == ["x"]
 
@@ -269,11 +269,11 @@ def test_the_key_works_in_the_view_beside(editor: Editor) -> None:
     editor.command("set columns=160")
     review(editor, opened(editor))
     editor.feed("]cgp<C-w>l")
-    editor.feed("eggcctenth<Esc>:w<CR>")
+    editor.feed("geggcctenth<Esc>:w<CR>")
     assert editor.lines()[10:13] == ["tenth", "eleven", "more"], "the proposal shows it"
-    editor.feed("u")
+    editor.feed("gu")
     assert editor.lines()[10] == "ten"
-    editor.feed("<C-r><CR>")
+    editor.feed("gUg<CR>")
     assert verdict(editor)["edited"][0]["new"][0] == "tenth"
 
 

@@ -75,7 +75,7 @@ def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
 def test_an_edit_that_leads_to_the_next_file_leaves_its_keys_there(editor: Editor, ending: str) -> None:
     review(editor, *FILES[:3])
     wait_focused(editor)
-    editor.feed(f"ageggVGcmine<Esc>{ending}")
+    editor.feed(f"gageggVGcmine<Esc>{ending}")
     assert editor.lua("return vim.fn.expand('%:t')") == "old.txt"
     editor.feed("grg<CR>")
     assert accepted(editor) == [[0], [0], []]
@@ -119,7 +119,7 @@ def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, A
     review(editor, file)
     wait_focused(editor)
     assert words in bar(editor)
-    editor.feed("ag<CR>")
+    editor.feed("gag<CR>")
     assert accepted(editor) == [[0]]
 
 
@@ -380,9 +380,10 @@ def test_the_list_is_hidden_on_a_narrow_screen_until_it_is_asked_for(editor: Edi
     assert shown_list(editor) == []
     editor.feed("gl")
     assert shown_list(editor) == ["~ a.txt ○4", "~ more.txt ○2"]
-    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
+    assert editor.lua("return vim.fn.bufname()").startswith("tideate://review-files/")
     editor.feed("gl")
     assert shown_list(editor) == []
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.txt"
 
 
 def test_a_list_shown_unasked_goes_with_its_room(wide: Editor) -> None:
@@ -397,14 +398,14 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     review(wide, opened(wide), MORE, *FILES[1:])
     wait_focused(wide)
     wide.command("wincmd h")
-    wide.feed("a")
+    wide.feed("ga")
     assert shown_list(wide)[0] == "~ a.txt ✓4"
     assert wide.lua("return vim.fn.line('.')") == 2
     wide.feed("kgrgo")
-    wide.feed("u")
-    wide.feed("<C-r>")
+    wide.feed("gu")
+    wide.feed("gU")
     assert shown_list(wide)[0] == "~ a.txt ○4"
-    wide.feed("ggr")
+    wide.feed("gggr")
     assert shown_list(wide)[:2] == ["~ a.txt ✗4", "~ more.txt ○2"]
     wide.feed("j<CR>")
     assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
@@ -412,7 +413,7 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     assert wide.lua("return vim.fn.expand('%:t')") == "more.txt"
     wide.double_click(wide.lua("return vim.fn.winbufnr(1)"), 3)
     wide.command("wincmd h")
-    wide.feed("q")
+    wide.feed("gl")
     assert shown_list(wide) == []
     assert wide.lua("return vim.fn.expand('%:t')") == "new.lua"
     wide.feed("glgAg<CR>")

@@ -157,7 +157,7 @@ def test_the_second_round_is_kept_as_the_first(
     kill(nvim)
     editor = reopened(start_editor, nvim, server)
     assert "revision 2" in summary(editor)
-    assert "all is decided: <CR> finishes, u undoes" in editor.messages()
+    assert "all is decided: g<CR> finishes, gu undoes" in editor.messages()
     editor.feed("g<CR>")
     assert ended(editor, run)["state"] == "completed"
     assert written(editor) == ["ERSTER", *LINES[1:14], "MIDDLE", *LINES[15:29], "LAST"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.dialogs import answers, ask, decline, wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tideate_core.app import read_details
@@ -152,12 +152,12 @@ def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
 
 
-def test_in_a_buffer_of_the_review_the_key_that_finishes_is_its_own(editor: Editor) -> None:
+def test_in_a_buffer_of_the_review_the_same_key_finishes(editor: Editor) -> None:
     hunk = {"start": 0, "old": [], "new": ["new"]}
     file = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [hunk]}
     review(editor, {**file, "decided": {"accepted": [0], "rejected": []}}, revision=2)
-    assert "revision 2 brings nothing to decide: <CR> finishes" in editor.messages()
-    editor.feed("<CR>")
+    assert "revision 2 brings nothing to decide: g<CR> finishes" in editor.messages()
+    editor.feed("g<CR>")
     assert value(editor)["files"] == [{"path": "new.txt", "accepted": [0], "rejected": []}]
 
 
@@ -395,19 +395,19 @@ def test_a_text_for_a_new_buffer_is_revised_edited_and_opened(poet: Editor) -> N
     assert "new buffer" in poet.lua(
         "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar=true}).str"
     )
-    poet.feed("bin blue<CR><CR>")
+    poet.feed("gbin blue<CR>g<CR>")
     poet.wait("vim.wo.winbar:find('revision 2', 1, true)", 40)
     wait_focused(poet)
     assert poet.lines() == ["VIOLETS", "BLUE"]
-    poet.feed("eGosky<Esc>:w<CR>")
-    poet.feed("<CR>")
+    poet.feed("geGosky<Esc>:w<CR>")
+    poet.feed("g<CR>")
     assert result(poet, 40)["response"] == "VIOLETS\nBLUE\nsky"
     assert ["VIOLETS", "BLUE", "sky"] in shown(poet)
 
 
 @pytest.mark.slow
 def test_a_text_for_a_new_buffer_that_is_rejected_is_not_opened(poet: Editor) -> None:
-    poet.feed("r<CR>")
+    decline(poet, "grg<CR>")
     assert result(poet, 40)["cancelled"]
     assert shown(poet) == [[""]]
 

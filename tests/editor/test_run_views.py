@@ -10,6 +10,7 @@ import pytest
 
 from tests.editor.test_snapshots import half_restore
 from tests.editor.test_trust import trust
+from tests.support.dialogs import say_yes
 from tests.support.runs import accept_all, configure, result, start
 from tideate_core.store.reader import Reader
 
@@ -101,6 +102,7 @@ def test_a_killed_neovims_run_goes_on_in_the_next_one(
     editor = second(start_editor, nvim, server)
     editor.lua(SEEN)
     editor.command("Workflow resume")
+    assert f"Resume pair {interrupted[:8]} (go)" in say_yes(editor)
     editor.wait_screen("resuming pair (1/2)")
     editor.wait("_G.seen[1]")
     editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 60)
@@ -139,6 +141,7 @@ def test_a_run_is_resumed_from_the_history_and_shown(
     assert "1/2" in screen
     assert "was interrupted" not in editor.messages()  # nobody is offered what they look at
     editor.feed("p")
+    say_yes(editor)
     editor.wait(f"(require('tideate').get_status('{interrupted}') or {{}}).state == 'completed'", 60)
     editor.command(f"Workflow show {interrupted[:6]}")
     editor.wait("vim.bo.filetype == 'tideate-runs'")
@@ -174,6 +177,7 @@ def test_an_interrupted_run_is_given_up_with_c(
     editor.command("Workflow history")
     editor.wait_screen("interrupted")
     editor.feed("c")
+    say_yes(editor)
     editor.wait_screen("pair  cancelled ")
     assert stored(nvim, interrupted).status == "cancelled"
     editor.lua(RESUME, interrupted)
@@ -323,6 +327,7 @@ def test_another_neovims_run_is_cancelled_from_the_history(
     editor.feed("R")
     editor.wait_screen("has not ended")
     editor.feed("c")
+    say_yes(editor)
     assert result(nvim)["cancelled"] is True
     assert stored(nvim, identity).status == "cancelled"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_trust import trust
-from tests.support.dialogs import hurry
+from tests.support.dialogs import hurry, say_yes
 from tests.support.runs import configure
 from tests.support.tally import AFTER, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
@@ -235,6 +235,7 @@ def test_a_host_that_dies_leaves_what_was_written_in_the_plan(nvim: Editor, serv
     assert nvim.lines()[0] == "> a thought"
     nvim.command("quit")
     nvim.command("Workflow resume")
+    say_yes(nvim)
     assert nvim.wait("(require('tideate.ui').pending()[1] or {}).ready", LIMIT)
     nvim.feed("e")
     assert nvim.lines()[0] == "> a thought"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, focused, wait_focused
+from tests.support.dialogs import answers, ask, decline, focused, wait_focused
 from tests.support.events import Run
 
 if TYPE_CHECKING:
@@ -93,8 +93,11 @@ def test_hunks_are_decided_one_by_one_and_the_last_decision_can_be_reverted(edit
 def test_all_at_once(editor: Editor, key: str, result: list[int]) -> None:
     review(editor, opened(editor))
     wait_focused(editor)
-    editor.feed(key + "g<CR>")
-    assert accepted(editor) == [result]
+    if result:
+        editor.feed(key + "g<CR>")
+        assert accepted(editor) == [result]
+    else:
+        decline(editor, key + "g<CR>")
     assert answers(editor)[0]["accepted"] is bool(result)
     assert left_overs(editor) == NOTHING
 
@@ -220,7 +223,7 @@ def test_a_person_who_types_is_not_moved_and_gets_no_keys(editor: Editor) -> Non
     editor.feed("<Esc>")
     wait_focused(editor)
     assert editor.lua("return vim.api.nvim_get_current_buf()") == file["buffer"]
-    editor.feed("gRg<CR>")
+    decline(editor, "gRg<CR>")
     assert editor.lines() == ["typingga"]
 
 
@@ -232,7 +235,7 @@ def test_own_mappings_of_the_buffer_come_back(editor: Editor) -> None:
     wait_focused(editor)
     assert editor.lua("return vim.wo.winbar") != "my bar"
     editor.command("split")
-    editor.feed("gRg<CR>")
+    decline(editor, "gRg<CR>")
     assert editor.lua("return vim.wo.winbar") in ("my bar", "")
     editor.command("only")
     editor.feed("ga")
@@ -366,24 +369,37 @@ def test_files_without_a_buffer_are_reviewed_in_scratch_buffers(editor: Editor) 
     review(editor, *FILES)
     wait_focused(editor)
     shown = []
-    for key in ("a", "r", "a", "a"):
+    for key in ("ga", "gr", "ga", "ga"):
         shown.append(editor.lines())
         assert editor.lua("return vim.bo.modifiable") is False
         editor.feed(key)
-    editor.feed("<CR>")
+    editor.feed("g<CR>")
     assert shown == [["a", "b"], ["return 1"], ["gone"], ["same"]]
     assert accepted(editor) == [[0], [], [0], [0]]
     assert editor.lines() == ["mine"]
     assert left_overs(editor) == NOTHING
 
 
-def test_leaving_a_scratch_review_declines_after_a_question_if_something_was_decided(editor: Editor) -> None:
+def test_leaving_a_review_gives_no_answer_and_takes_everything_of_it_away(editor: Editor) -> None:
     review(editor, *FILES)
     wait_focused(editor)
-    editor.feed("aq")
-    assert answers(editor) == []
+    editor.feed("ga<Esc>")
     editor.feed("q")
-    assert answers(editor)[0]["accepted"] is False
+    assert answers(editor) == []
+    words = "refactor waits (4 hunks: 1 accepted, 3 open); :Workflow review opens it again"
+    assert words in editor.messages()
+    editor.lua("require('tideate.ui.notify').close()")
+    editor.wait_for(lambda: left_overs(editor) == NOTHING, "nothing is left")
+
+
+def test_the_key_that_ends_a_recording_leaves_no_review(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.lua("vim.api.nvim_feedkeys('qa', 'nt', false)")
+    editor.wait("vim.fn.reg_recording() == 'a'")
+    editor.feed("]cq")
+    editor.wait("vim.fn.reg_recording() == ''")
+    assert editor.lua("return #require('tideate.ui').pending()") == 1
 
 
 @pytest.mark.parametrize("command", ["quit", "bdelete!", "bwipeout!", "enew", "tabnew"])
@@ -391,7 +407,7 @@ def test_a_scratch_review_that_was_closed_is_opened_again(editor: Editor, comman
     editor.command("split")
     review(editor, *FILES)
     wait_focused(editor)
-    editor.feed("a")
+    editor.feed("ga")
     editor.feed("[f")
     editor.command(command)
     editor.lua("vim.wait(0)")
@@ -400,8 +416,7 @@ def test_a_scratch_review_that_was_closed_is_opened_again(editor: Editor, comman
     assert editor.lines() == ["return 1"]
     editor.feed("[f")
     assert editor.lines() == ["a", "b"]
-    editor.feed("r<CR>")
-    assert accepted(editor) == [[], [], [], []]
+    decline(editor, "grg<CR>")
     assert answers(editor)[0]["accepted"] is False
 
 
@@ -484,16 +499,15 @@ def test_the_files_of_a_review_pass_through_one_window(editor: Editor) -> None:
     dimmed = editor.lua("return vim.wo[...].winbar", home)
     assert "#TideateOut#" in dimmed
     assert "ga accept" not in dimmed
-    editor.feed("gRg<CR>")
+    decline(editor, "gRg<CR>")
     assert editor.lua("return vim.api.nvim_win_get_buf(...)", home) == first["buffer"]
 
 
-@pytest.mark.parametrize(("key", "words"), [("ga", "1 of 1 accepted"), ("gr", "0 of 1 accepted")])
-def test_the_end_of_a_review_is_told(editor: Editor, key: str, words: str) -> None:
+def test_the_end_of_a_review_is_told(editor: Editor) -> None:
     review(editor, opened(editor, HUNKS[1:2]))
     wait_focused(editor)
-    editor.feed(key + "g<CR>")
-    assert f"review finished: {words}" in editor.messages()
+    editor.feed("gag<CR>")
+    assert "review finished: 1 of 1 accepted" in editor.messages()
 
 
 def test_what_was_left_out_is_counted(editor: Editor) -> None:
@@ -549,7 +563,7 @@ def test_a_fixed_window_keeps_its_buffer(editor: Editor) -> None:
     review(editor, *FILES)
     wait_focused(editor)
     assert editor.lua("return #vim.fn.win_findbuf(vim.fn.bufnr('fixed.txt'))") == 1
-    editor.feed("A<CR>")
+    editor.feed("gAg<CR>")
     assert accepted(editor) == [[0], [0], [0], [0]]
     assert editor.lua("return #vim.api.nvim_list_wins()") == 1
 
@@ -608,5 +622,5 @@ def test_a_file_that_is_moved_and_changed_shows_its_change(screen_editor: Editor
     rows = "\n".join(editor.wait_screen("fourth"))
     assert "from.txt → to.txt" in rows
     assert all(row in rows for row in ("- one", "first", "- three", "third"))
-    editor.feed("a<CR>")
+    editor.feed("gag<CR>")
     assert accepted(editor) == [[0]]

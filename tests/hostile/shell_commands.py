@@ -110,7 +110,7 @@ MORE: Final = (
     Command(("resume",)),
     Command(("resume", "--yes")),
     Command(("history", "--metrics")),
-    Command(("history", "--prune", "--keep", "0", "--changes")),
+    Command(("history", "--prune", "--keep", "0", "--changes", "--yes")),
     Command(("rollback",)),
     Command(("rollback", RUN, "--yes"), APP),
     Command(("rollback", "f00df00d", "--yes")),

@@ -9,7 +9,19 @@ if TYPE_CHECKING:
 
     from tests.support.editor import Editor
 
-__all__ = ["answers", "ask", "focused", "gate", "hurry", "plan", "ready", "wait_focused"]
+__all__ = [
+    "answers",
+    "ask",
+    "choose",
+    "decline",
+    "focused",
+    "gate",
+    "hurry",
+    "plan",
+    "ready",
+    "say_yes",
+    "wait_focused",
+]
 
 HURRY = """
 local idle, guard = require('tideate.ui.typing'), require('tideate.ui.key_guard')
@@ -70,6 +82,29 @@ def ready(editor: Editor) -> bool:
     return bool(editor.lua("local p = require('tideate.ui').pending()[1] return p ~= nil and p.ready"))
 
 
+def choose(editor: Editor, number: int) -> None:
+    """From now on choose this item of every list, from 1; `_G.choices` has the prompts and items."""
+    editor.lua(
+        """local number = ...
+        _G.choices = {}
+        vim.ui.select = function(items, opts, on_choice)
+          table.insert(_G.choices, { opts.prompt, items })
+          on_choice(items[number])
+        end""",
+        number,
+    )
+
+
+def decline(editor: Editor, keys: str = "gX") -> None:
+    """Decline the review that has the focus, without a reason.
+
+    :param keys: that lead to the question.
+    """
+    choose(editor, 2)
+    editor.feed(keys)
+    editor.wait("#_G.choices == 1")
+
+
 def hurry(editor: Editor) -> None:
     """From now on a question comes as soon as no key is under way, not only when the person pauses."""
     editor.wait_for(lambda: editor.lua(HURRY), "no key is waited for")
@@ -80,3 +115,12 @@ def wait_focused(editor: Editor) -> None:
     hurry(editor)
     editor.wait_for(lambda: ready(editor), "the question has the focus, and keys count")
     editor.lua(CALM)
+
+
+def say_yes(editor: Editor) -> str:
+    """Wait for a question, answer yes, and return what it said."""
+    editor.wait("require('tideate.ui').pending()[1]")
+    message = str(editor.lua("return require('tideate.ui').pending()[1].message"))
+    wait_focused(editor)
+    editor.feed("y")
+    return message

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.app.control_requests import opened_store
-from tideate_core.engine import forget_changes, runs_with_changes
+from tideate_core.engine import forget_changes, forget_drafts, runs_with_changes
 from tideate_core.project import project_state
 from tideate_core.store import Pruned, Retention
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tideate_core.config import HistoryConfig
 
 __all__ = ["prune_runs", "retention_of"]
+
+log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 
@@ -64,4 +67,6 @@ async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tupl
     async with opened_store(root) as store:
         unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
         pruned = await store.prune(policy, at=now, dry_run=dry_run)
+        for run in () if dry_run else pruned.ids:
+            await forget_drafts(store.private, run, log.warning)
     return pruned, unspared.runs - pruned.runs

@@ -20,8 +20,16 @@ from tideate_core.cli.plan_text import (
 )
 from tideate_core.cli.render.comparison import comparison_matter
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.review import ENDED, SENT, ReviewQuestion, WrittenReviewQuestion, review_matter
-from tideate_core.engine import FIX, FOR_PROJECT, FOR_RUN
+from tideate_core.cli.review import (
+    ENDED,
+    LEAVE,
+    LEAVE_HELP,
+    SENT,
+    ReviewQuestion,
+    WrittenReviewQuestion,
+    review_matter,
+)
+from tideate_core.engine import BACK, FIX, FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
 
@@ -139,7 +147,7 @@ class Questions:
         while answer == "d":
             await self.show_again()
             answer = await self.choose(request.message, "/".join([*numbers, "N"]), words, NO | {*numbers})
-        if answer is None:
+        if answer is None or answer == LEAVE:
             return ENDED
         return (
             DECLINED_DECISION if answer in NO else Decision(True, {"take": numbers[answer]["execution_id"]})
@@ -156,12 +164,17 @@ class Questions:
         return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
-        keys, help_text, known = "y/N", "y yes · n no", frozenset[str]()
-        if isinstance(request.payload, dict) and request.payload.get("fixable"):
+        payload = request.payload if isinstance(request.payload, dict) else {}
+        back = payload.get("back")
+        keys, known = "y/N", frozenset[str]()
+        help_text = "y yes · n or Enter back to the review" if back else "y yes · n no"
+        if payload.get("fixable"):
             keys, help_text, known = "y/N/f", f"{help_text} · f let the model correct it", frozenset("f")
         answer = await self.choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
+        if back and answer in NO:
+            return Decision(False, BACK, reason="back to the review")
         if answer == "f":
             return Decision(False, FIX, reason="the model corrects it")
         return Decision(True) if answer in YES else DECLINED_DECISION
@@ -169,11 +182,11 @@ class Questions:
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         draft = PlanDraft([*request.payload["files"]], [*request.payload.get("out", ())])
         comments = _Comments(request.payload)
-        help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3"
+        help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3 · {LEAVE_HELP}"
         while files := draft.files:
             question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
             answer = await self._line(question, f"y/N/e{comments.keys}/numbers")
-            if answer is None:
+            if answer is None or answer == LEAVE:
                 return ENDED
             if answer in YES:
                 return Decision(True, {"files": files})
@@ -199,11 +212,13 @@ class Questions:
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)
         comments = _Comments(request.payload)
-        help_text = f"y yes · n no · e edit it in $VISUAL or $EDITOR{comments.help} · d show it again"
+        help_text = (
+            f"y yes · n no · e edit it in $VISUAL or $EDITOR{comments.help} · d show it again · {LEAVE_HELP}"
+        )
         known = YES | NO | {"e", "edit", "d", *comments.known}
         while True:
             answer = await self.choose(request.message, f"y/N/e{comments.keys}/d", help_text, known)
-            if answer is None:
+            if answer is None or answer == LEAVE:
                 return ENDED
             if answer in YES:
                 return Decision(True, draft.value)

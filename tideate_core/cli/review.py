@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["ReviewQuestion", "WrittenReviewQuestion", "review_matter"]
 
 ENDED = Decision(False, reason="the input ended before an answer")
+LEAVE = "q"
+"""Leaves a question without an answer: its run waits, to be resumed."""
+LEAVE_HELP = "q leave it: the run waits"
 WRITTEN_HELP = (
-    "y keep all · n or Enter end and change nothing · p pick hunk by hunk · r revert all · d show again"
+    "y keep all · n or Enter end and change nothing · p pick hunk by hunk · r revert all · d show again · "
+    f"{LEAVE_HELP}"
 )
 KEEP_HELP = (
     "y or Enter keep · n revert · a keep this and the rest of the file · q back, without what was picked"
@@ -118,7 +122,7 @@ class ReviewQuestion(_Question):
         while True:
             keys, help_text, known = self._choices()
             answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
-            if answer is None:
+            if answer is None or answer == LEAVE:
                 return ENDED
             if answer in NO:
                 return Decision(False, reason="declined")
@@ -156,7 +160,7 @@ class ReviewQuestion(_Question):
             known.add("o")
         elif self._unanswered:
             words[0] = "y all; asks about your comments"
-        return "/".join([*keys, "d"]), " · ".join([*words, "d show again"]), frozenset(known)
+        return "/".join([*keys, "d"]), " · ".join([*words, "d show again", LEAVE_HELP]), frozenset(known)
 
     async def _all(self) -> Decision | None:
         """Return what was accepted before, with all that is open, and what was said; None to go back."""

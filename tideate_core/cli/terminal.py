@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.app import Project, next_command, open_runner, recover_before
+from tideate_core.app import Project, next_command, open_runner, recover_before, short_id
 from tideate_core.cli.confirmations import has_person
 from tideate_core.cli.interruption import Interruption, RunCancellation
 from tideate_core.cli.process import DECLINED, DONE, FAILED, USAGE
@@ -30,6 +30,7 @@ from tideate_core.cli.render.words import TASK
 from tideate_core.cli.review import ENDED
 from tideate_core.cli.typed_lines import TypedLines
 from tideate_core.engine import (
+    REOPENED,
     ConfirmationRequest,
     EventName,
     PolicyFrontEnd,
@@ -98,6 +99,9 @@ async def run_to_end(
         return interruption.status
     try:
         _print_notes(result, interaction, console)
+        if result.reason == "declined" and front.asked in REOPENED and not result.rollback_performed:
+            words = f"kept; `tideate review {short_id(result.execution_id)}` opens it again"
+            console.print(words, style="dim", soft_wrap=True)
         _print_result(result, interaction, console)
     except OSError:
         if not interruption.happened:
@@ -138,6 +142,8 @@ class TerminalFrontEnd:
         """The id of the run that it is for."""
         self._last_text: tuple[str, str] | None = None
         """A machine's last step and its text, until a question has shown them."""
+        self.asked = ""
+        """The kind of the last question."""
 
     def __enter__(self) -> Self:
         return self
@@ -233,6 +239,8 @@ class TerminalFrontEnd:
             self._lines.begin()
         if event.name in STARTS and event.data["kind"] == "machine":
             self._machines.add(event.execution_id)
+        elif event.name is EventName.CONFIRMATION_REQUIRED:
+            self.asked = event.data["kind"]
         elif event.name is EventName.STEP_COMPLETED and self._is_of_machine(event):
             said = event.data["result"]
             # a task's stages give objects, which are shown for what they are where they are asked about

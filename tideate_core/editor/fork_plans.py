@@ -49,6 +49,7 @@ async def fork_plan(
             "adapter": request.adapter,
             "inputs": [_editable(name, value) for name, value in request.inputs.items()],
             "results": results,
+            "reused": len(plan.reused),
             "more": len(kept) - len(results),
         }
 
@@ -63,7 +64,14 @@ def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict
         return str(error).partition(";")[0]  # what follows names the shell's options
     if turn == 1 and not plan.hears:
         return ""
-    fixed = {"all": False, "inputs": [], "results": [], "more": 0, "prompt": plan.request.prompt}
+    fixed = {
+        "all": False,
+        "reused": len(plan.reused),
+        "inputs": [],
+        "results": [],
+        "more": 0,
+        "prompt": plan.request.prompt,
+    }
     place = {"run": run_json(plan.source), "step": plan.step, "turn": turn, "hears": plan.hears}
     return {**place, **fixed, "adapter": plan.request.adapter}
 

@@ -182,6 +182,14 @@ class Projects:
         await self._recover(self.root(folder))
         return await runner.fork_run(execution_id, step, edits, changed=changed, or_whole=or_whole)
 
+    async def review_again(
+        self, execution_id: str, new_id: str | None, folder: str | None = None
+    ) -> WorkflowResult:
+        """Open a declined review of a folder's project again; see `WorkflowRunner.review_again`."""
+        runner = self.runner(folder)
+        await self._recover(self.root(folder))
+        return await runner.review_again(execution_id, new_id)
+
     async def recover(self, folder: str | None) -> None:
         """Roll back an interrupted restore of a snapshot in a folder's project, after saying so."""
         await self._recover(self.root(folder))

@@ -26,7 +26,7 @@ from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreErro
 from tideate_core.store import MOST_UNFINISHED, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
@@ -79,11 +79,16 @@ class StoredRuns:
     async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the run that `resume_run` is to continue; one that another process paused goes on there.
 
+        :param params: with `look` nothing is done yet.
         :raises TideateError: there is none, or it cannot be continued; says why.
         """
         prefix = params.get("execution_id") or None
-        run = await read_runs(self._root(params), lambda reader: run_to_resume(reader, prefix))
+        root = self._root(params)
+        run = await read_runs(root, lambda reader: run_to_resume(reader, prefix))
         owned = paused_in(run) is not None
+        if params.get("look"):
+            words = await read_runs(root, lambda reader: waiting_words(reader, run))
+            return {"ok": True, "run": {**run_json(run), "waiting": words}, "owned": owned}
         if owned:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(run.id, "resume")
@@ -99,8 +104,13 @@ class StoredRuns:
 
         Those with a review, a plan or a document; `elsewhere` are those of other living processes. Of a
         comparison there is the newest, with `compared`: `compare_resume` goes on with all of it.
+
+        :param params: with `execution_id`, or the beginning of one, only that run is looked at: none is
+            returned where no run has it; `declined` where `review_again` is to open it.
         """
         here = self._here()
+        if wanted := params.get("execution_id"):
+            return await read_runs(self._root(params), partial(_named_review, str(wanted), here))
 
         def read(reader: Reader) -> list[tuple[RunRow, str]]:
             runs = reader.runs(limit=MOST_UNFINISHED, unfinished=True)
@@ -142,6 +152,15 @@ class StoredRuns:
         run, folder = str(params["execution_id"]), params.get("folder")
         return (await self._projects.resume_comparison(run, folder)).as_json()
 
+    async def review_again(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Open the declined review of an ended run again, as a new run, and return the result of that.
+
+        :param params: `execution_id` of the ended run, or the beginning of it; `new_id` of the new one.
+        :raises TideateError: there is no such review; says why.
+        """
+        wanted, new_id = str(params["execution_id"]), params.get("new_id") or None
+        return (await self._projects.review_again(wanted, new_id, params.get("folder"))).as_json()
+
     async def retry(self, params: dict[str, Any]) -> dict[str, Any]:
         """Run an ended run anew from a step on to its end, and return the result of the new run.
 
@@ -174,8 +193,9 @@ class StoredRuns:
 
         :raises TideateError: there can be none; says why.
         """
-        wanted, step = str(params["execution_id"]), params.get("step") or None
-        return await fork_plans.fork_plan(self._root(params), wanted, step, params.get("turn"))
+        root, step = self._root(params), params.get("step") or None
+        wanted = params.get("execution_id") or await read_runs(root, _newest_failed)
+        return await fork_plans.fork_plan(root, str(wanted), step, params.get("turn"))
 
     async def _fork(
         self, params: dict[str, Any], edits: RunEdits, *, or_whole: bool = False
@@ -291,10 +311,13 @@ class StoredRuns:
         :raises RunNotFound: no project that is open here knows the run.
         :raises InvalidInput: it changed no file.
         """
-        plan = await self._projects.rollback_preview(str(params["execution_id"]), params.get("folder"))
+        wanted = str(params["execution_id"])
+        plan = await self._projects.rollback_preview(wanted, params.get("folder"))
+        run = await read_runs(self._root(params), partial(_stored, wanted))
         diffs = await asyncio.to_thread(rollback_diffs, plan, LONGEST_DIFFS)
         return {
             "ok": True,
+            "run": run and run_json(run),
             "files": plan.names,
             "diffs": diffs,
             "merged": plan.merged,
@@ -318,6 +341,25 @@ def _values(params: dict[str, Any], name: str) -> dict[str, Any]:
         except ValueError as error:
             raise InvalidInput(f"what is given for {key!r} has to be JSON: {error}") from error
     return values
+
+
+def _stored(wanted: str, reader: Reader) -> RunRow | None:
+    """Return a run by its id or the beginning of it, None where the store has none; blocking."""
+    try:
+        return reader.run(wanted)
+    except RunNotFound:
+        return None
+
+
+def _named_review(wanted: str, here: Collection[str], reader: Reader) -> dict[str, Any]:
+    """Return a run as `to_review` has it; blocking."""
+    answer: dict[str, Any] = {"ok": True, "runs": [], "elsewhere": []}
+    if (run := _stored(wanted, reader)) is None:
+        return answer
+    shape = {**run_json(run), "waiting": waiting_words(reader, run)}
+    if run.ended:
+        return {**answer, "runs": [shape], "declined": True}
+    return {**answer, "runs" if run.resumable and run.id not in here else "elsewhere": [shape]}
 
 
 def _newest_failed(reader: Reader) -> str:

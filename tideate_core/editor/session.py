@@ -92,6 +92,7 @@ class Session:
             "run_said": runs.said,
             "run_call": runs.call,
             "to_resume": runs.to_resume,
+            "review_again": runs.review_again,
             "to_review": runs.to_review,
             "resume_run": runs.resume_run,
             "retry": runs.retry,
@@ -223,7 +224,10 @@ class Session:
 
     async def _leave_run(self, params: dict[str, Any]) -> dict[str, Any]:
         execution_id = str(params["execution_id"])
-        return {"ok": True, "left": self._projects.runner_of(execution_id).leave(execution_id)}
+        runner = self._projects.runner_of(execution_id)
+        left = runner.leave(execution_id)
+        await runner.wait_until_over(left)
+        return {"ok": True, "left": left}
 
     async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
         self._projects.runner_of(params["execution_id"]).pause(params["execution_id"])

@@ -84,10 +84,12 @@ if TYPE_CHECKING:
         end_abandoned_run as end_abandoned_run,
         roll_back_abandoned_run as roll_back_abandoned_run,
     )
+    from tideate_core.engine.reopening import REOPENED as REOPENED
     from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
     from tideate_core.engine.result import WorkflowResult as WorkflowResult
     from tideate_core.engine.reused_writes import writers_of as writers_of
     from tideate_core.engine.review import (
+        BACK as BACK,
         FIX as FIX,
         ask_for_review as ask_for_review,
         review_and_apply as review_and_apply,
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.review_drafts import (
         KeptReview as KeptReview,
+        forget_drafts as forget_drafts,
         kept_review as kept_review,
         write_draft as write_draft,
     )
@@ -156,10 +159,11 @@ else:
             "preparation": "record_refused_run",
             "preview": "PromptPreview",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
+            "reopening": "REOPENED",
             "reports": "WorkflowSummaryDTO iso_time",
             "reused_writes": "writers_of",
-            "review": "FIX ask_for_review review_and_apply review_lines without_executed write_changes",
-            "review_drafts": "KeptReview kept_review write_draft",
+            "review": "BACK FIX ask_for_review review_and_apply review_lines without_executed write_changes",
+            "review_drafts": "KeptReview forget_drafts kept_review write_draft",
             "revision": "Feedback PartlyRevised revision_prompt",
             "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
             "result": "WorkflowResult",

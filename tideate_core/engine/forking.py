@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,6 +13,7 @@ from tideate_core.engine.continuation import ON_A_FILE
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
+from tideate_core.engine.reopening import copy_drafts, declined_question
 from tideate_core.engine.repeated_steps import split_steps
 from tideate_core.engine.reused_writes import SHORT, check_reused_writes, listed, writers_of
 from tideate_core.engine.run import RunRequest
@@ -44,6 +45,7 @@ __all__ = [
     "RunEdits",
     "begin_fork",
     "plan_fork",
+    "plan_reopening",
     "split_run_step",
 ]
 
@@ -85,6 +87,8 @@ class ForkPlan:
     """Of the step, from which on it is taken anew."""
     hears: bool = False
     """The model can be told something before that turn."""
+    reopens: bool = False
+    """It begins at a question that was declined."""
 
 
 def split_run_step(wanted: str) -> tuple[str, str | None]:
@@ -132,6 +136,23 @@ def plan_fork(
         edits.turn,
         hears=bool(cut and cut.hears),
     )
+
+
+def plan_reopening(reader: Reader, wanted: str, edits: RunEdits) -> ForkPlan:
+    """Return the fork of an ended run at the question that was declined; blocking.
+
+    :param wanted: the run's id, or the beginning of it.
+    :param edits: only the new run's id counts.
+    :raises RunNotFound: no run has this id.
+    :raises RunEnded: it has not ended.
+    :raises InvalidInput: it has no such question; says why.
+    :raises StoreError: the store cannot be read.
+    """
+    source, question = declined_question(reader, wanted)
+    step = str(question.data["step"]).partition("[")[0]
+    plan = plan_fork(reader, source.id, step, edits)
+    reopening = replace(plan.fork, until=question.sequence)
+    return replace(plan, fork=reopening, reopens=True)
 
 
 def _fork_of(
@@ -193,6 +214,8 @@ async def begin_fork(
         _is_rolled_back, store.reader(), plan.source, workspace.root, store.private
     )
     await _check_text(plan, registration.definition, workspace, stands=stands)
+    if plan.reopens:
+        await copy_drafts(store.private, plan.source.id, request.execution_id)
     await store.fork_at_step(plan.fork)
     return _notices(plan, happened if changed == "stored" else "", stands=stands)
 
@@ -252,6 +275,8 @@ def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, A
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
     )
     what = f"all of run {source} anew" if plan.whole else f"{reused}; anew from {_place_of(plan)} on"
+    if plan.reopens:
+        what = f"the question that ended run {source} is open again, with what was decided"
     words = [(what, "info")]
     if stands:
         files = listed(plan.repeated_files)

@@ -123,6 +123,8 @@ class LiveRun:
         """The ids of the run and the step that it is part of."""
         self.messages: RunMessages = RunMessages(self)
         self.cancellation_notice = CancellationNotice(self, dependencies.front)
+        self.over = asyncio.Event()
+        """Set when its end, or that it was left, is in the store."""
         self._parent_run = parent[0] if parent else None
         self._dependencies = dependencies
         self._gated = gated
@@ -249,7 +251,9 @@ class LiveRun:
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
             self.messages.close()
             await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
-            await forget_drafts(self._store.private, self.execution.id, partial(self.notify, level="warn"))
+            if result.ok:  # else its question can be asked again
+                warn = partial(self.notify, level="warn")
+                await forget_drafts(self._store.private, self.execution.id, warn)
         except StoreError as failure:
             words = error_fields(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}

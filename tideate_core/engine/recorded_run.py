@@ -181,7 +181,12 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
     moved = reader.last_event(run_id, EventName.TRANSITION.value)
     recorded = RecordedRun(
         settled=settled,
-        attempts={row.step: failed for row in running if (failed := _failed_attempts(row, memos))},
+        # of a fork that begins within a step, too: its memos are those of later attempts
+        attempts={
+            row.step: failed
+            for row in rows
+            if row.status not in _ENDED and (failed := _failed_attempts(row, memos))
+        },
         running=frozenset(row.step for row in running),
         memos=memos,
         usage=_usage(settled, memos),
@@ -200,7 +205,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
 def _failed_attempts(row: StepRow, memos: Mapping[str, Mapping[str, Any]]) -> int:
     """Count the attempts that failed; the last that started was perhaps only cut off."""
     kept = memos.get(row.step, {}).get(FAILED)
-    return max(row.attempts - 1, kept["attempt"] if kept else 0)
+    return max(row.attempts - 1, kept["attempt"] if kept else 0, 0)
 
 
 def _usage(settled: Mapping[str, Settled], memos: Mapping[str, Mapping[str, Any]]) -> Usage:

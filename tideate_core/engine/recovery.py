@@ -12,7 +12,6 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import PENDING_END, RUN
 from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
-from tideate_core.engine.review_drafts import forget_drafts
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.stored_definition import stored_definition, stored_graph
 from tideate_core.errors import RunNotActive, StoreError
@@ -180,7 +179,6 @@ async def end_adopted(
         rollback = await _roll_back(workspace, log, recorder, recorded, run, snapshot)
         ending = replace(ending, files=tuple(rollback.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
-    await forget_drafts(store.private, run.id, logger.warning)
     if run.parent is None:
         from tideate_core.engine.reports import summary_of, write_summary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.engine.changes_now import changes_now
 from tideate_core.engine.decisions import Decided, hunk_count
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     ReviseLines = Callable[[Feedback], Awaitable[list[str]]]
 
 __all__ = [
+    "BACK",
     "FIX",
     "ask_for_review",
     "review_and_apply",
@@ -59,6 +60,8 @@ ONLY_EXECUTED: Final = (
 )
 FIX: Final = "fix"
 """The value of an answer to a question about errors that has the model correct them."""
+BACK: Final = "back"
+"""The value of an answer to such a question that opens the review again, with all decisions."""
 
 
 async def review_and_apply(
@@ -216,6 +219,10 @@ class _Review:
                 found = await self._let_pass(accepted, answer.decided, problems) if self._gated else None
                 if found is None:
                     return accepted
+                if found == BACK:
+                    self._revision = replace(self._revision, decided=answer.decided)
+                    self._unanswered, self._warnings = [], []
+                    continue
                 feedback, corrected = found
             await self._next_revision(answer, feedback, corrected)
         return []
@@ -348,16 +355,18 @@ class _Review:
 
     async def _let_pass(
         self, accepted: list[FileChange], decided: list[Decided], problems: list[str]
-    ) -> tuple[Feedback, frozenset[str]] | None:
+    ) -> tuple[Feedback, frozenset[str]] | Literal["back"] | None:
         """Ask about new syntax errors in what was accepted; None where it may be written.
 
-        :returns: what the model is told, where it is to correct them, and the files that have them.
+        :returns: what the model is told, where it is to correct them, and the files that have them; `BACK`
+            where the person goes back to the review.
         """
         if accepted != self._revision.changes:  # a part of a change is another text
             problems = await asyncio.to_thread(compare_and_check, accepted)
             self._step.gate("syntax", problems, places_of_errors(accepted))
-        if not problems or not await _override(self._step, problems, fixable=self._revisable):
-            return None
+        answer = await _override(self._step, problems, fixable=self._revisable) if problems else None
+        if answer != FIX:
+            return answer
         words = "\n".join(f"- {problem}" for problem in problems)
         errors = Comment(f"What was accepted of it brings new syntax errors. Correct them:\n{words}")
         faulty = await asyncio.to_thread(
@@ -433,12 +442,14 @@ def _has_comments(value: Any) -> bool:
     return isinstance(value, dict) and bool(value.get("comments"))
 
 
-async def _override(step: PersonAccess, problems: list[str], *, fixable: bool) -> bool:
+async def _override(
+    step: PersonAccess, problems: list[str], *, fixable: bool
+) -> Literal["fix", "back"] | None:
     """Ask whether a change with new syntax errors is written.
 
     :param fixable: the model may be asked to correct them.
-    :returns: True where it is to, False where the change is written as it is.
-    :raises Declined: neither.
+    :returns: `FIX` where it is to, `BACK` for the review again; None: the change is written as it is.
+    :raises Declined: none of them.
     """
     listed = "\n".join(f"- {problem}" for problem in problems)
     decision = await step.confirm(
@@ -446,14 +457,16 @@ async def _override(step: PersonAccess, problems: list[str], *, fixable: bool) -
         f"The change brings {len(problems)} new syntax error{'' if len(problems) == 1 else 's'}. "
         "Write it anyway?",
         details=listed,
-        payload={"fixable": True} if fixable else None,
+        payload={"back": True, **({"fixable": True} if fixable else {})},
     )
     if decision.accepted:
-        return False
+        return None
     if decision.by != "user":
         raise StepFailed(f"the change brings new syntax errors; nothing was written:\n{listed}")
     if fixable and decision.value == FIX:
-        return True
+        return FIX
+    if decision.value == BACK:
+        return BACK
     raise Declined("the change brings new syntax errors")
 
 

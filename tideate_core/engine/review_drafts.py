@@ -2,7 +2,7 @@
 editor or a shell.
 
 A front end appends to the file of a question as the person decides, and reads it when the question is asked
-again. It is gone with the end of the run. A line is a step, as JSON:
+again. It is gone when the run completes or is pruned. A line is a step, as JSON:
 
 - `{"of": [[path, [unit, …]], …]}`, the first line, the engine's: the files and hunks that the numbers below
   mean. Where a question is asked again about other changes, the steps are renumbered: what is as it was keeps
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KeptReview",
+    "draft_folder",
     "forget_drafts",
     "hunk_count_of",
     "kept_review",
@@ -129,7 +130,7 @@ def may_have_draft(private: Path, run: str, step: str, key: str) -> bool:
 
 
 def _draft_path(private: Path, run: str, step: str, key: str) -> Path:
-    return private / FOLDER / run / f"{digest_of(step, key)}.jsonl"
+    return draft_folder(private, run) / f"{digest_of(step, key)}.jsonl"
 
 
 def kept_review(path: Path) -> KeptReview:
@@ -152,13 +153,18 @@ def write_draft(path: Path, steps: Iterable[Mapping[str, Any]]) -> None:
         file.write("".join(("\n" if cut else "", *map(_line, steps))).encode())
 
 
+def draft_folder(private: Path, run: str) -> Path:
+    """Return the folder of a run's drafts."""
+    return private / FOLDER / run
+
+
 async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) -> None:
-    """Remove the drafts of a run that has ended.
+    """Remove the drafts of a run that has completed.
 
     :param warn: told where they cannot be removed.
     """
     try:
-        await asyncio.to_thread(shutil.rmtree, private / FOLDER / run)
+        await asyncio.to_thread(shutil.rmtree, draft_folder(private, run))
     except FileNotFoundError:
         pass  # nothing was reviewed
     except OSError as error:

@@ -9,6 +9,8 @@ from tideate_core.engine.step_context import StepRun
 from tideate_core.errors import InvalidInput, RunNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tideate_core.adapters import Reply
     from tideate_core.engine.live_run import LiveRun
     from tideate_core.engine.run import Execution
@@ -77,16 +79,21 @@ class RunControls:
     def leave(self, execution_id: str | None = None) -> list[str]:
         """Stop a run, or all, without ending it, so that it can be resumed; returns the ids.
 
-        :param execution_id: with it the run is left that it is within.
+        :param execution_id: with it the run is left that it is within, and those that are compared with it.
         :raises RunNotFound: nothing of this id is running.
         """
+        left = list(self._running)
         if execution_id is not None:
-            live = self._get(self._get(execution_id).execution.outermost.id)
-            live.leave()
-            return [live.execution.id]
-        for live in self._running.values():
-            live.leave()
-        return list(self._running)
+            outermost = self._get(execution_id).execution.outermost
+            left = [run for run in outermost.request.compared if run in self._running] or [outermost.id]
+        for run in left:
+            self._get(run).leave()
+        return left
+
+    async def wait_until_over(self, runs: Iterable[str]) -> None:
+        """Wait until runs are under way no more, and the store knows it."""
+        for live in [self._running[run] for run in runs if run in self._running]:
+            await live.over.wait()
 
     async def persist_checkpoint(self, execution_id: str) -> CheckpointRow:
         """Make a checkpoint of a run where it stands.

@@ -178,6 +178,26 @@ class WorkflowRunner(RunControls):
         notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
         return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 
+    async def review_again(self, execution_id: str, new_id: str | None = None) -> WorkflowResult:
+        """Ask the declined question of an ended run again, as a new run that has what the model had made.
+
+        The old run stays as it is.
+
+        :param new_id: of the new run; None: any.
+        :raises RunNotFound: no run has this id.
+        :raises RunEnded: it has not ended.
+        :raises InvalidInput: no question of it was declined; says why.
+        :raises TideateError: it cannot go on as it was; says why.
+        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        """
+        from tideate_core.engine.forking import RunEdits, begin_fork, plan_reopening
+
+        store = await self._store.get()
+        edits = RunEdits(execution_id=new_id)
+        plan = await asyncio.to_thread(plan_reopening, store.reader(), execution_id, edits)
+        notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, "stored")
+        return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, "stored", notices=notices)
+
     def check_adapter(self, name: str) -> None:
         """Look for an adapter; nothing is asked or started.
 
@@ -310,6 +330,7 @@ class WorkflowRunner(RunControls):
             ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
             cancelled = await wait_uncancelled(ending) or cancelled
             live.cancellation_notice.withdraw()
+            live.over.set()
         if cancelled:
             raise asyncio.CancelledError
         result = ending.result()

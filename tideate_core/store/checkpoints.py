@@ -59,7 +59,8 @@ _COPIES: Final = (
     " WHERE m.execution_id = :old AND CASE m.step_id WHEN '' THEN"
     "   m.key IN (SELECT value FROM json_each(:memos)) OR ((m.cursor < :memos_before"
     "   OR COALESCE(m.event, :until - 1) < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
-    "   ELSE (m.step_id = :step AND COALESCE(m.event, :until - 1) < :until)"
+    "   ELSE (substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1) = :step"
+    "   AND COALESCE(m.event, :until - 1) < :until)"
     "   OR ((m.cursor < :cursor OR s.ordinal <= :cursor)"
     "   AND substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1)"
     "     NOT IN (SELECT value FROM json_each(:again))) END",

@@ -149,6 +149,11 @@ class Reader:
         found = self._fetch(f"{rows.RUNS} {where} ORDER BY e.rowid", [run_id])
         return [rows.run_of(row, self._objects) for row in found]
 
+    def within(self, run_id: str) -> list[RunRow]:
+        """Return the runs that are a run's own steps, the oldest first."""
+        found = self._fetch(f"{rows.RUNS} WHERE e.parent_id = ? ORDER BY e.rowid", [run_id])
+        return [rows.run_of(row, self._objects) for row in found]
+
     def run(self, id_or_prefix: str) -> RunRow:
         """Return a run by its id or the beginning of it.
 

@@ -294,7 +294,7 @@ class Fork:
     results: Mapping[str, Any] = field(default_factory=dict)
     """Other results of steps that are in it, by step."""
     until: int | None = None
-    """Memos of `step` are in it that were made before this event, and those of the whole run."""
+    """Memos of `step`, its items and the whole run are in it that were made before this event."""
     step_memos: Mapping[str, Any] = field(default_factory=dict)
     """Memos of `step` that are in it beside those, or in place of them, by key."""
 

@@ -116,9 +116,10 @@ end
 
 --- Ask which of the answers is taken.
 ---@param question tideate.Question payload: { runs: tideate.ChoiceRun[] }
----@param respond fun(result: table<string, any>) called once
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is
+---@param on_left fun() its window was closed: the runs wait, to be resumed
 ---@return tideate.Asked
-function M.open(question, respond)
+function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')
   local runs = question.payload.runs ---@type tideate.ChoiceRun[]
   local dialog ---@type tideate.Dialog
@@ -159,7 +160,8 @@ function M.open(question, respond)
       return vim.list_extend(lines, run_lines(runs, width - 1))
     end,
     on_closed = function()
-      answer(nil, 'the question was closed')
+      dialog:close()
+      on_left()
     end,
   })
   return dialog

@@ -98,12 +98,7 @@ end
 function Texts:keep_texts()
   for key, edit in pairs(self.texts) do
     if edit:unfinished() then
-      if edit:visible() then
-        require('tideate.ui.window').configure(edit.win, {
-          title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
-          footer = { { ' it is kept in this buffer ', 'TideateHint' } },
-        })
-      end
+      edit:say_kept()
       local name = require('tideate.ui.question_drafts').keep(key, edit.buf, edit.begun)
       require('tideate.ui').notify(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name), vim.log.levels.WARN)
     else

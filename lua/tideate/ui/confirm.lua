@@ -84,9 +84,10 @@ end
 
 --- Ask.
 ---@param question tideate.Question
----@param respond fun(result: { accepted: boolean, value: string?, reason: string? }) called once
+---@param respond fun(result: { accepted: boolean, value: string?, reason: string? }) called once, unless `on_left` is
+---@param on_left fun() its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
-function M.open(question, respond)
+function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
   -- what a tool is called with is what is asked about
@@ -99,20 +100,23 @@ function M.open(question, respond)
     dialog:close()
     respond({ accepted = accepted, reason = reason, value = value })
   end
+  local payload = type(question.payload) == 'table' and question.payload or {}
+  local function say_no()
+    answer(false, payload.back and 'back to the review' or nil, payload.back and 'back' or nil)
+  end
   local keys ---@type tideate.Key[]
   local function key(lhs, word, desc, run)
     return { lhs = lhs, word = word, desc = desc, run = run }
   end
   local cautious = question.kind == 'override'
+  local no_words = payload.back and 'back to the review' or 'no'
   keys = {
     key(cautious and { 'y' } or { 'y', '<CR>' }, cautious and 'yes, do it anyway' or 'yes', 'yes', function()
       answer(true)
     end),
-    key(cautious and { 'n', '<CR>', 'q', '<Esc>' } or { 'n', 'q', '<Esc>' }, 'no', 'no, stop here', function()
-      answer(false)
-    end),
+    key(cautious and { 'n', '<CR>', 'q', '<Esc>' } or { 'n', 'q', '<Esc>' }, no_words, payload.back and no_words or 'no, stop here', say_no),
   }
-  if cautious and type(question.payload) == 'table' and question.payload.fixable then
+  if cautious and payload.fixable then
     table.insert(keys, 2, key({ 'f' }, 'let the model correct it', 'let the model correct it, and review that', function()
       answer(false, 'the model corrects it', 'fix')
     end))
@@ -169,7 +173,12 @@ function M.open(question, respond)
       return lines
     end,
     on_closed = function()
-      answer(false, 'the question was closed')
+      -- of no run, or of a tool that is called without a yes only later: what it would have begun is not begun
+      if require('tideate.state').ended(question.execution_id) or question.kind == 'tool' then
+        return answer(false, 'the question was closed')
+      end
+      dialog:close()
+      on_left()
     end,
   })
   return dialog

@@ -2,9 +2,7 @@
 local M = {}
 
 local MARK = '▌' -- before a line that a revision changed
-local UNTAKEN = 'your edits are not taken: e goes back to them, y again leaves them out'
 
-local UNSENT = require('tideate.ui.place_comments').UNSENT
 
 ---@class tideate.DocumentPayload
 ---@field text string Markdown
@@ -105,7 +103,15 @@ end
 function Document:redraw(message)
   self.message = message
   self.dialog:show()
-  vim.api.nvim_win_set_cursor(self.dialog.win, { 1, 0 })
+  if require('tideate.ui.window').visible(self.dialog.win) then
+    vim.api.nvim_win_set_cursor(self.dialog.win, { 1, 0 })
+  end
+  self.comments:expire(message, function()
+    if self.message == message and not self.dialog.closed then
+      self.message = nil
+      self.dialog:show()
+    end
+  end)
 end
 
 --- The person wrote a text and hands it over.
@@ -147,10 +153,9 @@ function Document:details()
 end
 
 function Document:accept()
-  if self.editor:unfinished() and self.message ~= UNTAKEN then
-    return self:redraw(UNTAKEN)
-  elseif #self.comments:list() > 0 and self.message ~= UNSENT and self.message ~= UNTAKEN then
-    return self:redraw(UNSENT)
+  local left_out = self.comments:left_out(self.editor:unfinished(), 'y', true)
+  if left_out and self.message ~= left_out then
+    return self:redraw(left_out)
   end
   self:answer({ accepted = true, value = self:changed_text() })
 end
@@ -173,8 +178,9 @@ end
 --- Send comments: the model makes another revision of the text as it stands here.
 ---@param comments table[]
 function Document:send(comments)
-  if self.editor:unfinished() and self.message ~= UNTAKEN then
-    return self:redraw(UNTAKEN)
+  local left_out = self.comments:left_out(self.editor:unfinished(), 'g<CR>', false)
+  if left_out and self.message ~= left_out then
+    return self:redraw(left_out)
   end
   local value = vim.tbl_extend('error', self:changed_text() or {}, { comments = comments })
   self:answer({ accepted = false, value = value, reason = 'comments were sent to the model' })
@@ -216,12 +222,7 @@ function Document:close()
     self.editor:close()
     return self.dialog:close()
   end
-  if self.editor:visible() then
-    require('tideate.ui.window').configure(self.editor.win, {
-      title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
-      footer = { { ' it is kept in this buffer ', 'TideateHint' } },
-    })
-  end
+  self.editor:say_kept()
   self.dialog:close()
   local name = require('tideate.ui.question_drafts').keep(identity(self.question), self.editor.buf)
   require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
@@ -289,9 +290,10 @@ end
 
 --- Let a person read a document and change it.
 ---@param question tideate.Question payload: `tideate.DocumentPayload`
----@param respond fun(result: table<string, any>) called once; `value` is `{ text }` where it was changed
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is; `value` is `{ text }` where it was changed
+---@param on_left fun() its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
-function M.open(question, respond)
+function M.open(question, respond, on_left)
   local payload = question.payload ---@type tideate.DocumentPayload
   local problems = payload.problems or {}
   local before = accepted and accepted.identity == identity(question) and accepted.text or nil
@@ -337,7 +339,8 @@ function M.open(question, respond)
       return self:lines(width)
     end,
     on_closed = function()
-      self:decline('the document was closed')
+      self:close()
+      on_left()
     end,
   })
   return self

@@ -25,6 +25,9 @@ local KINDS = {
   compare = 'tideate.ui.choice',
 }
 
+---@type table<string, true> kinds of questions that can be asked again after a no
+local REOPENED = { review = true, plan = true, document = true, override = true }
+
 --- What a run's first event needs, in an order in which none brings many others.
 local FIRST = {
   'tideate.run_status',
@@ -109,6 +112,21 @@ local function answer(waiting, result)
   go_on()
 end
 
+--- The person leaves a question without an answer: its run waits, to be resumed.
+---@param waiting tideate.ui.Waiting
+---@param summary string? how far they came
+local function leave(waiting, summary)
+  if queue[1] == waiting then
+    table.remove(queue, 1)
+    local question = waiting.question
+    require('tideate.run').leave(question.execution_id)
+    local what = summary and ('waits (%s)'):format(summary) or 'waits for your answer'
+    local again = REOPENED[question.kind] and question.kind ~= 'override' and 'review' or 'resume'
+    M.notify(('%s %s; :Workflow %s opens it again'):format(question.workflow, what, again))
+    go_on()
+  end
+end
+
 ---@param err any
 ---@return string
 local function logged(err)
@@ -126,6 +144,8 @@ function show_next()
   local ok, shown = xpcall(function()
     return require(module).open(waiting.question, function(result)
       answer(waiting, result)
+    end, function(summary)
+      leave(waiting, summary)
     end)
   end, logged)
   if not ok then
@@ -208,6 +228,21 @@ function M.focus()
   if queue[1] and queue[1].shown then
     queue[1].shown:focus()
     return true
+  end
+  return false
+end
+
+--- Bring the person to the question of a run, if one waits here.
+---@param prefix string the beginning of the run's id
+---@return boolean done
+function M.focus_run(prefix)
+  for place, waiting in ipairs(queue) do
+    if vim.startswith(waiting.question.execution_id, prefix) then
+      if place > 1 then
+        M.notify('another question waits before the one of this run')
+      end
+      return M.focus()
+    end
   end
   return false
 end
@@ -303,7 +338,11 @@ local ENDINGS = {
     local declined = data.reason == 'declined'
     local why = declined and require('tideate.ui.transcript').decline_reason(data) or ''
     local words = ('%s: %s'):format(run.name, declined and 'declined' or 'cancelled')
-    return words .. (why ~= '' and ': ' or '') .. why .. rollback_words(run), vim.log.levels.INFO
+    words = words .. (why ~= '' and ': ' or '') .. why .. rollback_words(run)
+    if declined and REOPENED[run.question] and not run.rolled_back then
+      words = ('%s; :Workflow review %s opens it again'):format(words, require('tideate.stored_runs').short(run.execution_id))
+    end
+    return words, vim.log.levels.INFO
   end,
 }
 

@@ -1,7 +1,8 @@
 --- Notices that need no key press.
 local M = {}
 
-local SHOWN = 8000 -- milliseconds
+--- Milliseconds that a notice, or a warning in a dialog, stands.
+M.limits = { shown = 8000 }
 
 ---@type { win: integer, timer: uv.uv_timer_t, of_run: boolean }?
 local toast
@@ -24,6 +25,12 @@ function M.close()
     last.timer:close()
   end
   require('tideate.ui.window').close(last.win)
+end
+
+--- Call back when a warning stood long enough: what it offers is not meant any more.
+---@param callback fun()
+function M.when_expired(callback)
+  vim.defer_fn(callback, M.limits.shown)
 end
 
 --- Close the toast where it tells of a run: another one begins.
@@ -68,7 +75,7 @@ local function show_toast(message, level, of_run)
     focusable = false,
     zindex = 130,
   })
-  toast = { win = win, timer = vim.defer_fn(M.close, SHOWN), of_run = of_run }
+  toast = { win = win, timer = vim.defer_fn(M.close, M.limits.shown), of_run = of_run }
 end
 
 --- The person's own notifications, if there are any.

@@ -2,8 +2,6 @@
 --- one round. Until then they are kept in the file of the question, with what the person made of its subject.
 local texts = require('tideate.ui.comment_texts')
 
-local UNSENT = 'your comments are not sent: g<CR> sends them, y again leaves them out'
-
 ---@class tideate.PlaceAbout
 ---@field place integer|string|nil nil: all of it
 ---@field comment tideate.ReviewComment?
@@ -28,7 +26,7 @@ Comments.__index = Comments
 ---@field state fun(): table<string, any> what is kept beside the comments
 ---@field respond fun(comments: table[]) they are sent
 
-local M = { UNSENT = UNSENT }
+local M = {}
 
 ---@param kind 'comment'
 ---@param about tideate.PlaceAbout
@@ -169,6 +167,32 @@ function Comments:comment_on_all()
     self.all.comment = texts.comment(text)
     self:say_changed()
   end)
+end
+
+--- What an answer would leave out of what the person wrote, and each way to go on.
+---@param untaken boolean edits of the text are not taken
+---@param key string that answers
+---@param with_comments boolean comments are left out, too
+---@return string? words nil where it leaves out nothing
+function Comments:left_out(untaken, key, with_comments)
+  local unsent = with_comments and #self:list() > 0
+  if untaken and unsent then
+    local words = 'your edits are not taken, and your comments not sent: e goes back to the edits, g<CR> sends, %s again leaves them out'
+    return words:format(key)
+  elseif untaken then
+    return ('your edits are not taken: e goes back to them, %s again leaves them out'):format(key)
+  elseif unsent then
+    return ('your comments are not sent: g<CR> sends them, %s again leaves them out'):format(key)
+  end
+end
+
+--- Call back when a message of the question stood long enough.
+---@param message string? nil: there is none
+---@param callback fun()
+function Comments:expire(message, callback)
+  if message then
+    require('tideate.ui.notify').when_expired(callback)
+  end
 end
 
 ---@return string? problem that nothing is sent

@@ -19,6 +19,7 @@ local RUNS = {
   completed = { mark = '✓', group = 'TideateDone', word = 'done' },
   failed = { mark = '✗', group = 'TideateFailed', word = 'failed' },
   cancelled = { mark = '⊘', group = 'TideateWarning', word = 'cancelled' },
+  interrupted = { mark = '⊘', group = 'TideateWarning', word = 'left' },
 }
 
 ---@type tideate.ui.Look
@@ -51,7 +52,7 @@ end
 ---@param run tideate.Run
 ---@return boolean
 function M.active(run)
-  return run.state ~= 'completed' and run.state ~= 'failed' and run.state ~= 'cancelled'
+  return not require('tideate.run_status').ENDED[run.state]
 end
 
 --- Whether a run goes on without the person: what shows that turns.

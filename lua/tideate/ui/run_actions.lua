@@ -74,8 +74,29 @@ local function patch_of(result)
   )
 end
 
---- Show what a rollback would do, and do it after a yes.
+--- A run as a question names it: its workflow, its id and what it was asked.
 ---@param run tideate.StoredRun
+---@return string
+local function named(run)
+  local text = require('tideate.ui.text')
+  local prompt = vim.trim((run.prompt or ''):gsub('%s+', ' '))
+  local asked = prompt ~= '' and (' (%s)'):format(text.fit(text.plain(prompt), 40)) or ''
+  return ('%s %s%s'):format(run.workflow, require('tideate.stored_runs').short(run.execution_id), asked)
+end
+
+--- Ask before something is done to a run that writes, deletes or spends.
+---@param run tideate.StoredRun
+---@param doing string for the title
+---@param question {message: string, details?: string, diff?: string}
+---@param expecting tideate.ui.Expecting? since the key or the command
+---@param on_yes fun()
+local function ask_first(run, doing, question, expecting, on_yes)
+  local own = vim.tbl_extend('error', { about = run.workflow, doing = doing }, question)
+  require('tideate.ui.confirm_action').yes(own, on_yes, expecting)
+end
+
+--- Show what a rollback would do, and do it after a yes.
+---@param run {execution_id: string, workflow: string, prompt?: string}
 ---@param folder string
 ---@param roll_back fun()
 local function preview_rollback(run, folder, roll_back)
@@ -88,22 +109,83 @@ local function preview_rollback(run, folder, roll_back)
     local files = vim.tbl_map(function(one)
       return '- ' .. file_words(one, result.merged)
     end, result.diffs)
-    require('tideate.ui.confirm_action').yes({
-      about = run.workflow,
-      doing = 'roll back',
-      message = ('Roll back %d file%s to what was there before this run?'):format(count, count == 1 and '' or 's'),
+    local words = 'Roll back %d file%s to what was there before %s?'
+    ask_first(run, 'roll back', {
+      message = words:format(count, count == 1 and '' or 's', named(result.run or run)),
       details = table.concat(files, '\n'),
       diff = patch_of(result),
-    }, roll_back, expecting)
+    }, expecting, roll_back)
   end)
+end
+
+--- Run an ended run anew from a step on, after the person saw which one and from where.
+---@param params tideate.ForkParams
+function M.retry(params)
+  local expecting = require('tideate.ui.typing').expect()
+  local folder = params.folder or require('tideate.context').folder()
+  local place = { execution_id = params.execution_id, step = params.step, folder = folder }
+  require('tideate.stored_runs').ask('fork_plan', place, function(plan)
+    local run = plan.run ---@type tideate.StoredRun
+    local wanted = vim.tbl_extend('force', params, { execution_id = run.execution_id, folder = folder })
+    if plan.all then
+      return require('tideate.run').fork_stored(wanted) -- the host says that no step of it failed
+    end
+    local reused = plan.reused == 1 and '1 result before it is reused' or ('%d results before it are reused'):format(plan.reused)
+    local model = plan.adapter and (' It asks %s.'):format(require('tideate.ui.text').name(plan.adapter)) or ''
+    ask_first(run, 'retry', {
+      message = ('Run %s anew from the step %s on? %s; models are asked again.%s'):format(named(run), plan.step, reused, model),
+      details = run.prompt,
+    }, expecting, function()
+      require('tideate.run').fork_stored(wanted)
+    end)
+  end)
+end
+
+--- Cancel a run, after a yes.
+---@param run tideate.StoredRun
+---@param on_yes fun()
+function M.cancel(run, on_yes)
+  local words = 'Cancel %s? What completed steps wrote stays; a task, and what an unfinished step wrote, is rolled back.'
+  ask_first(run, 'cancel', { message = words:format(named(run)) }, nil, on_yes)
+end
+
+--- Resume a run, after a yes.
+---@param run tideate.StoredRun
+---@param on_yes fun()
+---@param expecting tideate.ui.Expecting? since the command; nil: a key was pressed just now
+function M.resume(run, on_yes, expecting)
+  local at = run.step and run.step ~= '' and (' at the step %s'):format(run.step) or ''
+  local waits = run.waiting and run.waiting ~= '' and (' It %s.'):format(run.waiting) or ''
+  local words = 'Resume %s%s? Completed steps are not repeated.%s'
+  ask_first(run, 'resume', { message = words:format(named(run), at, waits) }, expecting, on_yes)
+end
+
+--- Cancel runs of this Neovim, after a yes where there are several.
+---@param runs tideate.Run[]
+---@param cancel fun()
+function M.cancel_all(runs, cancel)
+  if #runs < 2 then
+    return cancel()
+  end
+  local lines = vim.tbl_map(function(run)
+    return '- ' .. named({ execution_id = run.execution_id, workflow = run.name, prompt = run.prompt })
+  end, runs)
+  require('tideate.ui.confirm_action').yes({
+    about = 'runs',
+    doing = 'cancel',
+    message = ('Cancel all %d runs? `:Workflow cancel id` cancels one.'):format(#runs),
+    details = table.concat(lines, '\n'),
+  }, cancel, require('tideate.ui.typing').expect())
 end
 
 ---@type table<tideate.RunAction, tideate.ui.RunDoing>
 M.doings = {
   resume = {
     run = function(run, folder)
-      require('tideate.ui.run_page').close()
-      require('tideate').resume(run.execution_id, { folder = folder })
+      M.resume(run, function()
+        require('tideate.ui.run_page').close()
+        require('tideate').resume(run.execution_id, { folder = folder })
+      end)
     end,
     why_not = function(run)
       return ENDED[run.state] and 'has ended: nothing is left to do' or under_way(run)
@@ -122,14 +204,16 @@ M.doings = {
   },
   cancel = {
     run = function(run, folder, on_done)
-      ask('cancel_stored', run, folder, function(result)
-        local names = require('tideate.ui.text').names
-        local files = #result.files > 0 and '; rolled back: ' .. names(result.files) or ''
-        local kept = #(result.kept or {}) > 0
-            and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
-          or ''
-        say(('%s: cancelled%s%s'):format(run.workflow, files, kept))
-        on_done()
+      M.cancel(run, function()
+        ask('cancel_stored', run, folder, function(result)
+          local names = require('tideate.ui.text').names
+          local files = #result.files > 0 and '; rolled back: ' .. names(result.files) or ''
+          local kept = #(result.kept or {}) > 0
+              and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
+            or ''
+          say(('%s: cancelled%s%s'):format(run.workflow, files, kept))
+          on_done()
+        end)
       end)
     end,
     why_not = function()
@@ -173,6 +257,19 @@ function M.made(result)
   local point = result.checkpoint
   local after = point.step == '' and 'before its first step' or 'after ' .. point.step
   return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.workflow, after)
+end
+
+--- Roll back the files that a run changed, after the person saw which.
+---@param run {execution_id: string, workflow: string}
+function M.roll_back(run)
+  local folder = require('tideate.context').folder()
+  preview_rollback(run, folder, function()
+    ask('rollback', run, folder, function(result)
+      local files, merged = result.files, result.merged or {}
+      local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
+      say(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
+    end)
+  end)
 end
 
 --- Whether the host would do it.

@@ -143,6 +143,16 @@ function TextEdit:hide()
   end
 end
 
+--- Say in its window, if there is one, that the question has ended and the text is kept.
+function TextEdit:say_kept()
+  if self:visible() then
+    window.configure(self.win, {
+      title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
+      footer = { { ' it is kept in this buffer ', 'TideateHint' } },
+    })
+  end
+end
+
 function TextEdit:close()
   window.close(self.win)
   if vim.api.nvim_buf_is_valid(self.buf) then

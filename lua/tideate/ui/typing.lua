@@ -4,6 +4,8 @@ local M = {}
 --- Milliseconds: `quiet` without a key, `look` between two looks.
 M.limits = { quiet = 700, look = 50 }
 
+local MOST_DROPPED = 1000 -- keys; a mapping or a macro may bring more without an end
+
 local ns = vim.api.nvim_create_namespace('tideate.idle')
 local watchers = 0
 local last_key = 0
@@ -76,6 +78,15 @@ function M.plain_normal()
     and vim.fn.reg_executing() == ''
     and vim.fn.reg_recording() == '' -- the `q` that ends it would answer
     and vim.fn.getchar(1) == 0
+end
+
+--- Forget the keys that were typed before anything answered to them.
+function M.drop_typed_ahead()
+  for _ = 1, MOST_DROPPED do
+    if vim.fn.getchar(0) == 0 then
+      return
+    end
+  end
 end
 
 --- Call back once, as soon as the person is in plain normal mode and has not typed for a while.

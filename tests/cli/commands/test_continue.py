@@ -129,7 +129,7 @@ def test_a_continued_run_that_is_killed_goes_on_with_the_same_conversation(
     gate.wait_disconnected()
     gate.release()
     # what it goes on with is its own
-    assert shell.run("history", "--prune", "--keep", "0").returncode == 0
+    assert shell.run("history", "--prune", "--keep", "0", "--yes").returncode == 0
     assert shell.run("show", first).returncode != 0
     asked = len(looking.requests)
     done = shell.run("resume", "--yes")

@@ -47,7 +47,7 @@ def test_an_interrupted_run_is_hinted_at_and_never_forgotten(shell: Shell, answe
     done = shell.run("history", "--status", "interrupted")
     assert f"tideate resume {run[:8]}" in done.stdout
     assert f"`tideate resume {run[:8]}` resumes it" in done.stderr
-    forgotten = object_of(shell.run("history", "--prune", "--keep", "0", "--json"))
+    forgotten = object_of(shell.run("history", "--prune", "--keep", "0", "--json", "--yes"))
     assert forgotten["runs"] == []
 
 
@@ -58,11 +58,11 @@ def test_what_can_be_rolled_back_is_forgotten_only_when_that_is_said(
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
     ahead = object_of(shell.run("history", "--prune", "--keep", "0", "--dry-run", "--json"))
-    done = object_of(shell.run("history", "--prune", "--keep", "0", "--json"))
+    done = object_of(shell.run("history", "--prune", "--keep", "0", "--json", "--yes"))
     assert (ahead["runs"], len(done["runs"]), done["kept_for_rollback"]) == (done["runs"], 1, 1)
     kept = object_of(shell.run("history", "--json"))["runs"]
     assert [one["execution_id"] for one in kept] == [run]
-    everything = object_of(shell.run("history", "--prune", "--keep", "0", "--changes", "--json"))
+    everything = object_of(shell.run("history", "--prune", "--keep", "0", "--changes", "--json", "--yes"))
     assert everything["runs"] == [run]
     assert shell.run("rollback", "--yes", run).returncode == 2
 
@@ -88,10 +88,12 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
-    assert object_of(shell.run("history", "--prune", "--json"))["runs"] == [], "the newest 1000 are kept"
+    assert object_of(shell.run("history", "--prune", "--json", "--yes"))["runs"] == [], (
+        "the newest 1000 are kept"
+    )
     config = shell.home / "config" / "tideate" / "config.toml"
     config.write_text(config.read_text() + "[history]\nkeep_runs = 0\n")
-    assert len(object_of(shell.run("history", "--prune", "--json"))["runs"]) == 1
+    assert len(object_of(shell.run("history", "--prune", "--json", "--yes"))["runs"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_person_is_shown_what_a_restore_does_and_asked(shell: Shell, made: str
 
 def test_deleted_snapshots_are_gone(shell: Shell, made: str) -> None:
     other = shell.run("snapshot", "create").stdout.strip()
-    assert shell.run("snapshot", "delete", made[:8], other).returncode == 0
+    assert shell.run("snapshot", "delete", made[:8], other, "--yes").returncode == 0
     assert object_of(shell.run("snapshot", "list", "--json"))["snapshots"] == []
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_snapshot_is_said_and_can_be_deleted(shell: Shell, made: str) 
     path.write_text("{")
     listed = shell.run("snapshot", "list")
     assert "is damaged" in listed.stderr
-    assert shell.run("snapshot", "delete", made).returncode == 0
+    assert shell.run("snapshot", "delete", made, "--yes").returncode == 0
     assert not path.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter, validators
@@ -24,7 +25,8 @@ from tideate_core.app import (
     time_of,
     title_of,
 )
-from tideate_core.cli.arguments import Json, Limit, Positive, Root
+from tideate_core.cli.arguments import Json, Limit, Positive, Root, Yes
+from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.costs import show_costs
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
@@ -46,7 +48,7 @@ from tideate_core.store import Reader
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.store import GateCount, RunRow, State
@@ -123,6 +125,7 @@ def history(
     dry_run: Annotated[
         bool, Parameter(name="--dry-run", help="With --prune: only list what would be deleted.")
     ] = False,
+    yes: Yes = None,
     json: Json = False,
     root: Root = None,
 ) -> int:
@@ -134,8 +137,8 @@ def history(
         raise InvalidInput("TEXT, --file and --since cannot be used with --prune, --metrics or --costs")
     found = locate_project(root)
     if prune:
-        _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
-    elif costs:
+        return _prune(found, keep, days, changes=changes, dry_run=dry_run, policy=yes, as_json=json)
+    if costs:
         show_costs(read_costs(Reader(project_state(found)), days=days), as_json=json)
     elif metrics:
         _show_metrics(found, name, days, as_json=json)
@@ -260,8 +263,15 @@ def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_j
 
 
 def _prune(
-    root: Path | None, keep: int | None, days: int | None, *, changes: bool, dry_run: bool, as_json: bool
-) -> None:
+    root: Path | None,
+    keep: int | None,
+    days: int | None,
+    *,
+    changes: bool,
+    dry_run: bool,
+    policy: bool | None,
+    as_json: bool,
+) -> int:
     # here, because listing runs needs neither
     from tideate_core import config
     from tideate_core.app import prune_runs, retention_of
@@ -270,13 +280,17 @@ def _prune(
     for notice in loaded.notices:
         note(notice)
     retention = retention_of(keep, days, loaded.config.history)
+    if not dry_run and policy is not True:
+        ahead = prune_runs(root, retention, changes=changes, dry_run=True)
+        if ahead.ids and not (policy is None and _may_prune(ahead.ids)):
+            return declined("nothing was deleted", "deletes", policy, as_json=as_json)
     pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)
     if pruned.left:
         note(f"some files are left: {pruned.left}")
     if as_json:
         spared = {"kept_for_rollback": pruned.spared}
         print_json({"ok": True, "dry_run": dry_run, "runs": pruned.ids, **spared})
-        return
+        return DONE
     if dry_run:
         for run in pruned.ids:
             messages().print(short_id(run), style="dim")
@@ -285,6 +299,15 @@ def _prune(
     if pruned.spared > 0:
         them = "1 more is kept, for it" if pruned.spared == 1 else f"{pruned.spared} more are kept, for they"
         tell(messages(), Text(f"{them} can be rolled back; --changes deletes those, too"))
+    return DONE
+
+
+def _may_prune(ids: Sequence[str]) -> bool:
+    """Show the runs that would be deleted, and ask."""
+    for run in ids:
+        messages().print(short_id(run), style="dim")
+    question = f"Delete {'this run' if len(ids) == 1 else f'these {len(ids)} runs'} for good?"
+    return asyncio.run(confirmed_at_terminal("prune", question))
 
 
 @report_errors

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -13,14 +14,21 @@ from tideate_core.cli.arguments import Json, Root, Yes, review_targets
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import report_errors
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, RunNotFound
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import RunRequest
+    from tideate_core.engine import RunRequest, WorkflowResult, WorkflowRunner
+    from tideate_core.store import RunRow
 
 __all__ = ["review"]
+
+RUN_ID: Final = re.compile(r"[0-9a-f]{4,32}")
 
 
 @report_errors
@@ -29,8 +37,9 @@ def review(
         str,
         Parameter(
             name="WHAT",
-            help="A commit or branch (`BRANCH...`: its merge base), a snapshot, or a patch file; a folder or "
-            "file, to look only there. Default: the last commit.",
+            help="A run that waits for a review, or whose review was declined; a commit or branch "
+            "(`BRANCH...`: its merge base), a snapshot, or a patch file; a folder or file, to look only "
+            "there. Default: the last commit.",
             completer=review_targets,
         ),
     ],
@@ -38,7 +47,10 @@ def review(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Review what something else wrote, and revert what is rejected; return the exit status."""
+    """Review what something else wrote, and revert what is rejected, or open a run's review again.
+
+    Return the exit status.
+    """
     # here, because the help needs no engine
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import RunRequest
@@ -46,9 +58,34 @@ def review(
     if len(what) > 2:
         raise InvalidInput(f"at most two things are given, a commit and a folder, not {len(what)}")
     log_to_file()
+    project = open_project(root)
+    if (run := _run_named(what, project)) is not None:
+        return run_async(_reopen(run, project, Interaction(yes, json)))
     first, second = [_absolute(word) for word in (*what, "", "")][:2]
     request = RunRequest(name="review_changes", inputs={"what": first, "path": second})
-    return run_async(_run(request, open_project(root), Interaction(yes, json)))
+    return run_async(_run(request, project, Interaction(yes, json)))
+
+
+def _run_named(what: tuple[str, ...], project: Project) -> RunRow | None:
+    """Return the run that is named, None where something else is meant.
+
+    :raises InvalidInput: several runs begin so.
+    """
+    if len(what) != 1 or RUN_ID.fullmatch(what[0]) is None or os.path.lexists(what[0]):
+        return None
+    try:
+        return Reader(project.private).run(what[0])
+    except RunNotFound:
+        return None
+
+
+async def _reopen(run: RunRow, project: Project, interaction: Interaction) -> int:
+    from tideate_core.cli.terminal import run_to_end
+
+    def start(runner: WorkflowRunner) -> Coroutine[Any, Any, WorkflowResult]:
+        return runner.review_again(run.id) if run.ended else runner.resume_run(run.id)
+
+    return await run_to_end(project, build_catalog(project.root), interaction, start)
 
 
 def _absolute(word: str) -> str:

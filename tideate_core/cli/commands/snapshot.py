@@ -196,6 +196,7 @@ def restore(
 @report_errors
 def delete(
     *snapshots: Annotated[str, Parameter(help="IDs of the snapshots, or prefixes.", completer=_complete)],
+    yes: Yes = None,
     json: Json = False,
     root: Root = None,
 ) -> int:
@@ -205,12 +206,16 @@ def delete(
         if not snapshots:
             raise InvalidInput("name the snapshots to delete; `tideate snapshot list` lists them")
         chosen = list(dict.fromkeys([await choose_snapshot(manager, one, damaged=True) for one in snapshots]))
+        names = ", ".join(map(short_id, chosen))
+        question = f"Delete {'snapshot' if len(chosen) == 1 else 'snapshots'} {names} for good?"
+        if not (await confirmed_at_terminal("delete", question) if yes is None else yes):
+            return declined("nothing was deleted", "deletes", yes, as_json=json)
         for one in chosen:
             await manager.delete(one)
         if json:
             print_json({"ok": True, "deleted": chosen})
         else:
-            tell(messages(), Text(f"deleted: {', '.join(map(short_id, chosen))}"))
+            tell(messages(), Text(f"deleted: {names}"))
         return DONE
 
     return run_async(command(open_snapshots(root)))

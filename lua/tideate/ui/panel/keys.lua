@@ -63,7 +63,10 @@ end
 
 local function cancel(run, controls)
   if is_here(run) then
-    require('tideate').cancel(run.id)
+    local stored = { execution_id = run.id, workflow = run.name, prompt = run.prompt }
+    require('tideate.ui.run_actions').cancel(stored, function()
+      require('tideate').cancel(run.id)
+    end)
   else
     act('cancel', run, controls)
   end
@@ -116,7 +119,7 @@ local function run_anew(node, controls)
     local words = 'every step of %s completed: put the cursor on the step to run from; f runs all of it anew'
     return say(words:format(node.run.name), vim.log.levels.WARN)
   end
-  require('tideate.run').fork_stored(place_of(node, controls))
+  require('tideate.ui.run_actions').retry(place_of(node, controls))
 end
 
 --- What is done only to a run that has ended, from a step of it on.

@@ -57,6 +57,9 @@ local ENDED = { completed = true, failed = true, cancelled = true, declined = tr
 ---@param stored? tideate.StoredRun
 ---@return tideate.ui.PanelRun
 function M.run(live, stored)
+  if stored and live and live.state == 'interrupted' then
+    live = nil -- it was left here; the store knows what it waits for
+  end
   local state = live and (live.declined and 'declined' or live.state)
     or stored and (stored.reason == 'declined' and 'declined' or stored.state)
   return {
@@ -330,7 +333,7 @@ end
 function M.run_node(run, sources)
   local live, stored = run.live, run.stored
   local tokens, cost = spent_by(run, sources)
-  local active = live ~= nil and not ENDED[run.state]
+  local active = live ~= nil and not require('tideate.run_status').ENDED[live.state]
   local node = {
     key = run.id,
     kind = 'run',

@@ -12,12 +12,21 @@ Editor.__index = Editor
 ---@param id string of the run, for the buffer's name
 ---@param on_accepted fun(files: tideate.PlannedFile[], out: tideate.PlannedFile[]) each time the person accepts
 ---a valid text; `out` are files in comments
+---@param kept integer? buffer with what the person wrote before
 ---@return tideate.PlanEditor
-function M.new(id, on_accepted)
+function M.new(id, on_accepted, kept)
   local self = setmetatable({ on_accepted = on_accepted }, Editor)
-  self.buf = require('tideate.ui.text_edit').buffer('plan', id, function()
+  local text_edit = require('tideate.ui.text_edit')
+  local function accept()
     self:accept()
-  end)
+  end
+  if kept then
+    text_edit.attach(kept, accept)
+    vim.bo[kept].modified = true
+    vim.api.nvim_clear_autocmds({ buffer = kept, event = { 'TextChanged', 'InsertLeave' } })
+    self.win = vim.fn.win_findbuf(kept)[1]
+  end
+  self.buf = kept or text_edit.buffer('plan', id, accept)
   vim.bo[self.buf].commentstring = '# %s'
   -- shown whole, below the line: see `explain`
   vim.diagnostic.config({ virtual_text = false, signs = false, underline = true }, ns)
@@ -105,6 +114,9 @@ end
 function Editor:show(files, out)
   local lines = require('tideate.ui.plan.text').format(files, out)
   self:fill(lines)
+  if self:visible() then
+    return vim.api.nvim_set_current_win(self.win)
+  end
   self:open('edit the plan', #lines + 2)
   vim.api.nvim_win_call(self.win, function()
     vim.fn.matchadd('Comment', '^\\s*#.*')

@@ -9,9 +9,6 @@ M.SIGNS = {
   move = { '→', 'TideateMoveSign' },
 }
 
-local UNSENT = require('tideate.ui.place_comments').UNSENT
-local UNTAKEN = 'your edits of the text are not taken: e goes back to them, y again leaves them out'
-
 ---@class tideate.ui.Plan
 ---@field files tideate.PlannedFile[]
 ---@field out table<tideate.PlannedFile, boolean> taken out
@@ -170,43 +167,64 @@ end
 function Plan:redraw(message)
   self.message = message
   self.dialog:show()
+  self.comments:expire(message, function()
+    if self.message == message and not self.dialog.closed then
+      self:redraw()
+    end
+  end)
+end
+
+---@param kept integer? buffer with what the person wrote before
+function Plan:make_editor(kept)
+  self.editor = require('tideate.ui.plan.edit').new(self.question.execution_id, function(files, out)
+    self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
+    for _, file in ipairs(out) do
+      self.out[file] = true
+    end
+    self.comments:keep()
+    self:redraw()
+    self.dialog:focus()
+  end, kept)
 end
 
 function Plan:edit()
-  self.editor = self.editor
-    or require('tideate.ui.plan.edit').new(self.question.execution_id, function(files, out)
-      self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
-      for _, file in ipairs(out) do
-        self.out[file] = true
-      end
-      self.comments:keep()
-      self:redraw()
-      self.dialog:focus()
-    end)
+  if not self.editor then
+    self:make_editor()
+  end
   self.editor:show(self.files, self.out)
 end
 
+---@return string what edits of the text belong to, for the next question of the same
+function Plan:identity()
+  return ('plan %s %s'):format(self.question.execution_id, self.question.step)
+end
+
+---@return boolean
+function Plan:untaken()
+  return self.editor ~= nil and self.editor:unfinished()
+end
+
 function Plan:accept()
-  if self.editor and self.editor:unfinished() and self.message ~= UNTAKEN then
-    return self:redraw(UNTAKEN)
-  elseif #self.comments:list() > 0 and self.message ~= UNSENT and self.message ~= UNTAKEN then
-    return self:redraw(UNSENT)
+  local left_out = self.comments:left_out(self:untaken(), 'y', true)
+  if left_out and self.message ~= left_out then
+    return self:redraw(left_out)
   elseif #self:kept() == 0 then
     return self:redraw('no file is left; n declines the plan')
   end
   local files = self:kept()
-  self:close()
+  self:close(true)
   self.respond({ accepted = true, value = { files = files } })
 end
 
 --- Send comments: the model plans anew, from the files that are left.
 ---@param comments table[]
 function Plan:send(comments)
-  if self.editor and self.editor:unfinished() and self.message ~= UNTAKEN then
-    return self:redraw(UNTAKEN)
+  local left_out = self.comments:left_out(self:untaken(), 'g<CR>', false)
+  if left_out and self.message ~= left_out then
+    return self:redraw(left_out)
   end
   local value = { files = self:kept(), comments = comments }
-  self:close()
+  self:close(true)
   self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
@@ -234,11 +252,18 @@ function Plan:ready()
   return self.dialog:ready()
 end
 
-function Plan:close()
+--- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
+---@param answered boolean? they answered, without what they wrote
+function Plan:close(answered)
   self.comments:close()
-  if self.editor then
-    self.editor:close()
-    self.editor = nil
+  local editor = self.editor
+  self.editor = nil
+  if editor and editor:unfinished() and not answered then
+    editor:say_kept()
+    local name = require('tideate.ui.question_drafts').keep(self:identity(), editor.buf)
+    require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+  elseif editor then
+    editor:close()
   end
   self.dialog:close()
 end
@@ -307,9 +332,10 @@ end
 
 --- Let a person review a plan.
 ---@param question tideate.Question payload: { files: tideate.PlannedFile[] }
----@param respond fun(result: table<string, any>) called once
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is
+---@param on_left fun() its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
-function M.open(question, respond)
+function M.open(question, respond, on_left)
   local self = setmetatable({
     files = question.payload.files,
     problems = question.payload.problems or {},
@@ -335,6 +361,11 @@ function M.open(question, respond)
     end,
   })
   self:restore(self.comments.found)
+  local kept = require('tideate.ui.question_drafts').take(self:identity())
+  if kept then
+    self:make_editor(kept)
+    self.message = 'what you wrote before is kept: e shows it'
+  end
   local columns = require('tideate.ui.window').room()
   self:lines(80) -- finds the first row with a file
   self.dialog = require('tideate.ui.dialog').open({
@@ -346,7 +377,8 @@ function M.open(question, respond)
       return self:lines(width)
     end,
     on_closed = function()
-      self:decline('the plan was closed')
+      self:close()
+      on_left()
     end,
   })
   return self

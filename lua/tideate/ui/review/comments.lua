@@ -49,9 +49,9 @@ end
 --- Reject the hunk under the cursor with a reason.
 ---@param in_buffer boolean the reason may have several lines
 function Comments:reject_because(in_buffer)
-  local unit = self:unit_at_cursor()
+  local unit = self:unit_to_write_about()
   if not unit then
-    return self:step(1)
+    return
   end
   local ask = in_buffer and self.ask_lines or self.ask_line
   ask(self, 'Reject, because', unit, function(text)
@@ -62,9 +62,9 @@ end
 
 --- Comment on the hunk under the cursor, whatever is decided of it.
 function Comments:comment_on_hunk()
-  local unit = self:unit_at_cursor()
+  local unit = self:unit_to_write_about()
   if not unit then
-    return self:step(1)
+    return
   end
   self:ask_line('Comment', unit, function(text)
     self:change({ { unit = unit, state = unit.state, comment = comment(text) } })

@@ -72,7 +72,6 @@ end
 function Decisions:change(decisions)
   self:make(decisions)
   self:write_decisions(decisions)
-  self.sure = false
 end
 
 --- Revert the last decision, or make it again.
@@ -86,7 +85,6 @@ function Decisions:travel(from)
     end
     self:write_down({ again = from })
   until #decisions > 0 -- of a step that could not be read nothing is to be seen
-  self.sure = false
   local unit = decisions[1].unit
   if unit == self.model then
     say(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
@@ -314,6 +312,9 @@ function Decisions:finish()
     return
   end
   local result = self.model:result()
+  if not result.accepted and self.model:said() == 0 then
+    return self:ask_to_decline()
+  end
   self:close()
   self:report(count)
   self.respond(result)
@@ -325,14 +326,34 @@ function Decisions:decline(reason)
   self.respond({ accepted = false, reason = reason })
 end
 
---- `q` in a buffer of the review: the second one, if something was decided.
+--- Decline all of it, if the person means it. Anything but a yes leads back to the review.
 function Decisions:ask_to_decline()
-  local count = self.model:count()
-  if self.sure or (count.open == count.total and self.model:said() == 0) then
-    return self:decline()
+  local words = self.model:words()
+  local back, without, with = 'back to the review', words.decline, words.decline .. ', because …'
+  require('tideate.ui').select({ back, without, with }, {
+    prompt = ('%s: %s?'):format(self.model:summary(), words.decline),
+    kind = 'tideate.decline',
+  }, function(choice)
+    if self.closed or not choice or choice == back then
+      return
+    elseif choice == without then
+      return self:decline()
+    end
+    vim.ui.input({ prompt = 'Because: ' }, function(text)
+      if text and not self.closed then
+        self:decline(vim.trim(text) ~= '' and vim.trim(text) or nil)
+      end
+    end)
+  end)
+end
+
+--- Leave the review as it is: its run waits, with all decisions.
+function Decisions:leave()
+  if vim.fn.reg_recording() ~= '' then
+    return vim.api.nvim_feedkeys('q', 'n', false) -- ends what the person records
   end
-  self.sure = true
-  say(('%s; q again %s, g<CR> finishes'):format(self.model:summary(), self.model:words().declines))
+  self:close()
+  self.on_left(self.model:summary())
 end
 
 return Decisions

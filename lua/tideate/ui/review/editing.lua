@@ -88,9 +88,9 @@ end
 --- Edit what the hunk under the cursor brings, in a buffer. `:w` accepts it, `:q` leaves it as it is.
 function Editing:edit_hunk()
   self:draw()
-  local unit = self:unit_at_cursor()
+  local unit = self:unit_to_write_about()
   if not unit then
-    return self:step(1)
+    return
   end
   local obstacle = Editing.obstacle_to_edit(unit)
   local now = not obstacle and self:lines_now(unit)

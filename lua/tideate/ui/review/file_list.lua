@@ -14,12 +14,6 @@ local COUNTS = {
   { 'comments', '»', 'TideateComment' },
 }
 
----@type table<string, boolean> keys of the review that mean the same here
-local SHARED = {
-  gA = true, gR = true, gO = true, gS = true, gu = true, gU = true, gl = true, gp = true, gh = true,
-  [']f'] = true, ['[f'] = true, ['g<CR>'] = true,
-}
-
 ---@class tideate.ReviewFileList
 ---@field review tideate.Review
 ---@field buf integer?
@@ -104,7 +98,7 @@ function List:go_to(index)
   self.review:draw()
 end
 
---- Keys of the review that have a meaning here, and those for the file under the cursor.
+--- The keys of the review. Those about a hunk are about the file under the cursor here.
 ---@return tideate.Key[]
 function List:keys()
   local review, words = self.review, self.review.model:words()
@@ -118,30 +112,27 @@ function List:keys()
       self:go_to((self:index() - 1 + by) % #review.model.entries + 1)
     end
   end
-  local keys = { ---@type tideate.Key[]
-    { lhs = { '<CR>', '<2-LeftMouse>' }, word = 'open', desc = 'go to the file', shown = { '<CR>' }, run = function()
+  local here = { ---@type table<string, { [1]: string, [2]: fun() }>
+    ga = { words.accept .. ' what is open in the file', decide('accepted') },
+    gr = { words.reject .. ' what is open in the file', decide('rejected') },
+    go = { 'open all of the file again', decide('open') },
+    [']c'] = { 'next file', step(1) },
+    ['[c'] = { 'previous file', step(-1) },
+  }
+  local keys = { { ---@type tideate.Key[]
+    lhs = { '<CR>', '<2-LeftMouse>' },
+    desc = 'go to the file',
+    shown = { '<CR>' },
+    run = function()
       review:go_to_file(self:index())
       review:go_to_first()
-    end },
-    { lhs = { 'ga', 'a', 'gfa' }, desc = words.accept .. ' what is open in the file', run = decide('accepted') },
-    { lhs = { 'gr', 'r', 'gfr' }, desc = words.reject .. ' what is open in the file', run = decide('rejected') },
-    { lhs = { 'go', 'o', 'gfo' }, desc = 'open all of the file again', run = decide('open') },
-    { lhs = { ']c', 'J' }, desc = 'next file', run = step(1) },
-    { lhs = { '[c', 'K' }, desc = 'previous file', run = step(-1) },
-  }
-  for _, key in ipairs(require('tideate.ui.review.keys').keys(review, true)) do
-    if SHARED[key.lhs[1]] then
-      table.insert(keys, key.lhs[1] == 'g<CR>' and vim.tbl_extend('force', key, { lhs = { 'g<CR>' } }) or key)
-    end
+    end,
+  } }
+  for _, key in ipairs(require('tideate.ui.review.keys').keys(review)) do
+    local other = not key.modes and here[key.lhs[1]]
+    table.insert(keys, other and vim.tbl_extend('force', key, { desc = other[1], run = other[2] }) or key)
   end
-  return vim.list_extend(keys, {
-    { lhs = { 'q' }, desc = 'hide the list', run = function()
-      self:close()
-    end },
-    { lhs = { 'g?', '?' }, word = 'help', desc = 'this help', run = function()
-      require('tideate.ui.keys').help('files of the review', self:keys())
-    end },
-  })
+  return keys
 end
 
 ---@return integer buf
@@ -164,7 +155,7 @@ function List:open()
   self.shown = nil
   self.win = vim.api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
   local title = { { (' %d files '):format(#self.review.model.entries), 'TideateTitle' } }
-  vim.list_extend(title, text.keys({ { '<CR>', 'open' }, { '?', 'help' } }))
+  vim.list_extend(title, text.keys({ { '<CR>', 'open' }, { 'gl', 'hide' }, { 'g?', 'help' } }))
   window.set_statusline(self.win)
   window.list_options(self.win, {
     cursorline = true,
@@ -190,12 +181,14 @@ function List:resized()
   end
 end
 
+--- Go to it; from there, hide it. So the next key is always for the window that the person sees they are in.
 function List:toggle()
   self.unasked = false
-  if self:visible() then
+  if self:focused() then
     return self:close()
   end
   self:open()
+  vim.api.nvim_set_current_win(self.win)
 end
 
 --- Hide it; a person who is in it goes back to the hunks.

@@ -26,7 +26,7 @@ local M = {}
 ---@field guard tideate.Guard
 ---@field files tideate.ReviewFileList
 ---@field side tideate.ReviewSideView
----@field sure boolean a decline was asked for once
+---@field on_left fun(summary: string) the person leaves it: the run waits, to be resumed
 ---@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
 ---@field future tideate.ReviewDecision[][]
 ---@field waits? boolean it cannot be shown now
@@ -123,7 +123,7 @@ end
 function Review:set_keys(buf)
   local made = self.buffers[self:index_of(buf)]
   if self.active and made and not made.restore_keys then
-    local keys = require('tideate.ui.review.keys').keys(self, made.scratch)
+    local keys = require('tideate.ui.review.keys').keys(self)
     made.restore_keys = require('tideate.ui.keys').set(buf, self.guard:wrap(keys))
   end
 end
@@ -190,9 +190,8 @@ function Review:toggle()
 end
 
 function Review:help()
-  local keys = require('tideate.ui.review.keys')
-  local scratch = self.buffers[self.current].scratch
-  require('tideate.ui.keys').help('review', self.side:focused() and keys.keys_beside(self) or keys.keys(self, scratch))
+  local keys = self.files:focused() and self.files:keys() or require('tideate.ui.review.keys').keys(self)
+  require('tideate.ui.keys').help('review', keys)
 end
 
 --- Why the review cannot be shown, if so.
@@ -267,7 +266,7 @@ function Review:put_off(reason)
   self.waits = true
   local words = '%s; the review waits: :Workflow review opens it again'
   require('tideate.ui').notify(words:format(reason), vim.log.levels.WARN)
-  require('tideate.client').tell('leave_run', { execution_id = self.question.execution_id })
+  require('tideate.run').leave(self.question.execution_id)
 end
 
 --- End without an answer: everything is as before.
@@ -299,13 +298,15 @@ end
 
 --- Let a person review changes.
 ---@param question tideate.Question payload: { files: tideate.ReviewFile[], demonstration: boolean }
----@param respond fun(result: table<string, any>) called once
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is
+---@param on_left fun(summary: string)
 ---@return tideate.Asked
-function M.open(question, respond)
+function M.open(question, respond, on_left)
   require('tideate.ui.highlights').define()
   local self = setmetatable({
     question = question,
     respond = respond,
+    on_left = on_left,
     model = require('tideate.ui.review.model').new(question),
     windows = require('tideate.ui.review.windows').new(),
     buffers = {},
@@ -315,7 +316,6 @@ function M.open(question, respond)
     current = 1,
     active = false,
     closed = false,
-    sure = false,
     past = {},
     future = {},
     texts = {},

@@ -4,104 +4,112 @@ local M = {}
 local COMMENTS = { gb = true, gB = true, gs = true, gS = true } -- only where the model can be asked again
 local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 
+--- The keys, the same in each window of a review. Of a file's own buffer single keys are the person's: all but `q` have
+--- two, and none of them is one with which Neovim edits.
 ---@param review tideate.Review
----@param scratch boolean a buffer of the review's own, where single keys are free
 ---@return tideate.Key[]
-function M.keys(review, scratch)
+function M.keys(review)
   local revisable, compared, words = review.model.revisable, review.model.compared, review.model:words()
-  ---@type { [1]: string, [2]: string?, [3]: string?, [4]: string, [5]: fun(), [6]: string[]? }[] real, single, word, help
+  local several = #review.model.entries > 1
+  ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(), [5]: string[]? }[] key, word, help, what it does, modes
   local rows = {
-    { 'ga', 'a', words.accept, words.accept .. ' the hunk', function()
+    { 'ga', words.accept, words.accept .. ' the hunk', function()
       review:decide('accepted')
     end },
-    { 'gr', 'r', words.reject, words.reject .. ' the hunk', function()
+    { 'gr', words.reject, words.reject .. ' the hunk', function()
       review:decide('rejected')
     end },
-    { 'gb', 'b', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', function()
+    { 'gb', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', function()
       review:reject_because(false)
     end },
-    { 'gB', 'B', nil, 'the same, with a reason of several lines', function()
+    { 'gB', nil, 'the same, with a reason of several lines', function()
       review:reject_because(true)
     end },
-    { 'gs', 's', nil, 'say something about the hunk to the model, whatever you decide', function()
+    { 'gs', nil, 'say something about the hunk to the model, whatever you decide', function()
       review:comment_on_hunk()
     end },
-    { 'gS', 'S', nil, 'say something about all of the change', function()
+    { 'gS', nil, 'say something about all of the change', function()
       review:comment_on_all()
     end },
-    { 'gm', 'm', 'mix', 'the hunk of the next model at this place, in place of this one; the last one leads back', function()
+    { 'gm', 'mix', 'the hunk of the next model at this place, in place of this one; the last one leads back', function()
       review:mix()
     end },
-    { 'go', 'o', nil, 'open the hunk again: it is undecided', function()
+    { 'go', nil, 'open the hunk again: it is undecided', function()
       review:reopen_hunk()
     end },
-    { 'gfa', nil, nil, words.accept .. ' what is open in this file', function()
-      review:decide_file('accepted', review.current)
+    { 'gfa', nil, words.accept .. ' what is open in this file', function()
+      review:decide_file('accepted', review:file_at_cursor())
     end },
-    { 'gfr', nil, nil, words.reject .. ' what is open in this file', function()
-      review:decide_file('rejected', review.current)
+    { 'gfr', nil, words.reject .. ' what is open in this file', function()
+      review:decide_file('rejected', review:file_at_cursor())
     end },
-    { 'gfo', nil, nil, 'open all of this file again', function()
-      review:decide_file('open', review.current)
+    { 'gfo', nil, 'open all of this file again', function()
+      review:decide_file('open', review:file_at_cursor())
     end },
-    { 'ga', nil, nil, ('in visual mode: %s what is open in these lines'):format(words.accept), function()
+    { 'ga', nil, ('in visual mode: %s what is open in these lines'):format(words.accept), function()
       review:decide_selection('accepted')
     end, { 'x' } },
-    { 'gr', nil, nil, ('in visual mode: %s what is open in these lines'):format(words.reject), function()
+    { 'gr', nil, ('in visual mode: %s what is open in these lines'):format(words.reject), function()
       review:decide_selection('rejected')
     end, { 'x' } },
-    { 'go', nil, nil, 'in visual mode: open these lines again', function()
+    { 'go', nil, 'in visual mode: open these lines again', function()
       review:decide_selection('open')
     end, { 'x' } },
-    { 'ih', nil, nil, 'text object: the lines of the hunk', function()
+    { 'ih', nil, 'text object: the lines of the hunk', function()
       review:select_hunk(false)
     end, { 'x', 'o' } },
-    { 'ah', nil, nil, 'text object: the hunk with the blank lines below it', function()
+    { 'ah', nil, 'text object: the hunk with the blank lines below it', function()
       review:select_hunk(true)
     end, { 'x', 'o' } },
-    { 'gA', 'A', words.accept .. ' all', words.accept .. ' everything that is open', function()
+    { 'gA', words.accept .. ' all', words.accept .. ' everything that is open', function()
       review:decide_all('accepted')
     end },
-    { 'gR', 'R', words.reject .. ' all', words.reject .. ' everything that is open', function()
+    { 'gR', words.reject .. ' all', words.reject .. ' everything that is open', function()
       review:decide_all('rejected')
     end },
-    { 'gO', 'O', nil, 'open everything again', function()
+    { 'gO', nil, 'open everything again', function()
       review:decide_all('open')
     end },
-    { 'ge', 'e', 'edit', 'edit the lines that the hunk brings, in a buffer of their own: :w accepts them, :q leaves them', function()
+    { 'ge', 'edit', 'edit the lines that the hunk brings, in a buffer of their own: :w accepts them, :q leaves them', function()
       review:edit_hunk()
     end },
-    { ']c', 'J', 'next', 'next hunk', function()
+    { ']c', 'next', 'next hunk', function()
       review:step(1)
     end },
-    { '[c', 'K', nil, 'previous hunk', function()
+    { '[c', nil, 'previous hunk', function()
       review:step(-1)
     end },
-    { ']f', '<Tab>', #review.model.entries > 1 and 'file' or nil, 'next file', function()
+    { ']f', several and 'file' or nil, 'next file', function()
       review:step_file(1)
     end },
-    { '[f', '<S-Tab>', nil, 'previous file', function()
+    { '[f', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gu', 'u', nil, 'undo the last decision or comment; also the one that left nothing open', function()
+    { 'gu', nil, 'undo the last decision or comment; also the one that left nothing open', function()
       review:travel('past')
     end },
-    { 'gU', '<C-r>', nil, 'redo it', function()
+    { 'gU', nil, 'redo it', function()
       review:travel('future')
     end },
-    { 'gp', 'd', 'beside', 'side by side, again: inline (gd stays: go to declaration)', function()
+    { 'gp', 'beside', 'side by side, again: inline (gd stays: go to declaration)', function()
       review.side:toggle()
     end },
-    { 'gl', 'L', #review.model.entries > 1 and 'list' or nil, 'show or hide the list of files', function()
+    { 'gl', several and 'list' or nil, 'go to the list of files; from there: hide it', function()
       review.files:toggle()
     end },
-    { 'gh', 't', nil, 'hide or show the changes', function()
+    { 'gh', nil, 'hide or show the changes', function()
       review:toggle()
     end },
-    { 'g<CR>', '<CR>', 'finish', words.finish, function()
+    { 'g<CR>', 'finish', words.finish, function()
       review:finish()
     end },
-    { 'g?', '?', 'help', 'this help', function()
+    { 'gX', nil, words.decline, function()
+      review:ask_to_decline()
+    end },
+    { 'q', 'leave', 'leave the review: it waits with all decisions, and `:Workflow review` opens it again', function()
+      review:leave()
+    end },
+    { 'g?', 'help', 'this help', function()
       review:help()
     end },
   }
@@ -109,42 +117,16 @@ function M.keys(review, scratch)
     local wanted = (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
     return wanted and not (review.model.written and row[1] == 'ge')
   end, rows)
-  local keys = vim.tbl_map(function(row)
-    local lhs = scratch and { row[1], row[2] } or { row[1] }
-    return { lhs = lhs, word = row[3], desc = row[4], run = row[5], modes = row[6] }
+  return vim.tbl_map(function(row)
+    return { lhs = { row[1] }, word = row[2], desc = row[3], run = row[4], modes = row[5] }
   end, rows)
-  if scratch then
-    table.insert(keys, #keys, {
-      lhs = { 'q', '<Esc>' },
-      desc = words.decline,
-      run = function()
-        review:ask_to_decline()
-      end,
-    })
-  end
-  return keys
-end
-
---- The keys in the window of a proposal, which is taken away as other windows are.
----@param review tideate.Review
----@return tideate.Key[]
-function M.keys_beside(review)
-  return vim.tbl_map(function(key)
-    if key.lhs[1] ~= 'q' then
-      return key
-    end
-    return { lhs = { 'q' }, desc = 'inline again', run = function()
-      review.side:toggle()
-    end }
-  end, M.keys(review, true))
 end
 
 --- The words of the bar: first what is to be done next.
 ---@param review tideate.Review
----@param scratch boolean
 ---@return { [1]: string, [2]: string }[]
-local function bar_words(review, scratch)
-  local keys = M.keys(review, scratch)
+local function bar_words(review)
+  local keys = M.keys(review)
   if review.model:next_open(1) then
     return require('tideate.ui.keys').words(keys)
   end
@@ -274,7 +256,7 @@ function M.bar(review, index, win)
     end, chunks)),
       false
   end
-  local words = bar_words(review, review.buffers[index].scratch)
+  local words = bar_words(review)
   local help = text.keys({ table.remove(words) })
   local least = text.keys(vim.list_slice(words, 1, 2))
   local room = math.max(10, total - text.width(least) - text.width(help))

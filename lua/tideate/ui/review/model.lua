@@ -76,7 +76,6 @@ M.WORDS = {
     finish = 'finish: comments go to the model, else what was accepted is written and what is open left out; '
       .. 'with nothing decided it says so and the review continues',
     decline = 'decline all changes',
-    declines = 'declines all of it',
   },
   [true] = {
     accept = 'keep',
@@ -85,8 +84,7 @@ M.WORDS = {
     rejected = 'to revert',
     finish = 'finish: what you chose to revert is reverted, and what is open stays; with nothing decided it says so '
       .. 'and the review continues',
-    decline = 'end the review: everything stays as it is',
-    declines = 'ends the review and changes nothing',
+    decline = 'end the review and change nothing',
   },
 }
 

@@ -99,13 +99,35 @@ function Moves:scroll_to(unit)
   end
 end
 
---- The hunk that the cursor is on.
+--- The hunk that the cursor is on; none in the list of files.
 ---@return tideate.ReviewUnit?
 function Moves:unit_at_cursor()
+  if self.files:focused() then
+    return nil
+  end
   if self.side:focused() then
     return self.side:unit_at_cursor()
   end
   return self.buffers[self.current].overlay:unit_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
+end
+
+--- The hunk that the cursor is on, for what is typed next; without one the person is told, and no key that they typed
+--- ahead counts: it was meant for a text.
+---@return tideate.ReviewUnit?
+function Moves:unit_to_write_about()
+  local unit = self:unit_at_cursor()
+  if not unit then
+    require('tideate.ui.typing').drop_typed_ahead()
+    local way = self.files:focused() and '<CR> goes to the file' or ']c goes to the next one'
+    require('tideate.ui').notify('no hunk under the cursor: ' .. way, vim.log.levels.WARN)
+  end
+  return unit
+end
+
+--- The file that the cursor is on.
+---@return integer index
+function Moves:file_at_cursor()
+  return self.files:focused() and self.files:index() or self.current
 end
 
 --- The hunks in rows of the current window.
@@ -113,6 +135,11 @@ end
 ---@param last integer
 ---@return tideate.ReviewUnit[]
 function Moves:units_between(first, last)
+  if self.files:focused() then
+    return vim.iter(vim.list_slice(self.model.entries, first + 1, last + 1)):map(function(entry)
+      return entry.units
+    end):flatten():totable()
+  end
   if self.side:focused() then
     return self.side:units_between(first, last)
   end
@@ -205,12 +232,10 @@ end
 function Moves:say_decided()
   local said = self.model:said()
   local words = said == 0 and 'finishes' or ('sends %s'):format(said == 1 and '1 comment' or said .. ' comments')
-  local made = self.buffers[self.current]
-  local finish, undo = unpack(made and made.scratch and { '<CR>', 'u' } or { 'g<CR>', 'gu' })
   local revision = #self.past == 0 and self.model.revision > 1 and self.model.revision
   local why = revision and ('revision %d brings nothing to decide'):format(revision) or 'all is decided'
-  words = ('%s: %s %s'):format(why, finish, words)
-  require('tideate.ui').notify(#self.past > 0 and ('%s, %s undoes'):format(words, undo) or words)
+  words = ('%s: g<CR> %s'):format(why, words)
+  require('tideate.ui').notify(#self.past > 0 and words .. ', gu undoes' or words)
 end
 
 ---@param step 1|-1

@@ -265,7 +265,7 @@ function View:show(index, left)
   self:refresh()
   local scratch = require('tideate.ui.review.scratch_buffer')
   scratch.colour(buf, scratch.filetype(entry.file))
-  local keys = require('tideate.ui.review.keys').keys_beside(review)
+  local keys = require('tideate.ui.review.keys').keys(review)
   require('tideate.ui.keys').set(buf, review.guard:wrap(keys))
   self.saved, self.scrollopt = {}, vim.o.scrollopt
   for _, name in ipairs(OPTIONS) do

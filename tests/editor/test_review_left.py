@@ -1,0 +1,286 @@
+"""A review that is left, in any way, waits with all decisions; only an answer to a question declines it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.editor.test_run_views import second, stored
+from tests.support.dialogs import hurry, wait_focused
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+pytestmark = pytest.mark.slow
+
+PLAN = {
+    "files": [
+        {"action": "modify", "path": "closed.py", "why": "rename"},
+        {"action": "modify", "path": "open.py", "why": "rename"},
+        {"action": "create", "path": "made.py", "why": "needed"},
+        {"action": "delete", "path": "old.py", "why": "dead"},
+    ]
+}
+BEFORE = {
+    "pyproject.toml": "",
+    "closed.py": "one = A\ntwo = 2\nthree = 3\nfour = 4\nfive = A\n",
+    "open.py": "A = 1\ntwo = 2\nthree = 3\n",
+    "old.py": "OLD = 1\n",
+}
+CLOSED = "one = B\ntwo = 2\nthree = 3\nfour = 4\nfive = B"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.answers("Which files have to be", PLAN)
+        server.answers("Change closed.py", f"```python\n{CLOSED}\n```")
+        server.answers("Change open.py", "```python\nB = 1\ntwo = 2\nthree = 3\n```")
+        server.answers("Write the new file made.py", "```python\nMADE = 1\n```")
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor at the review of five hunks in four files, the first of which is not loaded."""
+    editor = start_editor(ui=(180, 30))
+    for name, text in BEFORE.items():
+        (editor.cwd / name).write_text(text)
+    configure(editor, server)
+    editor.edit("open.py")
+    start(editor, "multi_file", "rename A to B")
+    editor.wait("require('tideate.ui').pending()[1]")
+    wait_focused(editor)
+    editor.feed("y")
+    in_review(editor)
+    return editor
+
+
+def in_review(editor: Editor) -> None:
+    editor.wait("vim.wo.winbar:find(' review ', 1, true)")
+    wait_focused(editor)
+
+
+def run_of(editor: Editor) -> str:
+    return str(editor.lua("return require('tideate.state').runs()[1].execution_id"))
+
+
+def bar(editor: Editor) -> str:
+    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
+
+
+def files(editor: Editor) -> dict[str, str]:
+    return {
+        path.name: path.read_text()
+        for path in editor.cwd.iterdir()
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def left(editor: Editor, run: str) -> None:
+    """Wait until the run is left, as the store has it."""
+    editor.wait_for(lambda: stored(editor, run).resumable, "the run waits")
+    assert not stored(editor, run).ended
+
+
+def decide(editor: Editor) -> None:
+    """Accept the first hunk as edited, and reject the second with a reason."""
+    assert "closed.py" in bar(editor)
+    editor.feed("geggVGcone = mine<Esc>:w<CR>")
+    editor.feed("gbno<CR>")
+    editor.wait("vim.wo.winbar:find('1 accepted, 1 rejected, 3 open', 1, true)")
+
+
+def reopened(editor: Editor, command: str = "Workflow review") -> None:
+    editor.command(command)
+    editor.wait_for(lambda: "1 accepted, 1 rejected, 3 open · 1 comment" in bar(editor), "all is there")
+
+
+@pytest.mark.parametrize("keys", ["<Esc>", "<Esc><Esc><Esc>", "aarAR<Esc>u"])
+def test_no_key_but_those_with_g_ends_or_decides_anything(nvim: Editor, keys: str) -> None:
+    """The file that the review opens on is not loaded: its window is one of the review's own."""
+    decide(nvim)
+    nvim.feed(keys)
+    nvim.feed(keys)
+    assert "1 accepted, 1 rejected, 3 open" in bar(nvim)
+    assert nvim.lua("return #require('tideate.ui').pending()") == 1
+    assert files(nvim) == BEFORE
+
+
+@pytest.mark.parametrize("window", ["a new file", "a loaded file", "the proposal", "the list"])
+def test_q_leaves_from_each_window_and_the_run_waits(nvim: Editor, server: ModelServer, window: str) -> None:
+    run, requests = run_of(nvim), len(server.requests)
+    decide(nvim)
+    nvim.feed({"a new file": "]f", "a loaded file": "", "the proposal": "gp", "the list": "gl"}[window])
+    if window == "the proposal":
+        nvim.command("wincmd l")
+    nvim.feed("q")
+    left(nvim, run)
+    nvim.wait("not require('tideate').is_running()")
+    assert "multi_file waits (5 hunks: 1 accepted, 1 rejected, 3 open" in nvim.messages()
+    assert ":Workflow review opens it again" in nvim.messages()
+    assert files(nvim) == BEFORE
+    assert nvim.lua("return vim.wo.winbar") == ""
+    assert nvim.lua("return vim.fn.maparg('ga', 'n')") == ""
+    nvim.feed("<Esc>")
+    reopened(nvim)
+    assert len(server.requests) == requests, "the model is not asked again"
+
+
+def test_a_review_can_be_opened_again_at_once(nvim: Editor) -> None:
+    decide(nvim)
+    nvim.feed("q:Workflow review<CR>")
+    nvim.wait_for(lambda: "1 accepted, 1 rejected, 3 open · 1 comment" in bar(nvim), "it is open")
+
+
+LEAVING = {
+    "quit": "quit",
+    "close": "new | wincmd p | close",
+    "tab": "tabnew",
+    "tabclose": "tabnew | tabprevious | tabclose",
+    "bdelete": "bdelete!",
+    "enew": "enew",
+    "only": "new | only",
+}
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_a_window_that_goes_ends_no_review(nvim: Editor, way: str) -> None:
+    run = run_of(nvim)
+    decide(nvim)
+    nvim.command(LEAVING[way])
+    assert not stored(nvim, run).ended
+    reopened(nvim)
+    assert files(nvim) == BEFORE
+
+
+def test_a_review_that_was_left_is_found_by_another_neovim(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    run = run_of(nvim)
+    decide(nvim)
+    nvim.feed("q")
+    left(nvim, run)
+    editor = second(start_editor, nvim, server)
+    editor.lua("vim.o.columns = 180")
+    reopened(editor, f"Workflow review {run[:8]}")
+
+
+def decline(editor: Editor, choice: int, reason: str = "") -> None:
+    editor.lua(
+        """vim.ui.select = function(items, opts, on_choice)
+      _G.asked = { opts.prompt, items }
+      on_choice(items[_G.choice])
+    end
+    _G.choice = ...""",
+        choice,
+    )
+    editor.lua("local said = ... vim.ui.input = function(_, on_text) on_text(said) end", reason)
+    editor.feed("gX")
+    editor.wait("_G.asked")
+
+
+def test_only_a_yes_declines_and_the_work_can_be_reviewed_again(nvim: Editor, server: ModelServer) -> None:
+    run, requests = run_of(nvim), len(server.requests)
+    decide(nvim)
+    decline(nvim, 1)
+    assert nvim.lua("return _G.asked")[1] == [
+        "back to the review",
+        "decline all changes",
+        "decline all changes, because …",
+    ]
+    assert "1 accepted, 1 rejected, 3 open" in bar(nvim)
+    nvim.lua("_G.asked = nil")
+    decline(nvim, 3, "not now")
+    nvim.wait("require('tideate.state').ended(...)", 60, run)
+    nvim.wait("not require('tideate').is_running()")
+    assert (stored(nvim, run).status, stored(nvim, run).reason) == ("cancelled", "declined")
+    assert f":Workflow review {run[:8]} opens it again" in nvim.messages()
+    reopened(nvim, f"Workflow review {run[:8]}")
+    assert files(nvim) == BEFORE
+    again = run_of(nvim)
+    assert (again != run, stored(nvim, again).forked_from) == (True, run)
+    hurry(nvim)
+    wait_focused(nvim)
+    nvim.feed("gOgA")
+    nvim.feed("g<CR>")
+    nvim.wait("require('tideate.state').ended(...)", 60, again)
+    assert stored(nvim, again).status == "completed"
+    assert len(server.requests) == requests, "the model is not asked again"
+    assert files(nvim) == {
+        "pyproject.toml": "",
+        "closed.py": f"{CLOSED}\n".replace("one = B", "one = mine"),
+        "open.py": "B = 1\ntwo = 2\nthree = 3\n",
+        "made.py": "MADE = 1\n",
+    }
+
+
+def test_rejecting_everything_asks_before_it_declines(nvim: Editor) -> None:
+    run = run_of(nvim)
+    decline(nvim, 1)
+    nvim.lua("_G.asked = nil")
+    nvim.feed("gRg<CR>")
+    nvim.wait("_G.asked")
+    assert not stored(nvim, run).ended
+    assert "5 rejected" in bar(nvim)
+    nvim.lua("_G.asked, _G.choice = nil, 2")
+    nvim.feed("g<CR>")
+    nvim.wait("require('tideate.state').ended(...)", 60, run)
+    assert stored(nvim, run).reason == "declined"
+
+
+def test_a_syntax_error_that_was_typed_leads_back_to_the_review(nvim: Editor) -> None:
+    run = run_of(nvim)
+    nvim.feed("geggVGcone = (<Esc>:w<CR>")
+    nvim.feed("gAg<CR>")
+    nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'override'")
+    wait_focused(nvim)
+    nvim.feed("<Esc>")
+    nvim.wait("(require('tideate.ui').pending()[1] or {}).kind == 'review'")
+    in_review(nvim)
+    assert "5 accepted" in bar(nvim)
+    assert not stored(nvim, run).ended
+    nvim.feed("gO")
+    nvim.feed("]f]f]f]f[c[cgegg")
+    assert nvim.lua("return vim.api.nvim_get_current_line()") == "one = (", "what was typed is there"
+    nvim.feed("ccone = 1<Esc>:w<CR>")
+    nvim.feed("gAg<CR>")
+    nvim.wait("require('tideate.state').ended(...)", 60, run)
+    assert files(nvim)["closed.py"].startswith("one = 1\n")
+
+
+@pytest.mark.parametrize("key", ["gb", "gB", "gs", "ge"])
+def test_without_a_hunk_under_the_cursor_no_text_is_taken(nvim: Editor, key: str) -> None:
+    nvim.feed("]f")
+    assert nvim.lua("return vim.fn.expand('%:t')") == "open.py"
+    opened = nvim.lua("return vim.fn.bufnr()")
+    nvim.feed("3G")
+    nvim.feed(f"{key}ddxiwrong<CR><Esc>")
+    assert "no hunk under the cursor: ]c goes to the next one" in nvim.messages()
+    nvim.feed("gl")
+    nvim.feed(f"{key}ddxiwrong<CR><Esc>")
+    assert "no hunk under the cursor: <CR> goes to the file" in nvim.messages()
+    nvim.feed("gl")
+    assert nvim.lines(opened) == BEFORE["open.py"].splitlines()
+    assert "5 hunks" in bar(nvim)
+
+
+def test_the_list_of_files_has_the_focus_when_it_was_asked_for(nvim: Editor) -> None:
+    nvim.feed("]f")
+    assert nvim.lua("return vim.fn.expand('%:t')") == "open.py"
+    nvim.feed("gl")
+    assert nvim.lua("return vim.bo.modifiable") is False
+    nvim.feed("x")
+    nvim.feed("ddrAo<Esc>")
+    opened = nvim.lua("return vim.fn.bufnr('open.py')")
+    assert nvim.lines(opened) == BEFORE["open.py"].splitlines()
+    nvim.feed("ggga")
+    nvim.feed("gl")
+    assert nvim.lua("return vim.wo.winbar:find(' review ', 1, true) ~= nil")
+    assert "2 accepted" in bar(nvim)
