@@ -88,9 +88,8 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
-    assert object_of(shell.run("history", "--prune", "--json", "--yes"))["runs"] == [], (
-        "the newest 1000 are kept"
-    )
+    kept = object_of(shell.run("history", "--prune", "--json", "--yes"))
+    assert kept["runs"] == [], "the newest 1000 are kept"
     config = shell.home / "config" / "tideate" / "config.toml"
     config.write_text(config.read_text() + "[history]\nkeep_runs = 0\n")
     assert len(object_of(shell.run("history", "--prune", "--json", "--yes"))["runs"]) == 1
