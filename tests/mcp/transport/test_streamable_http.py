@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
 
 from tests.mcp.conftest import AUTHORIZED, HARBOUR, TOKEN
 from tests.mcp.served import HANDSHAKE
@@ -18,9 +20,16 @@ from tests.mcp.walker import at, call, structured, walk
 from tideate_core.machines.language import Workflow
 from tideate_core.mcp.servers.transitions.server import transitions_server
 from tideate_core.mcp.transport.admission import AdmissionPolicy, Token
-from tideate_core.mcp.transport.streamable_http import MAX_SESSIONS, AdmissionMiddleware, http_app
+from tideate_core.mcp.transport.streamable_http import (
+    MAX_SESSIONS,
+    AdmissionMiddleware,
+    PromptRequests,
+    http_app,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from tests.mcp.conftest import Home
 
 pytestmark = pytest.mark.slow
@@ -305,3 +314,58 @@ async def test_what_is_behind_the_door_does_not_see_the_token() -> None:
     assert got.status_code == 204
     assert "host" in seen
     assert "authorization" not in seen
+
+
+@pytest.fixture
+async def quick(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, int]]:
+    """A server in this process that waits half a second for a request."""
+
+    class Quick(PromptRequests):
+        patience = 0.5
+
+    config = uvicorn.Config(
+        PlainTextResponse("whole"), http=Quick, log_config=None, lifespan="off", host="127.0.0.1", port=0
+    )
+    server = uvicorn.Server(config)
+    monkeypatch.setattr(server, "capture_signals", nullcontext)
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(60):
+        while not server.started:  # noqa: ASYNC110 uvicorn has no event for it
+            await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()
+    server.should_exit = True
+    await serving
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-A: ",
+        b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+        b"POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ],
+    ids=["silent", "head", "body", "chunks"],
+)
+async def test_a_request_that_drips_in_is_ended(quick: tuple[str, int], start: bytes) -> None:
+    reader, writer = await asyncio.open_connection(*quick)
+    writer.write(start)
+    async with asyncio.timeout(30):
+        with suppress(ConnectionError):
+            while not reader.at_eof():
+                await reader.read(100)
+    writer.close()
+    assert reader.at_eof() or reader.exception()
+
+
+async def test_whole_requests_keep_their_connection(quick: tuple[str, int]) -> None:
+    """Whatever time lies between the parts of two of them, as long as each is prompt."""
+    reader, writer = await asyncio.open_connection(*quick)
+    for _ in range(3):
+        for part in (b"GET / HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"):
+            writer.write(part)
+            await writer.drain()
+        async with asyncio.timeout(30):
+            assert b"200" in await reader.readline()
+            assert await reader.readuntil(b"whole")
+    writer.close()

@@ -15,6 +15,7 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tideate_core.mcp.transport.admission import CHALLENGE, HOST, PATH, AdmissionPolicy
 from tideate_core.mcp.transport.signals import StopSignals
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_SESSIONS",
     "AdmissionMiddleware",
+    "PromptRequests",
     "SessionEviction",
     "http_app",
     "serve_app",
@@ -41,6 +43,8 @@ __all__ = [
 ]
 MAX_SESSIONS = 64
 """HTTP sessions open at once; one ends after 30 idle minutes, or is evicted for a new one."""
+REQUEST_TIME = 30.0
+"""Seconds that the head and the body of one request may take to arrive."""
 GRACE = 0
 """Seconds that open streams have to end when the server is told to: left alone, they never do."""
 
@@ -185,6 +189,42 @@ class SessionEviction:
         logging.getLogger(__name__).info("session %s was idle the longest, ended: %d", session, status)
 
 
+class PromptRequests(H11Protocol):
+    """HTTP connection that is closed if a request does not arrive whole in time.
+
+    uvicorn bounds only the time between two requests.
+    """
+
+    patience = REQUEST_TIME
+    _deadline: asyncio.TimerHandle | None = None
+    _whole: object = None
+    """The cycle of the last request that arrived whole."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is None and (self.cycle is None or self.cycle is self._whole):
+            self._expect()
+        super().data_received(data)
+        if self.cycle is not None and self.cycle is not self._whole and not self.cycle.more_body:
+            self._whole = self.cycle
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        self._deadline = self.loop.call_later(self.patience, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
 def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore | None = None) -> Starlette:
     """Return the application: every request must come in by the door.
 
@@ -223,6 +263,7 @@ def serve_app(app: ASGIApp, listening: socket.socket, announce: Callable[[str], 
         timeout_graceful_shutdown=GRACE,
         server_header=False,
         ws="none",
+        http=PromptRequests,
     )
     with listening:
         announce(f"http://{HOST}:{listening.getsockname()[1]}{PATH}")
