@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.review.conftest import FIRST, answering, git
+from tests.support.modes import umask
 from tests.workspace.project import tree
 from tideate_core.builtin.review import git_changes
 from tideate_core.builtin.review.git_changes import image_now
@@ -18,7 +19,7 @@ from tideate_core.snapshots import SnapshotManager
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.builtin.review.conftest import Reviewed
@@ -32,6 +33,13 @@ TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 def files(root: Path) -> dict[str, Any]:
     """Everything of a project but what is git's and ours."""
     return {path: entry for path, entry in tree(root).items() if not path.startswith((".git/", ".tideate"))}
+
+
+@pytest.fixture
+def plain_modes() -> Iterator[None]:
+    """A commit has no permissions of the group: files get those that git gives by default."""
+    with umask(0o022):
+        yield
 
 
 async def test_a_rejected_hunk_is_reverted_and_a_rollback_brings_it_back(project: Reviewed) -> None:
@@ -73,6 +81,7 @@ async def test_it_runs_where_no_model_is_configured(project: Reviewed) -> None:
     assert (started["adapter"], started["demonstration"]) == ("no model", False)
 
 
+@pytest.mark.usefixtures("plain_modes")
 async def test_every_kind_of_change_is_shown_and_reverted_and_rolled_back(project: Reviewed) -> None:
     root, write = project.root, project.bench.write
     (root / "bin").write_bytes(b"x\0y")
