@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 async def test_outside_changes_of_every_kind_are_rolled_back(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    (root / "empty").mkdir(mode=0o750)
+    (root / "empty").mkdir()
+    (root / "empty").chmod(0o750)
     before, was = tree(root), read_image(root / "src/one.py")
     (root / "src/one.py").write_bytes(b"by a formatter\n")
     (root / "made").mkdir()

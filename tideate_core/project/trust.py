@@ -183,7 +183,9 @@ class Trust:
             finally:
                 os.close(lock)
         except OSError as error:
-            raise ConfigError(f"{state / FILE} cannot be written: {error.strerror}") from error
+            raise ConfigError(
+                f"{error.filename or state / FILE} cannot be written: {error.strerror}"
+            ) from error
 
 
 def files_to_trust(root: Path) -> dict[str, bytes]:
