@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.adapters import ModelTurn, OfferedTool, RequestedCall, ToolResult, Usage, UserMessage
 from tideate_core.config import LimitsConfig
+from tideate_core.engine.outgoing import Outgoing
 from tideate_core.engine.spending import Ledger
 from tideate_core.workflows import MISSING, Allowance, CallReport
 
@@ -85,6 +86,7 @@ class LoopStep:
         self.asked: list[Conversation] = []
         self.offered: list[list[str]] = []
         self.notices: list[str] = []
+        self.outgoing = Outgoing(())
         self.messages: list[str] = []
         self.reports: list[tuple[str, CallReport]] = []
         self._turns = list(answers)
@@ -142,6 +144,12 @@ class LoopStep:
             if kept:
                 await self.remember(key, kept)
         return list(kept)
+
+    def allow_secrets(self, text: str) -> None:
+        self.outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self.outgoing.hide_within(value)
 
     async def wait_if_paused(self) -> None:
         """Nobody pauses."""

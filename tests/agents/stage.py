@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.agents.roles import Roles
 from tideate_core.agents.stage import TaskBrief
+from tideate_core.engine.outgoing import Outgoing
 from tideate_core.errors import ConfigError
 from tideate_core.workflows import MISSING, Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace
@@ -98,6 +99,7 @@ class StageStep:
         self.asked: list[Prompt] = []
         self.adapters: list[str | None] = []
         self.notices: list[str] = []
+        self.outgoing = Outgoing(())
         self.questions: list[str] = []
 
     @property
@@ -112,6 +114,12 @@ class StageStep:
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return False
+
+    def allow_secrets(self, text: str) -> None:
+        self.outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self.outgoing.hide_within(value)
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         raise ConfigError(f"the adapter {adapter!r} cannot use tools ({', '.join(names)} are wanted)")

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.mentions import Surroundings
-from tideate_core.mentions.secrets import _PARTS, _TEXTS, secret_in, secret_lines, secret_name
+from tideate_core.mentions.secrets import (
+    _PARTS,
+    _TEXTS,
+    SIGNS_OF_SECRETS,
+    secret_in,
+    secret_lines,
+    secret_name,
+)
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
@@ -157,6 +164,9 @@ FURTHER = {
     "a Vault token": ["hvs." + "a" * 24],
     "a Telegram token": ["123456789:AA" + "a" * 33],
     "an Azure storage key": ["AccountKey=" + "a" * 86],
+    "a password, as files of variables have it": [
+        f"\n{name}=hunter22\n" for name in ("DB_PASSWORD", "A_SECRET", "API_KEY", "TOKEN")
+    ],
 }
 
 
@@ -166,6 +176,7 @@ def test_every_shape_is_looked_for_where_a_part_of_it_is() -> None:
         assert texts, name
         for text in texts:
             assert re.search(_TEXTS[name], text), (name, text)
+            assert re.search(SIGNS_OF_SECRETS, text), (name, text)
             assert secret_in(f"x = '{text}'"), (name, text)
     for name, parts in _PARTS.items():
         assert [part for part in parts if not any(part in text for text in samples[name])] == []

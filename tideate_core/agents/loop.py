@@ -359,6 +359,7 @@ class WorkLoop(Generic[T]):
             if call.name != self._submit_name:  # it is looked at again: what it was about is there again
                 await self._step.remember(key, {"text": text, "staged": staged})
             return ToolResult(call, text)
+        self._step.allow_secrets(kept["text"])  # it was sent before
         if self._staged is not None:
             self._staged.restore(kept["staged"])
         tool = self._tools.get(call.name)

@@ -30,9 +30,11 @@ __all__ = [
     "shown_files",
     "text_budget",
     "why_hidden",
+    "why_not_shown",
     "why_secret",
 ]
 
+HIDES_LINES: Final = "it seems to hold secrets"
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
 WHOLE: Final = 24_000
@@ -181,7 +183,20 @@ async def _outlined(file: ShownFile) -> ShownFile:
 async def why_hidden(step: StepContext, path: str, text: str) -> str:
     """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
     why = await why_secret(step, path, text)
-    return "" if not why or await _agreed(step, path, why) else why
+    if not why:
+        return ""
+    if await _agreed(step, path, why):
+        step.allow_secrets(text)
+        return ""
+    return why
+
+
+async def why_not_shown(step: StepContext, path: str, text: str) -> str:
+    """Return `why_hidden` in words for the model: they do not tell which line holds what."""
+    from tideate_core.mentions import secret_in
+
+    why = await why_hidden(step, path, text)
+    return HIDES_LINES if why and why == secret_in(text) else why
 
 
 async def why_secret(step: StepContext, path: str, text: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents.model_input import ShownFile, read_if_there, why_hidden
+from tideate_core.agents.model_input import ShownFile, read_if_there, why_not_shown
 from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
 from tideate_core.errors import UnusableAnswer, WorkspaceError
 from tideate_core.workspace import FileChange, Source, language_of, text_digest, with_kept_line_ends
@@ -82,7 +82,7 @@ class StagedFiles:
         source, hidden, is_text = None, "", True
         try:
             source = await read_if_there(step.workspace, path)
-            if source is not None and (why := await why_hidden(step, path, source.text)):
+            if source is not None and (why := await why_not_shown(step, path, source.text)):
                 hidden = f"{why}, and nobody agreed to give it to the model"
         except WorkspaceError as error:
             hidden = str(error)

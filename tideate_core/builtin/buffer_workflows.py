@@ -17,7 +17,14 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
 from tideate_core.builtin.revising import present_text, write_lines
-from tideate_core.builtin.surroundings import NO_FILE, diagnostics, file_around, near, surroundings
+from tideate_core.builtin.surroundings import (
+    NO_FILE,
+    ask_about_secrets,
+    diagnostics,
+    file_around,
+    near,
+    surroundings,
+)
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
@@ -35,6 +42,7 @@ ORIENTATION = 15
 async def query(step: StepContext) -> str:
     """Answer a question, about the selection where there is one, else about the text around the cursor."""
     subject = Subject.of(step.context)
+    await ask_about_secrets(step, subject)
     earlier = await step.earlier()
     if earlier is not None:  # the conversation has the rest
         selected = subject if subject and subject.selected else None
@@ -48,6 +56,7 @@ async def query(step: StepContext) -> str:
 async def summarize(step: StepContext) -> str:
     """Summarize the selection or the whole text."""
     subject = Subject.of(step.context)
+    await ask_about_secrets(step, subject)
     asked = await _question(step, "summarize", subject, rules=False)
     return _text_of(step, await RememberedModel(step).ask(asked))
 
@@ -90,6 +99,7 @@ async def analyze(step: StepContext) -> Confirm | str:
     if await step.earlier() is not None:
         return ""
     subject = _subject(step)
+    await ask_about_secrets(step, subject, needed=True)
     model = model_of(step, "refactor", more_tools=reporting(step, subject))
     around = await surroundings(step, subject)
     way = way_to_report(step)
@@ -120,6 +130,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     if (run := await step.earlier()) is not None:
         return await write_again(step, run, _selected(run), reports=True)
     subject = _subject(step)
+    await ask_about_secrets(step, subject, needed=True)
     around = subject.around(0 if step.demonstration else ORIENTATION)
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
     variables |= {"analysis": step.results["analyze"], "affected": way_to_report(step)}
@@ -154,6 +165,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
     if (run := await step.earlier()) is not None:
         return await write_again(step, run, _insertion(run.context, Subject.of(run.context)))
     subject = Subject.of(step.context)
+    await ask_about_secrets(step, subject)
     language = subject.language if subject else ""
     at = _insertion(step.context, subject)
     lines = subject.lines if subject else [""]

@@ -7,7 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import is_small, text_budget
+from tideate_core.agents import is_small, text_budget, why_hidden
+from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tideate_core.engine import Subject
     from tideate_core.workflows import Cursor, DiagnosticContext, RunContext, StepContext
 
-__all__ = ["NO_FILE", "diagnostics", "file_around", "near", "surroundings"]
+__all__ = ["NO_FILE", "ask_about_secrets", "diagnostics", "file_around", "near", "surroundings"]
 
 WHOLE: Final = 40_000
 """Characters up to which a file is shown as a whole."""
@@ -34,6 +35,27 @@ def near(subject: Subject, cursor: Cursor | None) -> Subject:
         return replace(subject, start=0, end=total, selected=False)
     start = max(0, min(line - NEAR, total - 2 * NEAR))
     return replace(subject, start=start, end=start + 2 * NEAR, selected=True)
+
+
+async def ask_about_secrets(step: StepContext, subject: Subject | None, *, needed: bool = False) -> None:
+    """Ask whether a model may see a file that usually holds secrets, or those in the selected lines.
+
+    Other secrets of a text are hidden from the model unasked.
+
+    :param needed: the lines are replaced, so that the model has to see all of them.
+    :raises Declined: it may not see them, and nothing can be done without.
+    """
+    from tideate_core.mentions import secret_in, secret_name
+
+    if subject is None:
+        return
+    named = secret_name(subject.path)
+    first, last = subject.start + 1, subject.end
+    if not named and not ((needed or subject.selected) and secret_in(subject.buffer.text, first, last)):
+        return
+    why = await why_hidden(step, subject.path or "the text", subject.buffer.text)
+    if why and (named or needed):
+        raise Declined(f"{subject.path or 'the text'}: {why}, and nobody agreed to give it to the model")
 
 
 def diagnostics(context: RunContext, subject: Subject) -> list[DiagnosticContext]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tideate_core.edits.fences import is_fence
 from tideate_core.edits.indentation import width_of
 from tideate_core.errors import UnusableAnswer
+from tideate_core.util.escaping import HIDDEN, HIDDEN_LINE
 from tideate_core.workspace import PROSE
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def find_placeholder(
         text = line.strip()
         if not text or text in seen:
             continue
+        if HIDDEN in text or HIDDEN_LINE in text:
+            return number  # it would take the place of what a model was not shown
         text = " ".join(text.split())
         if len(text) > _LONGEST:
             continue

@@ -103,12 +103,12 @@ async def material(step: StepContext, text: str) -> str:
     if any(one in of_run for one in mentioned):
         once = step.choose_for_run
         kept = await once("mentions", digest_of(of_run), partial(_resolve, step, of_run, _budget(step)))
-        items += [await _revived(resolver, one) for one in kept if one["mention"] in mentioned]
+        items += [await _revived(step, resolver, one) for one in kept if one["mention"] in mentioned]
     rest = [one for one in mentioned if one not in of_run]
     if rest:
         left = _budget(step) - sum(item.tokens for item in items)
         kept = await step.choose_once("mentions", digest_of(rest), partial(_resolve, step, rest, left))
-        items += [await _revived(resolver, one) for one in kept]
+        items += [await _revived(step, resolver, one) for one in kept]
     return resolver.format_for_prompt(items)
 
 
@@ -243,7 +243,7 @@ def _kept(item: ContextItem) -> dict[str, Any]:
     return {**asdict(item), "content": "" if secret else item.content, "length": len(item.content)}
 
 
-async def _revived(resolver: ContextResolver, kept: Mapping[str, Any]) -> ContextItem:
+async def _revived(step: ModelAccess, resolver: ContextResolver, kept: Mapping[str, Any]) -> ContextItem:
     from tideate_core.mentions import ContextItem
 
     item = ContextItem(**{key: value for key, value in kept.items() if key != "length"})
@@ -253,4 +253,5 @@ async def _revived(resolver: ContextResolver, kept: Mapping[str, Any]) -> Contex
         read = await resolver.resolve(item.mention, consented=True)
     except TideateError as error:
         return replace(item, needs_consent=True, reason=f"it cannot be read any more ({error})")
+    step.allow_secrets(read.content)
     return replace(item, content=read.content[: kept["length"]])

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.events import EventName
+from tideate_core.engine.outgoing import Outgoing, texts_in
 from tideate_core.engine.state import StateManager, about
 from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMetrics, ExecutionState
 from tideate_core.workflows import RunContext
@@ -165,6 +166,15 @@ class Execution:
         own = getattr(self.definition, "context", {})  # a machine has none
         context = {**about(self.request.context), **own}
         return StateManager(self.inputs, context, self.settled, self.request.prompt)
+
+    @cached_property
+    def outgoing(self) -> Outgoing:
+        """The filter of what models are sent; that of the outermost run counts.
+
+        The inputs of a run within may be words of others.
+        """
+        typed = [self.request.prompt, *texts_in(dict(self.request.inputs))]
+        return Outgoing(typed)
 
     @property
     def failed(self) -> set[str]:

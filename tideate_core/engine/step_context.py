@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tideate_core.config import LimitsConfig
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.memory import Memory
+    from tideate_core.engine.outgoing import Outgoing
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.engine.step_model import OfferTools
@@ -223,7 +224,10 @@ class StepRun:
         await self.run.memory.extend_budget(step, self.attempt, self.step, run=used_up)
 
     async def earlier(self) -> EarlierRun | None:
-        return await earlier_run(self.run.execution.request, self.run.memory, self.run.store)
+        earlier = await earlier_run(self.run.execution.request, self.run.memory, self.run.store)
+        if earlier is not None:
+            self._outgoing.allow_conversation(earlier.conversation)
+        return earlier
 
     @property
     def proposed(self) -> NextRun | None:
@@ -235,11 +239,26 @@ class StepRun:
 
     def conversation(self, step: str) -> Conversation | None:
         kept = self.run.memory.recall(RUN, f"{CONVERSATION}{step}")
-        return None if kept is MISSING else Conversation.of_json(kept)
+        if kept is MISSING:
+            return None
+        conversation = Conversation.of_json(kept)
+        self._outgoing.allow_conversation(conversation)
+        return conversation
 
     def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
         if conversation.turns:
+            conversation = self._outgoing.conversation(conversation)
             self.run.memory.note(RUN, f"{CONVERSATION}{self.step}", kept_conversation(conversation, staged))
+
+    @property
+    def _outgoing(self) -> Outgoing:
+        return self.run.execution.outermost.outgoing
+
+    def allow_secrets(self, text: str) -> None:
+        self._outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self._outgoing.hide_within(value)
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         return await self.model.find_tools(names, adapter)
@@ -252,12 +271,14 @@ class StepRun:
     async def read_messages(self, key: str) -> list[str]:
         kept = self.memory.recall(key)
         if kept is not MISSING:
+            self.allow_secrets("\n".join(kept))
             return list(kept)
         said = self.run.execution.take_messages()
         if said:
             await self.memory.read(key, said)
         texts = [message.text for message in said]
         for text in texts:
+            self.allow_secrets(text)
             self.notice(f"the model reads what you said: {text}")
         return texts
 

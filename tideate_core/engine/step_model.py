@@ -122,9 +122,13 @@ class StepModel:
         digest = digest_of(told, shape, *([] if adapter is None else [adapter]))
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
+        outgoing = self._execution.outermost.outgoing
         if kept is not MISSING:
+            outgoing.note_said(kept["text"])
             self._stream_again(of, [kept["text"]], quiet=quiet, structured=schema is not None)
             return _reply_of(kept, schema)
+        prompt = outgoing.prompt(prompt)
+        self._tell_of_hidden(of)
         prompt = replace(prompt, origin=Origin(self._step, self._execution.outermost.id))
         limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
         with limit, report_retries(partial(self._notice_retry, of)):
@@ -133,6 +137,7 @@ class StepModel:
                 reply = await asked.ask(prompt, on_token=on_token, schema=schema)
             reply = replace(reply, text=mended(reply.text))
             self._count(asked, reply, begun, of)
+        outgoing.note_said(reply.text, reply.parsed.model_dump(mode="json") if reply.parsed else None)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply.of_nothing(reply.model)
         late = self._step in self._execution.settled
@@ -176,13 +181,16 @@ class StepModel:
         asked = self._named(adapter)
         answers = {tool.name for tool in tools if tool.is_answer}
         key = self._key_of_turn(of, key)
+        outgoing = self._execution.outermost.outgoing
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             turn = ModelTurn.of_json(kept["turn"])
+            outgoing.note_turn(turn)
             self._stream_again(of, _said(turn, answers), quiet=quiet, structured=bool(answers))
             return turn
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
-        conversation = self._with_origin(conversation)
+        conversation, tools = outgoing.conversation(self._with_origin(conversation)), outgoing.tools(tools)
+        self._tell_of_hidden(of)
         limit = self._within_cost_limit(of, asked, conversation_tokens(conversation, tools))
         with limit, report_retries(partial(self._notice_retry, of)):
             begun = time.monotonic()
@@ -196,11 +204,20 @@ class StepModel:
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
             self._count(asked, turn, begun, of)
             self._memory.ledger.spend(of, turn)
+        outgoing.note_turn(turn)
         late = self._step in self._execution.settled
         memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
         memo["place"] = self._memory.place(self._step)
         await self._memory.remember(self._step, key, memo, keep=False)
         return turn
+
+    def _tell_of_hidden(self, of: str) -> None:
+        """Say once in a run that the model is not sent all."""
+        run = self._execution.outermost
+        words = "values that seem to be secrets are not sent to the model; it sees a mark in their place"
+        if run.outgoing.has_hidden and words not in run.warned:
+            run.warned.add(words)
+            self._emit(EventName.NOTICE, of, message=words, level="warn")
 
     def _with_origin(self, conversation: Conversation) -> Conversation:
         origin = replace(conversation.origin, run=self._execution.outermost.id)

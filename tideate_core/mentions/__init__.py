@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     )
     from tideate_core.mentions.extraction import BUILT_IN as BUILT_IN, extract as extract
     from tideate_core.mentions.git import (
+        ALL_LINES as ALL_LINES,
+        LARGEST_LOOKED as LARGEST_LOOKED,
         Changes as Changes,
         commit_changes as commit_changes,
         compare as compare,
         read_changes as read_changes,
+        without_secrets as without_secrets,
     )
     from tideate_core.mentions.git_program import (
         ask_git as ask_git,
@@ -65,10 +68,15 @@ if TYPE_CHECKING:
         format_rules as format_rules,
     )
     from tideate_core.mentions.secrets import (
+        SIGNS_OF_SECRETS as SIGNS_OF_SECRETS,
         HardLinks as HardLinks,
+        hide_lines as hide_lines,
+        hide_secrets as hide_secrets,
+        hide_secrets_within as hide_secrets_within,
         secret_in as secret_in,
         secret_lines as secret_lines,
         secret_name as secret_name,
+        secret_parts as secret_parts,
     )
     from tideate_core.mentions.skills import (
         Skill as Skill,
@@ -85,13 +93,16 @@ else:
         {
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
-            "git": "Changes commit_changes compare read_changes",
+            "git": "ALL_LINES LARGEST_LOOKED Changes commit_changes compare read_changes without_secrets",
             "git_program": "ask_git check_place empty_tree find_commit without_filters",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "rules": "FoundRules RulesFile RulesFinder",
             "rules_text": "SentRules fit_rules format_rules",
-            "secrets": "HardLinks secret_in secret_lines secret_name",
+            "secrets": (
+                "SIGNS_OF_SECRETS HardLinks hide_lines hide_secrets hide_secrets_within "
+                "secret_in secret_lines secret_name secret_parts"
+            ),
             "skills": "Skill describe_skills find_skills read_skill",
             "symbol_index": "Place SymbolIndex",
             "symbols": "can_outline outline",

@@ -8,6 +8,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.mentions.definitions import definitions_in, may_define, word_hashes
+from tideate_core.mentions.secrets import hide_lines
 from tideate_core.mentions.symbols import LARGEST
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ def _read(root: Path, name: str) -> bytes:
 
 
 def _text_of(data: bytes) -> str:
+    """Return the text of a file as it may be shown: lines that seem to hold secrets are empty."""
     if b"\0" in data:
         return ""
     try:
-        return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+        text = data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError:
         return ""
+    return hide_lines(text, "")

@@ -20,16 +20,25 @@ from tideate_core.mentions.git_program import (
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["Changes", "commit_changes", "compare", "read_changes"]
+__all__ = [
+    "ALL_LINES",
+    "LARGEST_LOOKED",
+    "Changes",
+    "commit_changes",
+    "compare",
+    "read_changes",
+    "without_secrets",
+]
 
 _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
     *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-_ALL_LINES: Final = 1_000_000_000
-_LARGEST_LOOKED: Final = 8 * 1024 * 1024
+ALL_LINES: Final = 1_000_000_000
+LARGEST_LOOKED: Final = 8 * 1024 * 1024
 """Bytes of changed files, as they were and are, that are looked through for secrets."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 
@@ -118,7 +127,7 @@ def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
 async def _changed_names(root: Path, settings: list[str], sides: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return the names of the files that differ; of one that was moved or copied both."""
     named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", *sides)
-    output, whole = await ask_git(root, *settings, *named, "--", ".", largest=_LARGEST_LOOKED)
+    output, whole = await ask_git(root, *settings, *named, "--", ".", largest=LARGEST_LOOKED)
     if not whole:
         raise WorkspaceError("more files have changed than can be looked through for secrets")
     fields = iter(os.fsdecode(field) for field in output.split(b"\0") if field)
@@ -133,22 +142,32 @@ async def _diff_texts(
     The files are looked through as a whole: of a long secret only the middle may have changed.
     """
     shown, looked = (
-        (*_DIFF, "--no-renames", f"--unified={lines}", *sides, "--", *places) for lines in (3, _ALL_LINES)
+        (*_DIFF, "--no-renames", f"--unified={lines}", *sides, "--", *places) for lines in (3, ALL_LINES)
     )
     output, whole = await ask_git(root, *settings, *shown)
-    full, all_of_it = await ask_git(root, *settings, *looked, largest=_LARGEST_LOOKED)
-    kept, left_out = await asyncio.to_thread(_without_secrets, output, full, cut=not all_of_it)
+    full, all_of_it = await ask_git(root, *settings, *looked, largest=LARGEST_LOOKED)
+    texts = (one.decode("utf-8", "replace") for one in (output, full))
+    kept, left_out = await asyncio.to_thread(without_secrets, *texts, cut=not all_of_it)
     return kept, whole, left_out
 
 
-def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, list[str]]:
-    """Remove files that seem to hold secrets from a diff, by another diff with all of their lines."""
+def without_secrets(
+    shown: str, looked: str, *, cut: bool, named: Collection[str] = ()
+) -> tuple[str, list[str]]:
+    """Remove files that seem to hold secrets from a diff, by another diff with all of their lines.
+
+    :param cut: the end of the other one is missing.
+    :param named: files that are secrets, whatever their names are now.
+    :returns: the diff, and in words the files that are not in it.
+    """
     parts = _split_by_file(looked)
     full = {_header(part): part for part in (parts[:-1] if cut else parts)}
     kept, left_out = [], []
     for part in _split_by_file(shown):
         head = _header(part)
-        if head not in full:
+        if any(secret_name(name) or name in named for name in _names_in(part)):
+            reason = "by its name"
+        elif head not in full:
             reason = "too large to be looked through"
         else:
             reason = (
@@ -157,19 +176,28 @@ def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, li
                 else ""
             )
         if reason:
-            left_out.append(f"{head.removeprefix('diff --git ').strip()} ({reason})")
+            left_out.append(f"{_names_in(part)[1]} ({reason})")
         else:
             kept.append(part)
     return "".join(kept), left_out
 
 
-def _split_by_file(diff: bytes) -> list[str]:
+def _split_by_file(diff: str) -> list[str]:
     # only a header can begin so, where nothing but \n ends a line: every line of a hunk has a sign before it
-    return [part for part in re.split(r"(?m)^(?=diff --git )", diff.decode("utf-8", "replace")) if part]
+    return [part for part in re.split(r"(?m)^(?=diff --git )", diff) if part]
 
 
 def _header(part: str) -> str:
     return part.partition("\n")[0]
+
+
+def _names_in(part: str) -> list[str]:
+    """Return the names in the header of a file's part: the old one, the new one, both again."""
+    header = re.split(r"(?m)^@@", part, maxsplit=1)[0]
+    lines = re.findall(r"(?m)^(?:diff --git|---|\+\+\+) (.*)$", header)
+    names = [one for line in lines for one in re.split(r'(?:^|[ "])[ab]/', line)]
+    names += re.findall(r"(?m)^(?:rename|copy) (?:from|to) (.*)$", header)
+    return [name.strip('"\t ') for name in names if name not in ("", "/dev/null")]
 
 
 def _without_signs(part: str) -> str:

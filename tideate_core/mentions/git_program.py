@@ -53,7 +53,8 @@ async def find_commit(root: Path, name: str) -> str:
 
     :raises WorkspaceError: it is no such name, or stands for no commit.
     """
-    if len(name) > LONGEST or not _REVISION.fullmatch(name) or ".." in name:
+    # `^{/WORD}` would tell by its answer which words are in a message
+    if len(name) > LONGEST or not _REVISION.fullmatch(name) or ".." in name or "^{" in name:
         raise WorkspaceError(
             f"{name[:LONGEST]!r} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, "
             "^N or @{N} behind it if you like"

@@ -10,16 +10,29 @@ import re
 import stat
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from fnmatch import translate
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.util.escaping import HIDDEN, HIDDEN_LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Set as AbstractSet
     from pathlib import Path
 
-__all__ = ["HardLinks", "secret_in", "secret_lines", "secret_name"]
+__all__ = [
+    "SIGNS_OF_SECRETS",
+    "HardLinks",
+    "hide_lines",
+    "hide_secrets",
+    "hide_secrets_within",
+    "secret_in",
+    "secret_lines",
+    "secret_name",
+    "secret_parts",
+]
 
 _NAMES: Final = (
     *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
@@ -73,12 +86,15 @@ _HARMLESS: Final = (".example", ".sample", ".template", ".dist", ".pub")
 _COPY: Final = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|rej|save|sw[a-p]|tmp|[0-9]{1,4})|[ .]+)$")
 """The end of a name that an editor, a tool or a person gives to a copy."""
 
+_HEAD_OF_KEY: Final = r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
+_END_OF_KEY: Final = r"(?:-----END [A-Z0-9 ]{0,60}(?:-----)?|Private-MAC:[^\n]{0,200})"
+_LINES_OF_KEY: Final = (
+    r"(?:[^\n]*\n)??(?:(?:\d{1,7}[\t:-])?[-+> ]?(?:[A-Za-z-]{1,40}: [^\n]*|[A-Za-z0-9+/=]+)?\r?(?:\n|\Z))*"
+)
+"""What follows the head of a key that has no end, as far as it looks like lines of one."""
 _TEXTS: Final[Mapping[str, str]] = {
-    "a private key": (
-        # all of it: lines of its middle are as secret as its head
-        r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
-        r"[\s\S]*?(?:-----END |Private-MAC:|\Z)"
-    ),
+    # all of it: lines of its middle are as secret as its head
+    "a private key": rf"{_HEAD_OF_KEY}[\s\S]*?(?:{_END_OF_KEY}|\Z)",
     "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
     "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
@@ -110,9 +126,11 @@ _TEXTS: Final[Mapping[str, str]] = {
     ),
     "a password, as files of variables have it": (
         # as in a file that was called .env: no call, no reference to another variable, with a digit in it
-        r"(?m)^(?:export )?[A-Z0-9_]{0,80}"
+        # before it may stand a line's number or the sign of a diff
+        r"(?m)(?:^|(?<=\t)|(?<=^[+> -])|(?<=\d[:-]))[ \t]{0,40}"
+        r"(?P<secret>(?:export )?[A-Z0-9_]{0,80}"
         r"(?:PASSWORDS?|PASSWD|SECRETS?|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|TOKEN)"
-        r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}['\"]?[ \t]*\r?$"
+        r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}['\"]?)[ \t]*\r?$"
     ),
     "a password in an address": (
         r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]+:(?!(?:pass|password|passwd|pw|secret|x+|\*+|\.+)@)"
@@ -140,9 +158,18 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a Vault token": ("hvs.",),
     "a Telegram token": (":AA",),
     "an Azure storage key": ("AccountKey=",),
+    "a password, as files of variables have it": ("PASSW", "SECRET", "KEY", "TOKEN"),
     "a password in an address": ("://",),
 }
 """Parts of which each match of a shape has one: a text without them is not searched for it."""
+SIGNS_OF_SECRETS: Final = (
+    r"PRIVATE KEY|PuTTY-User-Key-File-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-"
+    r"|hooks[.]slack[.]com|AIza|k_live_|sk-[A-Za-z0-9_-]{32}|gsk_|xai-|pplx-|r8_|npm_|pypi-|hf_"
+    r"|SG[.][A-Za-z0-9_-]{16}|eyJ[A-Za-z0-9_-]{10}|AGE-SECRET-KEY-1|do[opr]_v1_|dckr_[po]at_|hvs[.]"
+    r"|:AA[A-Za-z0-9_-]{33}|AccountKey=|(?i:authorization).{0,12}(?i:bearer|basic) "
+    r"|(?:PASSWORDS?|PASSWD|SECRETS?|KEY|TOKEN)=|://[^\s:/@]+:[^\s:/@]{3,}@"
+)
+"""Expression for Python and ripgrep: each secret has a line that fits; most other texts have none."""
 _MOST_NAMES: Final = 200_000
 """Names of a project that are looked at."""
 
@@ -211,14 +238,103 @@ def _shape(name: str) -> re.Pattern[str]:
 
 def secret_lines(text: str) -> frozenset[int]:
     """Return the numbers (from 1) of the lines in which a text seems to hold secrets."""
-    found = (match.span() for _, shape in _likely(text) for match in shape.finditer(text))
     lines: set[int] = set()
     number, at = 1, 0
-    for start, end in sorted(found):
+    for start, end in _spans_of_secrets(text):
         number += text.count("\n", at, start)
         at = start
         lines.update(range(number, number + text.count("\n", start, end) + 1))
     return frozenset(lines)
+
+
+def hide_lines(text: str, hidden: str = HIDDEN_LINE) -> str:
+    """Return a text with other words in each line that seems to hold a secret.
+
+    :param hidden: these words.
+    """
+    numbers = secret_lines(text)
+    if not numbers:
+        return text
+    lines = text.split("\n")
+    return "\n".join(hidden if number in numbers else line for number, line in enumerate(lines, 1))
+
+
+def hide_secrets(text: str, shown: AbstractSet[str] = frozenset()) -> str:
+    """Return a text without what seems to be a secret in it.
+
+    :param shown: `secret_parts` of texts that may be shown.
+    """
+    parts: list[str] = []
+    at = 0
+    for start, end in _spans_of_secrets(text, only_keys=True):
+        if end > at and not (shown and _parts(text[start:end]) <= shown):
+            parts += [text[at : max(at, start)], HIDDEN if start >= at else ""]
+            at = end
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def hide_secrets_within(value: Any) -> Any:
+    """Return a JSON value without what seems to be a secret in its texts and names."""
+    if isinstance(value, str):
+        return hide_secrets(value)
+    if isinstance(value, Mapping):
+        return {hide_secrets(str(name)): hide_secrets_within(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [hide_secrets_within(one) for one in value]
+    return value
+
+
+def secret_parts(text: str) -> frozenset[str]:
+    """Return the secrets of a text for `hide_secrets`, line by line."""
+    found = [_parts(text[start:end]) for start, end in _spans_of_secrets(text, only_keys=True)]
+    return frozenset[str]().union(*found)
+
+
+def _parts(secret: str) -> frozenset[str]:
+    """Return a secret's lines, without numbers and signs that a listing or a diff puts before them."""
+    return frozenset(filter(None, (_BEFORE.sub("", line).strip() for line in secret.split("\n"))))
+
+
+def _spans_of_secrets(text: str, *, only_keys: bool = False) -> list[tuple[int, int]]:
+    """Return begin and end of what seems to be a secret, in order; they may overlap.
+
+    :param only_keys: of a private key without an end, only what looks like lines of a key.
+    """
+    return list(_keys_of_text(text)) if only_keys else sorted(_found(text, only_keys=False))
+
+
+@lru_cache(maxsize=128)
+def _keys_of_text(text: str) -> tuple[tuple[int, int], ...]:
+    # a conversation is looked through before each of its turns
+    return tuple(sorted(_found(text, only_keys=True)))
+
+
+def _found(text: str, *, only_keys: bool) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for name, shape in _likely(text):
+        if only_keys and name == "a private key":
+            spans += _spans_of_keys(text)
+            continue
+        part = "secret" if "secret" in shape.groupindex else 0
+        spans += (match.span(part) for match in shape.finditer(text))
+    return spans
+
+
+def _spans_of_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of private keys; one without an end stops at what is no line of a key."""
+    head, end, lines = (re.compile(one) for one in (_HEAD_OF_KEY, _END_OF_KEY, _LINES_OF_KEY))
+    at, last = 0, end.search(text)
+    while (found := head.search(text, at)) is not None:
+        start, at = found.span()
+        if last is not None and last.start() < at:
+            last = end.search(text, at)
+        following = last or lines.match(text, at)
+        assert following is not None  # noqa: S101 it may be empty
+        at = max(at, following.end())
+        yield start, at
+
+
+_BEFORE: Final = re.compile(r"^\s*(?:\d{1,7}[\t:-])?[-+> ]*")
 
 
 def _span(text: str, first: int, last: int | None) -> tuple[int, int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexedFile", "SymbolStore"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Of the tables and of what is in them; another one is made anew."""
 _BUSY: Final = 5.0
 """Seconds to wait for another process."""

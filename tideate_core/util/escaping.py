@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["escape", "label", "one_line", "shortened_runs", "visible", "visible_json"]
+__all__ = [
+    "HIDDEN",
+    "HIDDEN_LINE",
+    "escape",
+    "label",
+    "one_line",
+    "shortened_runs",
+    "visible",
+    "visible_json",
+]
+
+HIDDEN: Final = "[a value that seems to be a secret]"
+HIDDEN_LINE: Final = "[a line that seems to hold a secret]"
+"""Shown in place of a secret: the same for each, so that it tells neither kind nor length."""
 
 _RANGES: Final = (
     # controls but tab and line feed; blanks other than the space; marks that join, hide or reorder

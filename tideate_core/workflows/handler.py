@@ -232,6 +232,17 @@ class ModelAccess(Protocol):
         """
         ...
 
+    def allow_secrets(self, text: str) -> None:
+        """Let models of the run see the secrets of a text: the person agreed, or typed it."""
+        ...
+
+    def hide_secrets(self, value: Any) -> Any:
+        """Return a text or JSON value without secrets that nobody agreed to show.
+
+        What models are sent is filtered in any case; a text that is cut first may hold half a secret.
+        """
+        ...
+
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         """Return tools of MCP servers for a model: `SERVER/TOOL`, or `SERVER` or `SERVER/*` for all of one.
 

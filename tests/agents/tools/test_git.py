@@ -130,6 +130,7 @@ BAD = [
     "a b",
     "x" * 400,
     "HEAD\n-p",
+    "HEAD^{/Sec.nd}",
 ]
 
 

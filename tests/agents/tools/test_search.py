@@ -157,7 +157,7 @@ async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, files, decisions=(Decision(True),))
     found = await project.call("search", pattern="needle", context=1)
     assert found == (
-        "a.py\n1:needle = 1\n2:[a line that seems to hold a secret]\n3:needle = 2\n"
+        "a.py\n1:needle = 1\n2-[a line that seems to hold a secret]\n3:needle = 2\n"
         "[not searched, they usually hold secrets: .env]"
     )
     await project.call("read_file", path=".env")
@@ -170,7 +170,36 @@ async def test_a_hard_link_to_outside_is_not_shown(tmp_path: Path, program: str)
     project = Project(tmp_path / "project", {"b.txt": "needle"})
     os.link(tmp_path / "private", tmp_path / "project" / "a.txt")
     found = await project.call("search", pattern="needle")
-    assert found.startswith("b.txt\n1:needle\n[matches that cannot be shown: a.txt (")
+    assert found == "b.txt\n1:needle\n[not searched, they usually hold secrets: a.txt]"
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("AKIA", "^KEY", "Q7ZP", "AKIA.{3}[A-M]", "MIIabc"),
+        *(r"one(?=[\s\S]*AKIAQ7)", r"one(?![\s\S]*AKIAQ7)"),
+        *(".", "^$", "'$", "(?<=1\\n)KEY", r"\Aone", r"(?>[\s\S]*7)B?|o", "(A|AK)*(I|IA)*$", "def", "hunter"),
+    ],
+)
+async def test_no_answer_depends_on_what_is_hidden(tmp_path: Path, program: str, pattern: str) -> None:
+    texts = []
+    secrets = [("Q7ZP3KD9WM2XV5TB", "hunter22"), ("MZX4A7B2C9D1E6F3", "s3same")]
+    for number, (key, password) in enumerate(secrets):
+        body = "MIIabcdef" if number else "MIIxyz123"
+        private = f"-----BEGIN RSA {'PRIVATE'} KEY-----\n{body}\n-----END RSA {'PRIVATE'} KEY-----"
+        files = {
+            "a.py": f"one = 1\nKEY = 'AKIA{key}'\ndef two(): ...\n",
+            "b.txt": f"one\nDB_PASSWORD={password}\ntwo\n",
+            "c.txt": f"one\n{private}\ntwo\n",
+            "d/.env": f"A={password}\n",
+        }
+        project = Project(tmp_path / str(number), files)
+        try:
+            texts.append(await project.call("search", pattern=pattern, context=1))
+        except ToolError as error:
+            texts.append(str(error))
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize(

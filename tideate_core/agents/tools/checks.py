@@ -14,7 +14,6 @@ from pydantic import Field
 from tideate_core.agents.tools.laid_files import laid_files
 from tideate_core.agents.tools.project_paths import name_in_project, project_root
 from tideate_core.agents.tools.results import bounded_text
-from tideate_core.agents.tools.shown_texts import HIDDEN_LINE
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import CommandError, ConfigError, ToolError
 from tideate_core.process import ProcessLimits
@@ -292,8 +291,10 @@ def _failures(results: TestResults) -> list[str]:
 
 
 def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:
-    lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in failures]
-    return _shown("\n".join([*lines, *more, "it printed last:", _end(output, LONGEST_OUTPUT)]))
+    shown = map(_shown, failures)
+    lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in shown]
+    printed = _end(_shown(output), LONGEST_OUTPUT)
+    return _bounded("\n".join([*lines, *map(_shown, more), "it printed last:", printed]))
 
 
 def _end(output: str, longest: int) -> str:
@@ -302,17 +303,19 @@ def _end(output: str, longest: int) -> str:
 
 
 def _last(output: str, longest: int) -> str:
-    """Return the end of an output, as `_shown`."""
-    return _shown(_end(output, longest))
+    """Return the end of an output, without lines that seem to hold secrets."""
+    return _bounded(_end(_shown(output), longest))
+
+
+def _bounded(text: str) -> str:
+    return bounded_text(text, "the output is longer")
 
 
 def _shown(text: str) -> str:
-    """Return a text without the lines that seem to hold secrets."""
-    from tideate_core.mentions import secret_lines
+    """Return a text without the lines that seem to hold secrets; a part of one would not be known for it."""
+    from tideate_core.mentions import hide_lines
 
-    hidden, lines = secret_lines(text), text.split("\n")
-    shown = (HIDDEN_LINE if number in hidden else line for number, line in enumerate(lines, 1))
-    return bounded_text("\n".join(shown), "the output is longer")
+    return hide_lines(text)
 
 
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:

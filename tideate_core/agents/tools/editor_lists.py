@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tideate_core.agents.model_input import why_hidden
+from tideate_core.agents.model_input import why_not_shown
 from tideate_core.agents.tools.editor_queries import EditorTexts, ask, one_line, open_document
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import ToolError, WorkspaceError
@@ -142,12 +142,12 @@ async def _unsaved_changes(context: ToolContext, name: str) -> str:
     step = context.step
     try:
         source = await step.workspace.read(name)
-        if why := await why_hidden(step, name, source.text):
+        if why := await why_not_shown(step, name, source.text):
             return f"{name}: not shown: {why}"
         saved = await asyncio.to_thread(_saved_text, step.workspace.resolve(name), name)
     except WorkspaceError as error:
         return f"{name}: {one_line(str(error))}"
-    if saved and (why := await why_hidden(step, name, saved)):
+    if saved and (why := await why_not_shown(step, name, saved)):
         return f"{name}: not shown: {why}"
     diff = unified_diff(FileChange(name, "create" if saved is None else "modify", saved, source.text))
     cut = "\n[the rest is left out; read the file]" if len(diff) > LONGEST_DIFF else ""

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tideate_core.agents.model_input import read_if_there, why_hidden
+from tideate_core.agents.model_input import read_if_there, why_not_shown
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import OutsideRoot, ToolError, WorkspaceError
 
@@ -140,7 +140,7 @@ async def open_document(context: ToolContext, path: str) -> Document:
         raise ToolError(
             f"{name} is only staged; language servers do not know it" if staged else f"{name} does not exist"
         )
-    if why := await why_hidden(context.step, name, source.text):
+    if why := await why_not_shown(context.step, name, source.text):
         raise ToolError(f"{name}: {why}, and nobody agreed to give it to the model")
     return Document(name, real, source)
 
@@ -204,7 +204,7 @@ class EditorTexts:
             source = await step.workspace.read(name)
         except WorkspaceError as error:
             return one_line(str(error))
-        if why := await why_hidden(step, name, source.text):
+        if why := await why_not_shown(step, name, source.text):
             return f"not shown: {why}"
         return source.text.split("\n")
 

@@ -224,6 +224,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         EditFile,
         "stages",
         edit_file,
+        hides_secrets=True,
     ),
     WorkTool(
         "write_file",
@@ -231,6 +232,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         WriteFile,
         "stages",
         write_file,
+        hides_secrets=True,
     ),
     WorkTool(
         "move_file",
@@ -238,6 +240,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         MoveFile,
         "stages",
         move_file,
+        hides_secrets=True,
     ),
     WorkTool("delete_file", "Delete a file.", DeleteFile, "stages", delete_file),
 )

@@ -145,9 +145,13 @@ async def list_files(context: ToolContext, arguments: ListFiles) -> str:
 
 async def _with_sizes(context: ToolContext, prefix: str, below: Sequence[str]) -> list[str]:
     """Return paths with the sizes of files that are better not read as a whole."""
+    from tideate_core.mentions import secret_name
+
     root, staged = project_root(context), context.staged.changed_texts()
 
     def with_size(path: str) -> str:
+        if secret_name(path):
+            return path
         text = staged.get(f"{prefix}{path}")
         try:
             # no Path: there may be many thousands
@@ -188,6 +192,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         ReadFile,
         "reads",
         read_file,
+        hides_secrets=True,
     ),
     WorkTool(
         "list_files",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_l
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 from tideate_core.git import EXCLUDE_PRIVATE
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +31,7 @@ LARGEST_FILE: Final = 2 << 20
 """Bytes of a file of a commit."""
 LONGEST_MESSAGE: Final = 4_000
 _PLAIN: Final = ("--no-color", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-decorate")
-_LINE: Final = "%h %as %an: %s"
+_FIELDS: Final = "%h %as%x01%an%x01%B"
 _UNSEEN: Final = dict.fromkeys([*(c for c in range(32) if c not in (9, 10)), *range(127, 160)])
 UNTRACKED: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _PATH: Final = "Only this file or folder."
@@ -41,7 +43,7 @@ class Status(Arguments):
 
 async def status(context: ToolContext, _arguments: Status) -> str:
     """Return the branch and the files that differ from the last commit."""
-    from tideate_core.mentions import ask_git, check_place, without_filters
+    from tideate_core.mentions import ask_git, check_place, hide_secrets, without_filters
 
     root = project_root(context)
     await check_place(root)
@@ -52,9 +54,9 @@ async def status(context: ToolContext, _arguments: Status) -> str:
     )
     others, all_others = await ask_git(root, *UNTRACKED)
     branch, *files = _names(output)
-    files = [f"{file[:3]}{file[3:].removeprefix(prefix)}" for file in files]
-    files += [f"?? {name}" for name in _names(others)]
-    lines = [f"on {branch.removeprefix('## ')}", *(files or ["nothing is changed"])]
+    files = [f"{file[:3]}{hide_secrets(file[3:].removeprefix(prefix))}" for file in files]
+    files += [f"?? {hide_secrets(name)}" for name in _names(others)]
+    lines = [f"on {hide_secrets(branch.removeprefix('## '))}", *(files or ["nothing is changed"])]
     if staged := len(context.staged.changed_texts()):
         lines.append(f"[staged edits of {staged} file{'' if staged == 1 else 's'} are not in it yet]")
     if not (whole and all_others):
@@ -108,11 +110,13 @@ async def _sides(root: Path, revision: str) -> tuple[str, ...]:
 
 
 def _shown(changes: Changes) -> str:
-    notes = [f"new file, not in git yet: {name}" for name in changes.untracked[:100]]
+    from tideate_core.mentions import hide_secrets
+
+    notes = [f"new file, not in git yet: {hide_secrets(name)}" for name in changes.untracked[:100]]
     if len(changes.untracked) > len(notes):
         notes.append(f"{len(changes.untracked) - len(notes)} more new files")
     if changes.left_out:
-        notes.append(f"left out, they seem to hold secrets: {', '.join(changes.left_out)}")
+        notes.append(f"left out, they seem to hold secrets: {', '.join(map(hide_secrets, changes.left_out))}")
     if not changes.whole:
         notes.append("the end of the diff was not read; ask for a path")
     text = bounded_text(changes.diff.rstrip("\n"), "ask for a path") if changes.diff else "no difference"
@@ -134,13 +138,25 @@ async def log(context: ToolContext, arguments: Log) -> str:
     root, path = project_root(context), _path(context, arguments.path)
     await check_place(root)
     commit = await find_commit(root, arguments.revision)
-    told = ("log", *_PLAIN, f"--max-count={arguments.count}", f"--format={_LINE}", commit, "--", path or ".")
-    lines = [cut_line(line, 300) for line in _text((await ask_git(root, *told))[0]).splitlines()]
+    told = ("log", *_PLAIN, f"--max-count={arguments.count}", f"--format={_FIELDS}", "-z", commit)
+    output, whole = await ask_git(root, *told, "--", path or ".")
+    commits = [one for one in output.split(b"\0") if one]
+    lines = [_commit_line(one) for one in (commits if whole else commits[:-1])]
     if not lines:
         return f"no commit touches {path}" if path else "no commit touches the project"
     if len(lines) == arguments.count:
         lines.append("[there may be more; use a higher count, or a revision to begin at]")
     return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more commits; use a lower count")
+
+
+def _commit_line(fields: bytes) -> str:
+    """Return the line of a commit: id and date, then author and the whole first paragraph of the message."""
+    from tideate_core.mentions import hide_secrets
+
+    about, author, message = fields.split(b"\x01", 2)
+    # looked at with the line ends that it has: a subject joins them
+    subject = " ".join(hide_secrets(_text(message)).strip().partition("\n\n")[0].split("\n"))
+    return cut_line(f"{_text(about)} {hide_secrets(_text(author))}: {subject}", 300)
 
 
 class Show(Arguments):
@@ -155,7 +171,7 @@ class Show(Arguments):
 
 async def show(context: ToolContext, arguments: Show) -> str:
     """Return a commit with its diff, or a file as it was."""
-    from tideate_core.mentions import ask_git, check_place, commit_changes, find_commit
+    from tideate_core.mentions import ask_git, check_place, commit_changes, find_commit, hide_secrets
 
     root = project_root(context)
     await check_place(root)
@@ -163,7 +179,7 @@ async def show(context: ToolContext, arguments: Show) -> str:
     if arguments.path:
         return await _file_of(context, commit, name_in_project(context, arguments.path), arguments.first)
     told = ("log", *_PLAIN, "--max-count=1", "--format=%H%n%an <%ae>, %ad%n%n%B", "--date=iso-strict", commit)
-    about = _text((await ask_git(root, *told))[0]).strip()
+    about = hide_secrets(_text((await ask_git(root, *told))[0]).strip())
     return f"{about[:LONGEST_MESSAGE]}\n\n{_shown(await commit_changes(root, commit))}"
 
 
@@ -180,8 +196,10 @@ async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> 
     if not whole or b"\0" in data:
         raise ToolError(f"{name} is {'binary' if whole else 'too large'} in {commit[:12]}")
     text = data.decode("utf-8", "replace").removesuffix("\n")
-    if why := await why_hidden(context.step, name, text):
-        raise ToolError(f"{name} in {commit[:12]}: {why}, and nobody agreed to give it to the model")
+    if await why_hidden(context.step, name, text):
+        raise ToolError(
+            f"{name} seems to hold secrets in {commit[:12]}, and nobody agreed to give it to the model"
+        )
     lines = text.split("\n")
     if first > len(lines):
         raise ToolError(f"{name} has {len(lines)} lines in {commit[:12]}; there is no line {first}")
@@ -209,6 +227,12 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
     if last < first:
         raise ToolError(f"there are no lines {first} to {last}")
     await check_place(root)
+    # the whole file: of a long secret the middle is as secret, and a wrong line tells how many there are
+    saved = await asyncio.to_thread(read_bounded, root / name, LARGEST_FILE)
+    if saved is None:
+        raise ToolError(f"{name} is no file, or too large to be looked through for secrets")
+    if await why_hidden(context.step, name, saved.decode("utf-8", "replace")):
+        raise ToolError(f"{name} seems to hold secrets, and nobody agreed to give it to the model")
     try:
         output, _ = await ask_git(
             root,
@@ -217,18 +241,17 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
         )
     except WorkspaceError as error:
         raise ToolError(f"{name} has no lines {first} to {last} in git, or is not in it") from error
-    text = _text(output)
-    if why := await why_hidden(context.step, name, text):
-        raise ToolError(f"{name}: {why}, and nobody agreed to give it to the model")
     note = ""
     if last < arguments.last:
         note = f"\n[at most {MOST_LINES} lines; ask again with first={last + 1}]"
-    lines = _blamed(text, first)
+    lines = _blamed(_text(output), first)
     return bounded_lines(lines, lambda shown: "the rest is left out; ask for fewer lines") + note
 
 
 def _blamed(text: str, first: int) -> list[str]:
     """Return the lines below the commits that they are from."""
+    from tideate_core.mentions import hide_secrets
+
     lines: list[str] = []
     commit, shown, number = {}, "", first
     for line in text.split("\n"):
@@ -236,7 +259,8 @@ def _blamed(text: str, first: int) -> list[str]:
             key, _, value = line.partition(" ")
             commit[key if len(key) < 40 else "id"] = value if len(key) < 40 else key
             continue
-        about = f"{commit['id'][:10]} {commit.get('author', '')}: {commit.get('summary', '')}"
+        author, summary = (hide_secrets(commit.get(key, "")) for key in ("author", "summary"))
+        about = f"{commit['id'][:10]} {author}: {summary}"
         if about != shown:
             lines.append(cut_line("not committed yet" if not commit["id"].strip("0") else about, 200))
             shown = about

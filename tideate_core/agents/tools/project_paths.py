@@ -75,10 +75,15 @@ async def own_repositories(context: ToolContext, files: Sequence[str]) -> list[s
 
 
 async def project_files(context: ToolContext) -> list[str]:
-    """Return the project's files without ignored ones, as staged edits leave them, sorted."""
+    """Return the project's files without ignored ones, as staged edits leave them, sorted.
+
+    A file whose path seems to hold a secret is left out.
+    """
+    from tideate_core.mentions import secret_in
+
     step = context.step
     files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))
-    return context.staged.listed(files)
+    return [name for name in context.staged.listed(files) if not secret_in(name)]
 
 
 async def read_text(context: ToolContext, path: str) -> tuple[str, str]:

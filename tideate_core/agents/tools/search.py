@@ -40,6 +40,7 @@ async def search(context: ToolContext, arguments: Search) -> str:
     texts = await ShownTexts.open(context, *([path_filter(arguments.glob)] if arguments.glob else []))
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
+    await texts.hide_secrets()
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)
     found = await find_lines(root, texts.names, texts.own, query)
     page = _Page(texts, arguments)
@@ -134,5 +135,6 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         Search,
         "reads",
         search,
+        hides_secrets=True,
     ),
 )

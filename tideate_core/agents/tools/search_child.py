@@ -1,8 +1,8 @@
 """Search program where no other is installed: ``python -I -S search_child.py REQUEST``.
 
 The request is a JSON file; each matching line is printed as ``FILE:LINE:COLUMN``, a file by its place in the
-request. It imports nothing of this package, and ends by itself: an expression may take time without end, and
-nothing in a process can stop it but a signal.
+request. It ends by itself: an expression may take time without end, and nothing in a process can stop it but
+a signal. Of this package it imports nothing but, where files with secrets are wanted, the words for these.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import re
 import signal
 import stat
 import sys
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 __all__ = ["compile_pattern", "matching_lines"]
@@ -49,11 +50,15 @@ def _search(request: dict[str, Any], worker: int) -> None:
     pattern = compile_pattern(
         request["pattern"], literal=request["literal"], any_case=request["any_case"], word=request["word"]
     )
+    find: Callable[[str], Iterable[tuple[int, int]]] = partial(matching_lines, pattern, most=request["most"])
+    if request["secrets"]:
+        sys.path[:] = request["secrets"]
+        find = _first_if_secret
     waiting: list[str] = []
     size = done = 0
     for index in range(worker, len(request["files"]), request["workers"]):
         text = _read(request["files"][index], request["largest"])
-        found = list(matching_lines(pattern, text, request["most"])) if text else []
+        found = list(find(text)) if text else []
         if found:
             waiting += [f"{index}:{line}:{column}\n" for line, column in found]
             size += len(found)
@@ -63,6 +68,12 @@ def _search(request: dict[str, Any], worker: int) -> None:
             waiting.clear()
             size = done = 0
     _write([*waiting, f"+{done}\n"])
+
+
+def _first_if_secret(text: str) -> list[tuple[int, int]]:
+    from tideate_core.mentions import secret_in
+
+    return [(1, 1)] if secret_in(text) else []
 
 
 def _write(lines: list[str]) -> None:
@@ -104,7 +115,7 @@ def compile_pattern(pattern: str, *, literal: bool, any_case: bool, word: bool =
     return re.compile(rf"(?<!\w)(?:{expression})(?!\w)", flags)
 
 
-def matching_lines(pattern: re.Pattern[str], text: str, most: int) -> Iterator[tuple[int, int]]:
+def matching_lines(pattern: re.Pattern[str], text: str, *, most: int) -> Iterator[tuple[int, int]]:
     """Yield number and column (both from 1) of the lines in which the expression is found.
 
     The text is searched as a whole, which is fast where it is not there; then line by line.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tideate_core.process import CommandResult
 
-__all__ = ["Found", "Query", "find_lines"]
+__all__ = ["Found", "Query", "files_with_secrets", "find_lines"]
 
 SECONDS: Final = 10
 """Time that a search may take."""
@@ -56,6 +56,8 @@ class Query:
     any_case: bool = False
     word: bool = False
     """What is found has no letter, digit or `_` beside it."""
+    secrets: bool = False
+    """Files are wanted that seem to hold secrets; the expression finds more of them."""
 
 
 @dataclass(slots=True)
@@ -93,6 +95,20 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
             return found
     except (CommandError, OSError) as error:
         raise ToolError(f"the search cannot be run: {error}") from error
+
+
+async def files_with_secrets(root: Path, names: Sequence[str]) -> set[str]:
+    """Return the files on disk that may hold secrets: all that do, and some others.
+
+    :param names: relative to the root.
+    :raises ToolError: no program can be run, or it takes too long.
+    """
+    from tideate_core.mentions import SIGNS_OF_SECRETS
+
+    found = await find_lines(root, names, {}, Query(SIGNS_OF_SECRETS, secrets=True))
+    if found.timed_out:
+        raise ToolError("it takes too long to look through so many files for secrets; use a glob")
+    return set(found.lines)
 
 
 def _refuse_invalid(query: Query) -> None:
@@ -201,6 +217,7 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
         "largest": LARGEST,
         "seconds": SECONDS,
         "workers": 2 if len(paths) > FORKS else 1,
+        "secrets": sys.path if query.secrets else [],
     }
     place = folder / "request.json"
     await asyncio.to_thread(place.write_text, json.dumps(request))

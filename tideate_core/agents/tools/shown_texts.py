@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.escaping import HIDDEN_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HIDDEN_LINE", "ShownTexts", "line_part"]
 
-HIDDEN_LINE: Final = "[a line that seems to hold a secret]"
 LONGEST_LINE: Final = 300
 """Characters of a line that is shown."""
 
@@ -35,7 +36,7 @@ class ShownTexts:
         self.secrets: list[str] = []
         """Those that are not: they usually hold secrets, and nobody agreed to show them."""
         self.own: dict[str, str] = {}
-        """The texts that are not as on disk, by name."""
+        """The texts that are not as on disk, without hidden lines, by name."""
 
     @classmethod
     async def open(cls, context: ToolContext, fits: Callable[[str], bool] = lambda _: True) -> Self:
@@ -50,36 +51,77 @@ class ShownTexts:
         return texts
 
     def _choose(self, fits: Callable[[str], bool]) -> None:
-        from tideate_core.mentions import secret_name
+        from tideate_core.mentions import secret_in, secret_name
 
+        self.on_disk = [name for name in self.on_disk if not secret_in(name)]
         for name in filter(fits, self._staged.listed(self.on_disk)):
-            is_secret = secret_name(name) and not self._staged.knows(name)
+            is_secret = not self._staged.knows(name) and (secret_name(name) or self._is_linked(name))
             (self.secrets if is_secret else self.names).append(name)
+
+    def _is_linked(self, name: str) -> bool:
+        """Tell whether a file has a name outside of the project, too."""
+        if (root := self._workspace.root) is None:
+            return False
+        try:
+            # no Path: there may be many thousands
+            several = os.lstat(f"{root}/{name}").st_nlink > 1
+        except OSError:
+            return False  # it is gone since
+        return several and bool(self._links.reason(root / name))
 
     async def _find_own(self) -> None:
         wanted = frozenset(self.names)
-        for path, text in self._staged.changed_texts().items():
-            if text is not None and path in wanted:
-                self.own[path] = text
-        for path in await self._workspace.unsaved_files():
-            if path in wanted and path not in self.own:
-                self.own[path] = (await self._workspace.read(path)).text
+        changed = [path for path, text in self._staged.changed_texts().items() if text is not None]
+        for path in dict.fromkeys((*changed, *await self._workspace.unsaved_files())):
+            if path in wanted:
+                self.own[path] = (await self.read(path))[0]
+
+    async def hide_secrets(self) -> None:
+        """Have no hidden line in the texts that are looked through by their names.
+
+        Files with hidden lines get a text of their own; one that cannot be looked into is left out.
+
+        :raises ToolError: the files cannot be searched for secrets.
+        """
+        from tideate_core.agents.tools.search_programs import files_with_secrets
+
+        root = self._workspace.root
+        if root is None:
+            return
+        on_disk = [name for name in self.names if name not in self.own]
+        found = await files_with_secrets(root, on_disk)
+        for name in sorted(found):
+            try:
+                text, hidden = await self.read(name)
+            except WorkspaceError:
+                self.names.remove(name)
+                self.secrets.append(name)
+                continue
+            if hidden:
+                self.own[name] = text
 
     async def read(self, name: str) -> tuple[str, frozenset[int]]:
-        """Return a text, and the numbers of its lines that are not shown.
+        """Return a text with other words in its hidden lines, and their numbers.
 
         :raises WorkspaceError: it cannot be read, or is not shown at all.
         """
-        from tideate_core.mentions import secret_lines
+        from tideate_core.mentions import hide_lines, secret_lines
 
-        text = self.own.get(name)
+        if (own := self.own.get(name)) is not None:
+            return own, frozenset(_numbers_of(own, HIDDEN_LINE))
+        text = self._staged.changed_texts().get(name)
         if text is None:
             text = (await self._workspace.read(name)).text
         if self._staged.knows(name) and self._staged.text(name) == text:
             return text, frozenset()  # a person agreed, or did not have to
         if why := await asyncio.to_thread(self._links.reason, self._workspace.resolve(name)):
             raise WorkspaceError(why)
-        return text, await asyncio.to_thread(secret_lines, text)
+        hidden = await asyncio.to_thread(secret_lines, text)
+        return (hide_lines(text) if hidden else text), hidden
+
+
+def _numbers_of(text: str, line: str) -> list[int]:
+    return [number for number, one in enumerate(text.split("\n"), 1) if one == line] if line in text else []
 
 
 def line_part(line: str, column: int = 1) -> str:

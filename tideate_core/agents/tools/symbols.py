@@ -207,7 +207,7 @@ class _Lookup:
         from tideate_core.mentions import places_of_name
 
         try:
-            text, _ = await self._texts.read(path)
+            text, hidden = await self._texts.read(path)
         except WorkspaceError:
             return []  # gone, or not shown
         lines = text.split("\n")
@@ -220,6 +220,7 @@ class _Lookup:
             number
             for number in found
             if number not in defined
+            and number not in hidden
             and not (is_member and not may_use_member(lines[number - 1], path, self._name))
         ]
 
@@ -264,6 +265,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         Outline,
         "reads",
         outline,
+        hides_secrets=True,
     ),
     WorkTool(
         "find_symbol",
@@ -272,5 +274,6 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         FindSymbol,
         "reads",
         find_symbol,
+        hides_secrets=True,
     ),
 )

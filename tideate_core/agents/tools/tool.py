@@ -70,6 +70,8 @@ class WorkTool(Generic[A]):
     effect: Effect
     work: Callable[[ToolContext, A], Awaitable[str]]
     """Returns the result for the model; raises `ToolError` with what to do otherwise."""
+    hides_secrets: bool = False
+    """It gives texts of files and hides their secrets itself: some are staged, or the person agreed."""
     needs_editor: bool = False
     """It is offered only in a running Neovim."""
     fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
@@ -161,13 +163,16 @@ def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[Of
 
 
 def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any], str], Awaitable[str]]:
+    def shown(text: str) -> str:
+        return text if tool.hides_secrets else str(context.step.hide_secrets(text))
+
     async def call(arguments: dict[str, Any], _key: str) -> str:
         with context.step.report_call(tool.name, arguments) as report:
             try:
-                text = await tool.work(context, tool.parse(arguments))
+                text = shown(await tool.work(context, tool.parse(arguments)))
             except (ToolError, WorkspaceError) as error:
-                report.failed = str(error)
-                return f"error: {error}"
+                report.failed = shown(str(error))
+                return f"error: {report.failed}"
             except OSError as error:  # a path of a model may be one that no system takes
                 report.failed = error.strerror or str(error)
                 return f"error: {report.failed}; nothing was done"

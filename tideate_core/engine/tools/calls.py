@@ -206,7 +206,7 @@ class Offering:
         for server in dict.fromkeys(one.server for one in found):
             for name, why in (await tools.left_out(server)).items():
                 step.notice(f"{label(server)}/{label(name)} cannot be used: {why}", level="warn")
-        calls = _Calls(ToolCalls(tools, self._services, step))
+        calls = _Calls(ToolCalls(tools, self._services, step), step)
         return calls.offer({(one.server, one.name): one for one in found}.values())
 
 
@@ -218,8 +218,9 @@ async def _found(tools: ToolCaller, name: str) -> list[Tool]:
 class _Calls:
     """The calls that a model makes for one answer."""
 
-    def __init__(self, calls: ToolCalls) -> None:
+    def __init__(self, calls: ToolCalls, step: StepContext) -> None:
         self._calls = calls
+        self._step = step
 
     def offer(self, tools: Iterable[Tool]) -> list[OfferedTool]:
         """Return tools under names that a model takes; no two have the same, whatever servers call them."""
@@ -242,6 +243,7 @@ class _Calls:
         except Declined as declined:
             return f"error: the person did not allow this call ({declined}); go on without it"
         except ToolError as error:
-            return f"error: {error}"
+            return f"error: {self._step.hide_secrets(str(error))}"
+        value = self._step.hide_secrets(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"

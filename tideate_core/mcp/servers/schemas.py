@@ -112,12 +112,17 @@ def page(content: Sequence[T], cursor: str, limit: int) -> tuple[Sequence[T], st
 def page(content: str | Sequence[Any], cursor: str, limit: int) -> tuple[Any, str | None]:
     """Return one page of a text or a list, and the cursor of the next or None.
 
-    A page of a text ends with a line, where a line is not longer than a page.
+    A page of a text ends with a line, where a line is not longer than a page. Secrets are hidden before it is
+    cut: a part of one would not be known for it.
 
     :param cursor: empty: the first page.
     :param limit: characters or items.
     :raises ToolError: the cursor is none, or what it was given for has changed since.
     """
+    if isinstance(content, str):
+        from tideate_core.mentions import hide_secrets
+
+        content = hide_secrets(content)
     if not cursor and len(content) <= limit:
         return content, None
     digest = _digest(content)

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ToolAnnotations
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from tideate_core import __version__
 from tideate_core.errors import did_you_mean
 from tideate_core.mcp.servers.schemas import SHOWN, short_repr
+from tideate_core.mentions import hide_secrets, hide_secrets_within
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from mcp.server.mcpserver import Context
-    from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult
+    from mcp_types import GetPromptResult, InputRequiredResult
 
 __all__ = ["READ_ONLY", "ToolServer"]
 
@@ -126,10 +127,12 @@ class ToolServer(MCPServer[Any]):
                 raise ToolError(hint or _unknown("argument", argument, known))
         given = {key: value for key, value in arguments.items() if value is not None or key in required}
         try:
-            return await super().call_tool(name, given, context)
+            return _shown(await super().call_tool(name, given, context))
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(f"wrong arguments for {name!r}: {_what_is_wrong(error.__cause__)}") from error
+            if (words := hide_secrets(str(error))) != str(error):
+                raise ToolError(words) from error
             raise
 
     async def get_prompt(
@@ -146,6 +149,18 @@ class ToolServer(MCPServer[Any]):
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, f"prompt {name!r}: {_why(error)}") from error
+
+
+def _shown(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+    """Return a result without secrets in its texts: who calls a tool is a model."""
+    if not isinstance(result, CallToolResult):
+        return result
+    content = [
+        one.model_copy(update={"text": hide_secrets(one.text)}) if isinstance(one, TextContent) else one
+        for one in result.content
+    ]
+    structured = hide_secrets_within(result.structured_content)
+    return result.model_copy(update={"content": content, "structured_content": structured})
 
 
 def _why(error: BaseException) -> str:

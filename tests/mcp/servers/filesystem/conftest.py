@@ -28,7 +28,7 @@ class Field:
         self.root.mkdir()
         for place in (self.outside, around / "ws-evil"):
             place.mkdir()
-            (place / "secret.txt").write_text(SECRET)
+            (place / "private.txt").write_text(SECRET)
 
     def write(self, name: str, text: str = "") -> Path:
         path = self.root / name
@@ -60,7 +60,7 @@ class Field:
             for folder in (self.outside, self.root.parent / "ws-evil")
             for path in folder.rglob("*")
         }
-        assert around == {"outside/secret.txt": SECRET, "ws-evil/secret.txt": SECRET}
+        assert around == {"outside/private.txt": SECRET, "ws-evil/private.txt": SECRET}
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Caller]:

@@ -139,6 +139,6 @@ async def test_a_file_is_a_resource(field: Field) -> None:
     async with field.client() as call:
         found = await call.client.read_resource("file:///src/a%20b.txt")
         assert found.contents[0].text == "one\n"  # type: ignore[union-attr]
-        for wrong in ("file:///none", "file:///../outside/secret.txt", "file:///%2e%2e/outside/secret.txt"):
+        for wrong in ("file:///none", "file:///../outside/private.txt", "file:///%2e%2e/outside/private.txt"):
             with pytest.raises(MCPError):
                 await call.client.read_resource(wrong)

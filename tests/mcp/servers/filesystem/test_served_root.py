@@ -62,18 +62,18 @@ async def all_refuse(field: Field, call: Caller, path: str, which: Any = READS +
 @pytest.mark.parametrize(
     "path",
     [
-        *("{ws}-evil/secret.txt", "../ws-evil/secret.txt", "{ws}-evil", "{ws}/../ws-evil/secret.txt"),
+        *("{ws}-evil/private.txt", "../ws-evil/private.txt", "{ws}-evil", "{ws}/../ws-evil/private.txt"),
         *(
             "..",
-            "../outside/secret.txt",
+            "../outside/private.txt",
             "a/../../outside",
-            "{out}/secret.txt",
+            "{out}/private.txt",
             "/etc/passwd",
             "/",
             "{ws}/..",
         ),
         *(
-            "..\\outside\\secret.txt",
+            "..\\outside\\private.txt",
             "~/x",
             "~root",
             "a\0b",
@@ -84,7 +84,7 @@ async def all_refuse(field: Field, call: Caller, path: str, which: Any = READS +
             "",
         ),
         *(
-            "\uff0e\uff0e/outside/secret.txt",
+            "\uff0e\uff0e/outside/private.txt",
             "\u2025/outside",
             "..\uff0foutside",
             "a\uff0f../b",
@@ -107,10 +107,10 @@ async def test_no_words_lead_out_of_the_root(field: Field, path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["file", "folder/secret.txt", "chain/secret.txt", "chained", "inner/up/outside/secret.txt", "new/x"],
+    ["file", "folder/private.txt", "chain/private.txt", "chained", "inner/up/outside/private.txt", "new/x"],
 )
 async def test_no_link_leads_out_of_the_root(field: Field, path: str) -> None:
-    field.link("file", field.outside / "secret.txt")
+    field.link("file", field.outside / "private.txt")
     field.link("folder", field.outside)
     field.link("chain", "folder")
     field.link("chained", "file")
@@ -125,7 +125,7 @@ async def test_no_link_leads_out_of_the_root(field: Field, path: str) -> None:
         for destination in (path, "new", "folder/new"):
             await call.refused("move_file", source="a.txt", destination=destination)
         shown = [await call.text(tool, path=".", **arguments) for tool, arguments in READS[3:8]]
-    assert not any("secret" in text or "outside" in text for text in shown), "links are shown, not followed"
+    assert not any("private" in text or "outside" in text for text in shown), "links are shown, not followed"
     field.unharmed()
 
 
@@ -152,27 +152,27 @@ async def test_a_link_that_is_put_there_during_a_call_is_not_followed(
 
     def then_swapped(self: Root, path: str | Path) -> Path:
         found = resolve(self, path)
-        place = field.root / ("inner" if kind == "directory" else "inner/secret.txt")
+        place = field.root / ("inner" if kind == "directory" else "inner/private.txt")
         if not place.is_symlink():
             place.rename(field.root / "aside")
-            place.symlink_to(field.outside if kind == "directory" else field.outside / "secret.txt")
+            place.symlink_to(field.outside if kind == "directory" else field.outside / "private.txt")
         return found
 
-    field.write("inner/secret.txt", "mine")
+    field.write("inner/private.txt", "mine")
     monkeypatch.setattr(Root, "resolve", then_swapped)
     ground = ServedRoot(field.root)
     with pytest.raises(Exception, match=r"does not exist|link|not a regular file"):
-        os.close(ground.open_file("inner/secret.txt")[0])
+        os.close(ground.open_file("inner/private.txt")[0])
     with pytest.raises(Exception, match=r"link|no directory|does not exist|not inside|leads out"):
-        os.close(ground.open_directory("inner" if kind == "directory" else "inner/secret.txt")[0])
+        os.close(ground.open_directory("inner" if kind == "directory" else "inner/private.txt")[0])
 
 
 @pytest.mark.parametrize(("tool", "arguments"), WRITES[:4])
 async def test_a_link_that_is_put_there_while_a_change_waits_is_not_followed(
     field: Field, tool: str, arguments: dict[str, Any]
 ) -> None:
-    field.write("inner/secret.txt", SECRET)
-    name = "inner/new" if tool == "create_directory" else "inner/secret.txt"
+    field.write("inner/private.txt", SECRET)
+    name = "inner/new" if tool == "create_directory" else "inner/private.txt"
     place = "source" if tool == "move_file" else "path"
     async with field.client() as call:
         async with write_lock(field.root):
@@ -263,11 +263,11 @@ async def test_nothing_becomes_a_repository_of_git_s(field: Field, there: tuple[
 
 async def test_a_hard_link_keeps_what_it_shares_as_it_is(field: Field) -> None:
     field.write(".git/config", "[core]\n")
-    for target, name in ((field.root / ".git/config", "one"), (field.outside / "secret.txt", "two")):
+    for target, name in ((field.root / ".git/config", "one"), (field.outside / "private.txt", "two")):
         os.link(target, field.root / name)
     async with field.client() as call:
         await call("write_file", path="one", content="new")
-        await call("edit_file", path="two", edits=EDIT)
+        assert "the same file as one elsewhere" in await call.refused("edit_file", path="two", edits=EDIT)
     assert field.read(".git/config") == "[core]\n"
     field.unharmed()
 
@@ -321,7 +321,7 @@ async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
 ) -> None:
     def swapped(path: str) -> str:
         (field.root / path).unlink()
-        field.link(path, field.outside / "secret.txt")
+        field.link(path, field.outside / "private.txt")
         return ""
 
     field.write("a.txt", "mine")

@@ -76,6 +76,11 @@ class Caller:
         assert not answer.is_error, answer.content
         return answer.content[0].text  # type: ignore[union-attr]
 
+    async def told(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool; returns its structured answer, or its words where it refuses."""
+        answer = await self.client.call_tool(tool, arguments)
+        return {"refused": str(answer.content)} if answer.is_error else dict(answer.structured_content or {})
+
     async def refused(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool that has to refuse; returns its words."""
         answer = await self.client.call_tool(tool, arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -18,7 +19,9 @@ from tideate_core.mcp.servers.filesystem.change_log import (
 )
 from tideate_core.mcp.servers.locking import locked_root
 from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.mentions import secret_lines, secret_name
 from tideate_core.project import make_project_state
+from tideate_core.util.escaping import HIDDEN, HIDDEN_LINE
 from tideate_core.workspace import (
     FileChange,
     FileWriter,
@@ -29,7 +32,7 @@ from tideate_core.workspace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -72,6 +75,7 @@ class Changes:
         name = self._served.resolve(path)
 
         async def work(run: str) -> str:
+            await self._refuse_marks(name, content)
             return await FileWriter(self._served.root).write(name, content.encode(), execution_id=run)
 
         return await self._change(path, name, work)
@@ -79,6 +83,7 @@ class Changes:
     async def edit(self, path: str, edits: Sequence[Edit], *, dry_run: bool) -> dict[str, Any]:
         """Replace places of a text, all or none."""
         name = self._served.resolve(path)
+        self._served.refuse_secret(path, name)
         diff, notes = "", list[str]()
 
         async def work(run: str) -> str:
@@ -98,6 +103,21 @@ class Changes:
         shown = diff if len(diff) <= DIFF else f"{diff[:DIFF]}\n[the rest is left out]"
         return {**answer, "diff": shown, "notes": notes}
 
+    async def _refuse_marks(self, name: str, content: str) -> None:
+        """Refuse a text that has a mark in place of a hidden line, which would be lost.
+
+        :raises UnusableAnswer: it has.
+        """
+        mark = next((one for one in (HIDDEN_LINE, HIDDEN) if one in content), "")
+        place = self._served.root / name
+        if not mark or not await asyncio.to_thread(place.is_file):
+            return
+        if mark not in (await Workspace(self._served.root).read(name)).text:
+            raise UnusableAnswer(
+                f"{name}: {mark!r} stands in place of what is not shown, which would be lost; change other "
+                "lines with `edit_file`"
+            )
+
     async def make_directory(self, path: str) -> dict[str, Any]:
         """Make a directory, where there is none."""
         name = self._served.resolve(path)
@@ -112,6 +132,8 @@ class Changes:
     async def move(self, source: str, destination: str) -> dict[str, Any]:
         """Move a file or a directory."""
         start, end = self._served.entry(source), self._served.entry(destination)
+        if secret_name(start) and not secret_name(end):
+            self._served.refuse_secret(source, start)
 
         async def work(run: str) -> str:
             await FileWriter(self._served.root).move(start, end, execution_id=run)
@@ -176,12 +198,33 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str,
 
     :raises UnusableAnswer: one has no place, or several; none is made then.
     """
-    text, notes = source.text, list[str]()
+    # what no answer shows is not found either
+    text, hidden = _without_hidden(source.text)
+    before, notes = text, list[str]()
     for number, edit in enumerate(edits, 1):
         text, note = _apply_edit(text, edit, f"edit {number}", language_of(source.path))
         notes.append(note)
-    change = FileChange(source.path, "modify", source.text, text)
-    return change, unified_diff(change), notes
+    shown = FileChange(source.path, "modify", _filled_in(before, hidden), _filled_in(text, hidden))
+    diff = unified_diff(replace(shown, before=_marked(before, hidden), after=_marked(text, hidden)))
+    return shown, diff, notes
+
+
+def _without_hidden(text: str) -> tuple[str, dict[str, str]]:
+    """Return a text with a word of its own in place of each hidden line, and these lines by their words."""
+    lines, secret, hidden = text.split("\n"), secret_lines(text), dict[str, str]()
+    key = uuid.uuid4().hex
+    for number in secret:
+        hidden[f"{key}{number}."] = lines[number - 1]
+        lines[number - 1] = f"{key}{number}."
+    return "\n".join(lines), hidden
+
+
+def _filled_in(text: str, hidden: Mapping[str, str]) -> str:
+    return "\n".join(hidden.get(line, line) for line in text.split("\n")) if hidden else text
+
+
+def _marked(text: str, hidden: Mapping[str, str]) -> str:
+    return _filled_in(text, dict.fromkeys(hidden, HIDDEN_LINE))
 
 
 def _apply_edit(text: str, edit: Edit, name: str, language: str) -> tuple[str, str]:

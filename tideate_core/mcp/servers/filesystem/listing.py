@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tideate_core.mcp.servers.filesystem.reading import shown_size
 from tideate_core.mcp.servers.filesystem.served_root import is_private, printable
 from tideate_core.mcp.servers.schemas import page, short_repr
+from tideate_core.project import open_directory_fd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +36,7 @@ def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, A
                 [
                     (name, "file" if entry.is_file(follow_symlinks=False) else kind_of(entry))
                     for entry in found
-                    if (name := entry.name)[0] != "." or not is_private(name)
+                    if not is_private(name := entry.name)
                 ]
             )
     except OSError as error:
@@ -57,7 +59,7 @@ def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[
     try:
         with os.scandir(descriptor) as found:
             entries = [
-                (entry.name, kind, entry.stat(follow_symlinks=False).st_size if kind == "file" else None)
+                (entry.name, kind, _size(entry, descriptor) if kind == "file" else None)
                 for entry in found
                 if not is_private(entry.name)
                 for kind in (kind_of(entry),)
@@ -85,13 +87,36 @@ def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[
     return content, "\n".join(lines)
 
 
+def _size(entry: os.DirEntry[str], directory: int) -> int | None:
+    """Return the size of a file, without its hidden lines; None of one that usually holds secrets."""
+    from tideate_core.mentions import secret_name
+
+    if secret_name(entry.name):
+        return None
+    size = entry.stat(follow_symlinks=False).st_size
+    return shown_size(entry.name, directory, size)
+
+
 def file_info(served: ServedRoot, path: str) -> dict[str, Any]:
     """Return what is known of a file or a directory."""
+    from tideate_core.mentions import secret_name
+
     status, name, is_link = served.status(path)
+    size: int | None = status.st_size
+    if stat.S_ISREG(status.st_mode):
+        if secret_name(path) or secret_name(name):
+            size = None
+        else:
+            *way, last = name.split("/")
+            directory = open_directory_fd(served.root, way)
+            try:
+                size = shown_size(last, directory, status.st_size)
+            finally:
+                os.close(directory)
     return {
         "path": name,
         "type": _kind_of_mode(status.st_mode),
-        "size": status.st_size,
+        "size": size,
         "modified": _moment(status.st_mtime_ns),
         "accessed": _moment(status.st_atime_ns),
         "changed": _moment(status.st_ctime_ns),

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
-__all__ = ["MEDIA", "PAGE", "Media", "read_media", "read_several", "read_text"]
+__all__ = [
+    "MEDIA",
+    "PAGE",
+    "Media",
+    "read_media",
+    "read_several",
+    "read_text",
+    "shown_data",
+    "shown_size",
+]
 
 PAGE: Final = 40_000
 """Bytes of text in one answer."""
@@ -26,10 +36,17 @@ MEDIA: Final = 4 << 20
 """Bytes of a file that is sent as it is."""
 _TAIL: Final = 64 << 20
 """Bytes from a file's end in which lines are counted."""
+_LOOKED_INTO: Final = 8 << 20
+"""Bytes of a file whose lines with secrets are hidden; of a larger one no page with a secret is read."""
+_AROUND: Final = 1 << 16
+"""Bytes before and after a page of such a file that are looked at, too."""
+_SIZED: Final = 1 << 20
+"""Bytes of a file whose size is told without its hidden lines."""
 _LEAST: Final = 100
 """Bytes of each of several files."""
 _NAME: Final = 200
 """Characters of a path that are repeated."""
+_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _CHUNK: Final = 1 << 18
 _CURSOR: Final = re.compile(r"(\d{1,18})-(\d{1,10}|all)-([0-9a-f]{16})\Z")
 
@@ -65,14 +82,17 @@ def read_text(
     :raises ToolError: it is no text, or changed since the cursor was given.
     """
     descriptor, name, status = served.open_file(path)
+    descriptor = _without_secrets(descriptor, status.st_size)
     try:
-        size = status.st_size
+        size = os.fstat(descriptor).st_size
         start, left = 0, head
         if cursor:
-            start, left = _position(cursor, status)
+            start, left = _position(cursor, status, size)
         elif tail is not None:
             start = _start_of_tail(descriptor, size, tail, path)
         data = os.pread(descriptor, min(limit + 4, max(size - start, 0)), start)
+        if size > _LOOKED_INTO:
+            _refuse_secrets(descriptor, start, len(data), path)
     finally:
         os.close(descriptor)
     end = _cut(data, limit)
@@ -83,6 +103,56 @@ def read_text(
         following = f"{start + end}-{'all' if left is None else left}-{_digest(status)}"
     content = _decoded(data[:end], path, size)
     return {"path": name, "content": content, "size": size, "nextCursor": following}
+
+
+def shown_data(data: bytes) -> bytes:
+    """Return a file's content with other words in the lines that seem to hold secrets."""
+    from tideate_core.mentions import hide_lines
+
+    # bytes that are no ASCII stay what they are
+    return hide_lines(data.decode("ascii", "surrogateescape")).encode("ascii", "surrogateescape")
+
+
+def shown_size(name: str, directory: int, size: int) -> int:
+    """Return the size of a file without its hidden lines, whose length it would tell.
+
+    :param directory: descriptor of the open directory that it is in.
+    :param size: as the system tells it.
+    """
+    if size > _SIZED:
+        return size
+    try:
+        # looking changes nothing that is told of the file
+        descriptor = os.open(name, _OPEN | getattr(os, "O_NOATIME", 0), dir_fd=directory)
+    except OSError:
+        return size
+    with os.fdopen(descriptor, "rb") as file:
+        return len(shown_data(file.read(_SIZED)))
+
+
+def _without_secrets(descriptor: int, size: int) -> int:
+    """Return a descriptor of the same content without secrets; the first one is closed, if it is another."""
+    if size > _LOOKED_INTO:
+        return descriptor
+    data = os.pread(descriptor, size, 0)
+    if (shown := shown_data(data)) == data:
+        return descriptor
+    os.close(descriptor)
+    with tempfile.TemporaryFile() as file:
+        file.write(shown)
+        file.flush()
+        return os.dup(file.fileno())
+
+
+def _refuse_secrets(descriptor: int, start: int, length: int, path: str) -> None:
+    """Refuse a page of a large file in which a part of a secret is.
+
+    :raises ToolError: one is.
+    """
+    begin = max(0, start - _AROUND)
+    around = os.pread(descriptor, start - begin + length + _AROUND, begin)
+    if shown_data(around) != around:
+        raise ToolError(f"this part of {short_repr(path)} seems to hold a secret; ask for another part")
 
 
 def read_several(served: ServedRoot, paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -131,6 +201,9 @@ def read_media(served: ServedRoot, path: str) -> Media:
     descriptor, name, status = served.open_file(path)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MEDIA + 1) if status.st_size <= MEDIA else None
+    # without NULs: as UTF-16 has them
+    if data is not None and shown_data(plain := data.replace(b"\0", b"")) != plain:
+        raise ToolError(f"{short_repr(path)} seems to hold a secret, so it is not sent as it is")
     if data is None or len(data) > MEDIA:
         raise ToolError(
             f"{short_repr(path)} has {status.st_size >> 20} MiB; files over {MEDIA >> 20} MiB are not sent"
@@ -140,9 +213,9 @@ def read_media(served: ServedRoot, path: str) -> Media:
     return Media(name, kind, len(data), base64.b64encode(data).decode())
 
 
-def _position(cursor: str, status: os.stat_result) -> tuple[int, int | None]:
+def _position(cursor: str, status: os.stat_result, size: int) -> tuple[int, int | None]:
     found = _CURSOR.match(cursor)
-    if found is None or (found[3] == _digest(status) and int(found[1]) > status.st_size):
+    if found is None or (found[3] == _digest(status) and int(found[1]) > size):
         raise ToolError(
             "this is not a cursor that an answer gave: pass the last one as it is, or none to begin"
         )

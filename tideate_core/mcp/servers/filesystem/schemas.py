@@ -183,7 +183,7 @@ class ListShape(ResultModel):
 class SizedShape(EntryShape):
     """The same with its size."""
 
-    size: int | None = Field(description="Bytes; null where it is not a file.")
+    size: int | None = Field(description="Bytes; null where it is no file, or usually holds secrets.")
 
 
 class SizesShape(ResultModel):
@@ -245,7 +245,7 @@ class InfoShape(ResultModel):
 
     path: str
     type: Kind
-    size: int
+    size: int | None = Field(description="Without hidden lines; null of a file that usually holds secrets.")
     modified: str
     accessed: str
     changed: str = Field(description="When its content, name, owner or permissions last changed.")

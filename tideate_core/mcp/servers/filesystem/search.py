@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.mcp.servers.filesystem.listing import kind_of
+from tideate_core.mcp.servers.filesystem.reading import shown_data
 from tideate_core.mcp.servers.filesystem.served_root import printable
 from tideate_core.mcp.servers.filesystem.walk import (
     Walk,
@@ -20,9 +21,11 @@ from tideate_core.mcp.servers.schemas import with_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
     from threading import Event
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
+    from tideate_core.mentions import HardLinks
 
 __all__ = ["TextQuery", "search_paths", "search_text", "tree"]
 
@@ -153,7 +156,9 @@ def search_text(
     served: ServedRoot, query: TextQuery, cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
     """Return a page of the lines that hold a text, and as text."""
-    search = _Search(query.text.encode(), glob_filter(query.pattern))
+    from tideate_core.mentions import HardLinks
+
+    search = _Search(query.text.encode(), glob_filter(query.pattern), served.root, HardLinks(served.root))
     walk = Walk(search.visit, exclusion_filter(query.exclude), stopped)
     search.prefix = "" if (name := served.resolve(query.path)) == "." else f"{name}/"
     walk.below(served, query.path, resumed_path(cursor, query))
@@ -179,6 +184,8 @@ class _Search:
 
     wanted: bytes
     fits: Any
+    root: Path
+    links: HardLinks
     prefix: str = ""
     matches: list[dict[str, Any]] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
@@ -192,7 +199,10 @@ class _Search:
         from tideate_core.mentions import secret_name  # who only lists files does without
 
         name = printable(self.prefix + path)
-        data = None if secret_name(name) else self._read(entry.name, directory)
+        hidden = secret_name(name) or (
+            entry.stat(follow_symlinks=False).st_nlink > 1 and self._is_linked(path)
+        )
+        data = None if hidden else self._read(entry.name, directory)
         if data is None:
             self.left_out.append(name)
             self._characters -= _cost(name)
@@ -205,6 +215,10 @@ class _Search:
             or len(self.left_out) >= FILES_LEFT_OUT
         )
 
+    def _is_linked(self, path: str) -> bool:
+        """Tell whether a file has a name outside of the root, too."""
+        return bool(self.links.reason(self.root / self.prefix / path))
+
     def _read(self, name: str, directory: int) -> bytes | None:
         """Read a file of an open directory; None where it is too large, or no file any more."""
         try:
@@ -215,7 +229,7 @@ class _Search:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
                 return None
-            data = file.read(LARGEST_FILE)
+            data = shown_data(file.read(LARGEST_FILE))
         self._bytes -= len(data)
         return data
 
@@ -235,11 +249,7 @@ class _Search:
 
 def _shown_line(line: bytes, wanted: bytes) -> str:
     """Return a line, or of a long one what is around the text."""
-    from tideate_core.mentions import secret_in
-
     text = line.decode(errors="replace").rstrip("\r")
-    if secret_in(text):
-        return "[a line that seems to hold a secret]"
     if len(text) <= LONGEST_LINE:
         return text
     start = max(0, text.find(wanted.decode()) - LONGEST_LINE // 3)

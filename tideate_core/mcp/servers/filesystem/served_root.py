@@ -26,6 +26,8 @@ __all__ = ["DIRECTORY", "ServedRoot", "is_private", "printable"]
 
 DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_SHORTEST_SECRET: Final = 10
+"""Characters."""
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
@@ -68,6 +70,7 @@ class ServedRoot:
         :raises ToolError: there is none, or it cannot be read.
         """
         name = self.resolve(path)
+        self.refuse_secret(path, name)
         parent, last = self._parent(path, name)
         try:
             # not opened to find out: a device may do something then
@@ -84,6 +87,20 @@ class ServedRoot:
             os.close(descriptor)
             raise ToolError(_no_file(path, status.st_mode))
         return descriptor, name, status
+
+    def refuse_secret(self, path: str, name: str) -> None:
+        """Refuse a file that usually holds secrets: who calls a tool is a model.
+
+        :param name: from `resolve`.
+        :raises ToolError: it is one, by its name or because it has a name outside of the root, too.
+        """
+        from tideate_core.mentions import HardLinks, secret_name
+
+        if secret_name(path) or secret_name(name) or HardLinks(self.root).reason(self.root / name):
+            raise ToolError(
+                f"{short_repr(path)} usually holds secrets, or is the same file as one elsewhere; it is "
+                "neither read nor changed here. A person may name it in a prompt with `@file:PATH`"
+            )
 
     def open_directory(self, path: str) -> tuple[int, str]:
         """Open a directory; gives its descriptor and its name.
@@ -131,8 +148,14 @@ class ServedRoot:
 
 
 def is_private(name: str) -> bool:
-    """Tell if an entry of a directory is neither shown nor read."""
-    return name[0] == "." and name.casefold() in PROTECTED
+    """Tell if an entry of a directory is neither shown nor read: its name may be a secret."""
+    if name[0] == "." and name.casefold() in PROTECTED:
+        return True
+    if len(name) < _SHORTEST_SECRET:
+        return False
+    from tideate_core.mentions import secret_in
+
+    return secret_in(name) != ""
 
 
 def printable(name: str) -> str:

@@ -58,8 +58,9 @@ LARGE = 1 << 17
 INSTRUCTIONS = """\
 This server reads, searches and changes the files below one root. Paths are relative to the root. A long
 answer comes in pages: pass its `nextCursor` as `cursor`. `.git` and `.tideate` are neither shown, read nor
-changed; links are followed only where they stay inside the root. Each change is written down before it is
-made, and its answer names the id with which `tideate rollback ID` rolls it back."""
+changed. Files that usually hold secrets are not read; lines that seem to hold one are hidden. Links are
+followed only where they stay inside the root. Each change is written down before it is made, and its answer
+names the id with which `tideate rollback ID` rolls it back."""
 
 # The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
 TextAnswer: TypeAlias = Annotated[CallToolResult, TextShape]
@@ -108,7 +109,11 @@ def _add_reading(server: ToolServer, served: ServedRoot) -> None:
             raise ToolError("head and tail: give one of them")
         # a page is read quicker than a thread is asked to; the end of a file may take a search
         work = partial(reading.read_text, served, path, head=head, tail=tail, cursor=cursor)
-        found = work() if tail is None else await asyncio.to_thread(work)
+        found = (
+            work()
+            if tail is None and served.status(path)[0].st_size <= LARGE
+            else await asyncio.to_thread(work)
+        )
         return tool_result(found, with_cursor(found["content"], found["nextCursor"]))
 
     async def read_multiple_files(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -127,10 +128,10 @@ async def diff(
     paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", *(("--cached",) if side == "staged" else ()))
     if side == "head":
-        answer = await _against(repository, options, target, paths)
+        answer, compared = await _against(repository, options, target, paths)
     else:
-        answer = await repository.query("diff", *options, "--", *paths)
-    text = porcelain.text_of(answer.out)
+        answer, compared = await repository.query("diff", *options, "--", *paths), []
+    text = await _without_secrets(repository, answer, ("diff", *options, *compared), paths)
     shown, following = page(text, cursor, CHARACTERS)
     shape = DiffShape(
         diff=shown, has_changes=bool(text), whole=answer.whole, next_cursor=following, timestamp=now()
@@ -140,15 +141,55 @@ async def diff(
 
 async def _against(
     repository: Repository, options: Sequence[str], target: str, paths: Sequence[str]
-) -> GitOutput:
+) -> tuple[GitOutput, list[str]]:
+    """Return the diff, and what the files were compared with."""
     try:
-        return await repository.query("diff", *options, f"{target}", "--", *paths)
+        return await repository.query("diff", *options, target, "--", *paths), [target]
     except GitFailed as error:
         if "bad revision" not in error.said and "ambiguous argument" not in error.said:
             raise
         if target != "HEAD":
             raise unknown_commit(target) from None
-    return await repository.query("diff", *options, await repository.empty_tree(), "--", *paths)
+    empty = await repository.empty_tree()
+    return await repository.query("diff", *options, empty, "--", *paths), [empty]
+
+
+async def _without_secrets(
+    repository: Repository, answer: GitOutput, asked: Sequence[str], paths: Sequence[str]
+) -> str:
+    """Return a diff without the files that seem to hold secrets; its end says which.
+
+    :param asked: the command that gave it, without the paths.
+    """
+    from tideate_core.mentions import ALL_LINES, LARGEST_LOOKED, HardLinks, secret_name, without_secrets
+
+    if not answer.out.strip():
+        return ""
+    # a file that was moved is as secret as under its old name
+    moved = ("--name-status", "-z", "--find-renames=30%", "--find-copies=30%", "-l1000")
+    plain = [one for one in asked if one != "--patch" and not one.startswith("--unified=")]
+    listed = (await repository.query(*_with(plain, *moved), "--", *paths)).out
+    fields = iter(listed.strip(b"\n").split(b"\0"))
+    named, links = set[str](), HardLinks(repository.root)
+    for kind in fields:
+        names = (
+            [os.fsdecode(next(fields)) for _ in range(2 if kind[:1] in b"RC" else 1)] if kind.strip() else []
+        )
+        if any(secret_name(name) or links.reason(repository.layout.top / name) for name in names):
+            named.update(names)
+    looked = await repository.query(
+        *_with(asked, f"--unified={ALL_LINES}"), "--", *paths, largest=LARGEST_LOOKED
+    )
+    texts = (porcelain.text_of(one.out).lstrip("\n") for one in (answer, looked))
+    kept, left_out = without_secrets(*texts, cut=not looked.whole, named=named)
+    return f"{kept}[left out, they seem to hold secrets: {', '.join(left_out)}]\n" if left_out else kept
+
+
+def _with(asked: Sequence[str], *options: str) -> tuple[str, ...]:
+    """Return a command with options behind its own, before the revisions."""
+    at = next((at for at, one in enumerate(asked) if at and not one.startswith("-")), len(asked))
+    at = asked.index("--end-of-options") if "--end-of-options" in asked else at
+    return (*asked[:at], *options, *asked[at:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +258,11 @@ async def show(
 ) -> tuple[ShowShape, str]:
     """Return a commit with what it changed."""
     paths = [repository.path(path) for path in paths]
-    options = (*_PATCH, f"--unified={context}", "--diff-merges=first-parent")
+    options = (*_PLAIN, *_PATCH, f"--unified={context}", "--diff-merges=first-parent")
+    named = ("--end-of-options", f"{name}^{{commit}}")
     try:
         answer = await repository.query(
-            *("show", f"--format={porcelain.COMMIT_FIELDS}%x00", *_PLAIN, *options),
-            *("--end-of-options", f"{name}^{{commit}}", "--", *paths),
+            *("show", f"--format={porcelain.COMMIT_FIELDS}%x00", *options, *named, "--", *paths)
         )
     except GitFailed as error:
         if any(
@@ -230,7 +271,9 @@ async def show(
             raise unknown_commit(name) from None
         raise
     commit, rest = porcelain.parse_commit(answer.out)
-    shown, following = page(porcelain.text_of(rest.lstrip(b"\n")), cursor, CHARACTERS)
+    asked = ("show", "--format=", *options, *named)
+    text = await _without_secrets(repository, replace(answer, out=rest), asked, paths)
+    shown, following = page(text, cursor, CHARACTERS)
     head = _commit_shape(commit, CHARACTERS)
     shape = ShowShape(**head.model_dump(), diff=shown, whole=answer.whole, next_cursor=following)
     return shape, with_cursor(f"{_commit_text(head)}\n\n{shown}", following)
@@ -276,7 +319,9 @@ def _read_branches(pathspec_file: str) -> list[BranchShape]:
 
 
 def _commit_shape(commit: Commit, longest: int) -> CommitShape:
-    message = commit.message
+    from tideate_core.mentions import hide_secrets
+
+    message = hide_secrets(commit.message)
     return CommitShape(
         commit_hash=commit.commit,
         parents=list(commit.parents),

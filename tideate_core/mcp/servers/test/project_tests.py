@@ -79,6 +79,8 @@ class OutputShape(OutputPage):
 
 def run_text(results: TestResults, output: str = "") -> str:
     """Say in a few lines how a run ended."""
+    from tideate_core.mentions import hide_secrets
+
     counts = (
         (results.passed, "passed"),
         (results.failed, "failed"),
@@ -90,11 +92,13 @@ def run_text(results: TestResults, output: str = "") -> str:
     for failure in results.failures[:SHOWN]:
         where = f"{failure.file}:{failure.line}" if failure.line else failure.file
         lines.append(
-            ": ".join(part for part in (where, failure.name, failure.message.split("\n")[0]) if part)
+            ": ".join(
+                part for part in (where, failure.name, hide_secrets(failure.message).split("\n")[0]) if part
+            )
         )
     if (more := len(results.failures) - SHOWN) > 0:
         lines.append(f"… and {more} more")
-    if results.status != "passed" and not results.failures and (said := output.strip()):
+    if results.status != "passed" and not results.failures and (said := hide_secrets(output).strip()):
         lines += ["it printed last:", *(line[:LONGEST] for line in said.splitlines()[-LAST:])]
     return "\n".join(lines)
 

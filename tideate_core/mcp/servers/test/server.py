@@ -21,6 +21,7 @@ from tideate_core.mcp.servers.test.project_tests import (
     run_text,
 )
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
+from tideate_core.mentions import hide_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,4 +150,4 @@ def _add_resource(server: ToolServer, tests: ProjectTests) -> None:
         content = await asyncio.to_thread(tests.report)
         if content is None:
             raise ResourceNotFoundError("no tests were run in this project so far; call the tool `test_run`")
-        return content
+        return hide_secrets(content)
