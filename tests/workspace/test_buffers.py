@@ -295,3 +295,16 @@ async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
     editor.buffers[1] = replace(editor.buffers[1], gone=True)
     with pytest.raises(EditConflict, match=r"src/one\.py does not exist any more; nothing was written"):
         await edited.stage([change()])
+
+
+async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_saved(
+    root: Path, edited: Workspace, editor: Editor, tmp_path: Path
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    await edited.apply([change()], execution_id="run")
+    (root / "src").rename(tmp_path / "elsewhere")
+    (root / "src").symlink_to(tmp_path / "elsewhere")
+    done = await edited.save(["src/one.py"])
+    assert done.saved == ()
+    assert done.unsaved == {"src/one.py": "a link leads out of the project there"}
+    assert (tmp_path / "elsewhere" / "one.py").read_text() == f"{ONE}\n"

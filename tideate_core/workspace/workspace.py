@@ -307,21 +307,25 @@ class Workspace:
     async def save(self, paths: Sequence[str]) -> SavedFiles:
         """Write the buffers of these files that have changes, exactly as they are; outside an editor, none.
 
-        A buffer is left unsaved if its file would not hold its text then, or was changed by somebody else.
-
-        :raises OutsideRoot: a path is not one of the project's.
+        A buffer is left unsaved if its file would not hold its text then, was changed by somebody else, or is
+        outside the project by now.
         """
         self._refuse_stopped()
         names: dict[int, str] = {}
+        outside: dict[str, str] = {}
         for path in paths if self._buffers is not None else ():
-            found = self._root.resolve(path)
+            try:
+                found = self._root.resolve(path)
+            except OutsideRoot:
+                outside[path] = "a link leads out of the project there"
+                continue
             if (buffer := await self.unsaved(found)) is not None:
                 names[buffer.number] = self._root.relative(found)
         if not names or self._buffers is None:
-            return SavedFiles()
+            return SavedFiles(unsaved=outside)
         unsaved = await self._buffers.save(list(names))
         saved = tuple(name for number, name in names.items() if number not in unsaved)
-        return SavedFiles(saved, {names[number]: reason for number, reason in unsaved.items()})
+        return SavedFiles(saved, outside | {names[number]: reason for number, reason in unsaved.items()})
 
     async def unsaved_of(self, execution_id: str) -> dict[str, bool]:
         """Return the files that a run changed in buffers which are not saved.

@@ -1,0 +1,369 @@
+"""Reviews of random trees: what is rejected comes back, what cannot is named, a rollback undoes all of it.
+
+The oracle is a tree of its own, a dictionary of paths: it knows nothing of journals, hunks on disk or moves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from tideate_core.engine import review_written
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.workflows import Decision
+from tideate_core.workspace import (
+    ABSENT,
+    Difference,
+    FileChange,
+    FileImage,
+    Workspace,
+    changes_between,
+    find_moves,
+    make_patch,
+    patched_images,
+    read_image,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
+
+LINES = [b"%d\n" % number for number in range(12)]
+CONTENTS = [
+    *(b"", b"\n", b"a", b"a\n", b"a\nb", b"\xef\xbb\xbfa\r\nb\r\n", b"\x89PNG\0\xff", b"\0", b"caf\xe9\n"),
+    *(b"a\rb\rc\r", b"a\r\nb\nc\r\n", b"a\x0b\nb\xc2\x85c\xe2\x80\xa8\x0c\n"),
+    b"".join(LINES),
+    b"".join(LINES).replace(b"2\n", b"two\n").replace(b"9\n", b""),
+    b"".join(LINES).replace(b"5\n", b"5\r\n").replace(b"11\n", b"eleven"),
+    b"".join(LINES).replace(b"0\n", b"0\r\n").replace(b"7\n", b"7\n7.5\n"),
+    b"".join(LINES).replace(b"\n", b"\r\n"),
+]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A file, link or directory of the oracle."""
+
+    kind: str
+    data: bytes = b""
+    mode: int = 0
+    note: bytes = b""
+
+
+Tree = dict[str, Node]
+
+
+def put(tree: Tree, path: str, node: Node) -> None:
+    """Let a path be this, whatever was above or below it."""
+    for other in list(tree):
+        if other.startswith(f"{path}/") and node.kind != "directory":
+            del tree[other]
+        if path.startswith(f"{other}/") and tree[other].kind != "directory":
+            del tree[other]
+    parts = path.split("/")[:-1]
+    for end in range(1, len(parts) + 1):
+        tree.setdefault("/".join(parts[:end]), Node("directory", mode=0o755))
+    tree[path] = node
+
+
+paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
+nodes = st.one_of(
+    st.builds(
+        Node,
+        st.just("file"),
+        st.sampled_from(CONTENTS),
+        st.sampled_from([0o644, 0o600, 0o755, 0o4755]),
+        st.sampled_from([b"", b"", b"note", b"\0\xff"]),
+    ),
+    st.builds(Node, st.just("link"), st.sampled_from([b"a", b"/", b"../b", b"nowhere"])),
+    st.builds(Node, st.just("directory"), mode=st.sampled_from([0o755, 0o750])),
+)
+entries = st.lists(st.tuples(paths, nodes), max_size=7)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[Tree, Tree]:
+    """Two trees, the second made of the first by random changes."""
+    then: Tree = {}
+    for path, node in draw(entries):
+        put(then, path, node)
+    now = dict(then)
+    for path in list(then):
+        if path in now and draw(st.booleans()):
+            for other in [other for other in now if other == path or other.startswith(f"{path}/")]:
+                del now[other]
+            if draw(st.booleans()):
+                put(now, path, draw(nodes))
+    for path, node in draw(entries):
+        put(now, path, node)
+    return then, now
+
+
+def lay(root: Path, tree: Tree) -> None:
+    for path, node in sorted(tree.items()):
+        place = root / path
+        if node.kind == "directory":
+            place.mkdir()
+        elif node.kind == "link":
+            place.symlink_to(os.fsdecode(node.data))
+        else:
+            place.write_bytes(node.data)
+            if node.note and has_attributes(root):
+                os.setxattr(place, "user.note", node.note)
+        if node.kind != "link":
+            place.chmod(node.mode)
+
+
+def has_attributes(root: Path) -> bool:
+    try:
+        os.setxattr(root, "user.tried", b"x")
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def seen(root: Path) -> Tree:
+    """Return the tree that stands on disk."""
+    found: Tree = {}
+    for top, directories, files in os.walk(root):
+        for name in [*directories, *files]:
+            place = Path(top, name)
+            mode = stat.S_IMODE(place.lstat().st_mode)
+            path = place.relative_to(root).as_posix()
+            if place.is_symlink():
+                found[path] = Node("link", os.fsencode(place.readlink()))
+            elif place.is_dir():
+                found[path] = Node("directory", mode=mode)
+            else:
+                noted = "user.note" in (os.listxattr(place) if hasattr(os, "listxattr") else ())
+                note = os.getxattr(place, "user.note") if noted else b""
+                found[path] = Node("file", place.read_bytes(), mode, note)
+    return found
+
+
+def leaves(tree: Tree) -> Tree:
+    return {path: node for path, node in tree.items() if node.kind != "directory"}
+
+
+def image(tree: Tree, path: str) -> FileImage:
+    node = tree.get(path)
+    if node is None or node.kind == "directory":
+        return FileImage(ABSENT)
+    return FileImage.of_link(node.data) if node.kind == "link" else FileImage.of_file(node.data, node.mode)
+
+
+def difference(then: Tree, now: Tree) -> Difference:
+    found = Difference()
+    for path in sorted({*leaves(then), *leaves(now)}):
+        images = image(then, path), image(now, path)
+        if not images[0].state.holds_same_as(images[1].state):
+            found.files[path] = images
+        modes = images[0].state.mode, images[1].state.mode
+        if images[0].state.kind == images[1].state.kind == "file" and modes[0] != modes[1]:
+            found.modes[path] = modes
+    return found
+
+
+def moved(found: Difference) -> dict[str, str]:
+    gone = {path: then for path, (then, now) in found.files.items() if now.state == ABSENT}
+    came = {path: now for path, (then, now) in found.files.items() if then.state == ABSENT}
+    same = find_moves(gone, came).items()
+    return {n: o for n, o in same if came[n].state.kind == gone[o].state.kind}
+
+
+def left_over(data: bytes, change: FileChange, rejected: set[int]) -> bytes:
+    """Return a text of which the rejected hunks are as before, byte for byte."""
+    if rejected == set(range(len(change.hunks))):
+        return b""
+    lines = (change.before or "").split("\n")
+    result: list[str] = []
+    at = 0
+    for number, hunk in enumerate(change.hunks):
+        result += [*lines[at : hunk.start], *(hunk.old if number in rejected else hunk.new)]
+        at = hunk.start + len(hunk.old)
+    text = "\n".join([*result, *lines[at:]])
+    if change.exact:
+        return text.encode()
+    bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    newline = "\r\n" if b"\r\n" in data and data.count(b"\n") == data.count(b"\r\n") else "\n"
+    ends = newline if data.endswith(b"\n") and text else ""
+    return bom + (text.replace("\n", newline) + ends).encode()
+
+
+def wanted_after(then: Tree, now: Tree, changes: list[FileChange], rejected: list[set[int]]) -> Tree:
+    """Return the files and links that a review is to leave."""
+    wanted = leaves(now)
+    for change, numbers in zip(changes, rejected, strict=True):
+        if not numbers:
+            continue
+        source, target = change.path, change.move_to or change.path
+        if change.is_of_mode:
+            if source in wanted:
+                wanted[source] = Node("file", wanted[source].data, then[source].mode, wanted[source].note)
+            continue
+        before = leaves(then).get(source)
+        present = leaves(now).get(target)
+        if target != source:
+            wanted.pop(target, None)
+        if before is None:
+            wanted.pop(source, None)
+            continue
+        data = before.data
+        if not change.whole and present is not None:
+            data = left_over(present.data, change, numbers) or before.data
+        mode, note = before.mode, b""
+        if present is not None and present.kind == before.kind == "file":
+            # what replaces or moves a file has its attributes; a moved one's own mode comes back
+            note = present.note
+            mode = before.mode if target != source else wanted.get(source, present).mode
+        wanted[source] = Node(before.kind, data, mode, note)
+    return wanted
+
+
+def fits(tree: Tree) -> bool:
+    """Tell whether no path is below a file or a link."""
+    return not any(other != path and other.startswith(f"{path}/") for path in tree for other in tree)
+
+
+class Person:
+    """A step of a run whose person rejects some hunks."""
+
+    execution_id = "review"
+
+    def __init__(self, workspace: Workspace, data: st.DataObject) -> None:
+        self.workspace = workspace
+        self.rejected: list[set[int]] = []
+        self.notices: list[str] = []
+        self._data = data
+
+    async def confirm(self, _kind: str, _message: str, *, payload: dict[str, Any], **_: Any) -> Decision:
+        files = []
+        for file in payload["files"]:
+            whole = file["action"] != "modify" or file.get("whole")
+            count = 1 if whole else len(file["hunks"])
+            chosen = self._data.draw(st.sets(st.integers(0, max(count - 1, 0)), max_size=count))
+            every = self._data.draw(st.booleans())
+            self.rejected.append(set(range(count)) if every else chosen)
+            files.append(
+                {
+                    "path": file["path"],
+                    "accepted": sorted(set(range(count)) - self.rejected[-1]),
+                    "rejected": sorted(self.rejected[-1]),
+                }
+            )
+        return Decision(True, {"files": files})
+
+    def notice(self, words: str, **_: Any) -> None:
+        self.notices.append(words)
+
+    def changed(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[Path]:
+    where = Path(os.environ.get("TIDEATE_PROPERTY_TMP") or tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix="tideate-review-", dir=where) as directory:
+        yield Path(directory).resolve()
+
+
+def project(base: Path, tree: Tree) -> tuple[Path, Workspace]:
+    shutil.rmtree(base / "case", ignore_errors=True)
+    root = base / "case" / "project"
+    root.mkdir(parents=True)
+    lay(root, tree)
+    return root, Workspace(root, private=base / "case" / "private")
+
+
+@given(pair=trees(), data=st.data())
+def test_a_review_reverts_what_is_rejected_and_its_rollback_brings_it_back(
+    base: Path, pair: tuple[Tree, Tree], data: st.DataObject
+) -> None:
+    then, now = pair
+    root, workspace = project(base, now)
+    start = seen(root)
+    found = difference(then, now)
+    # git, which finds moves, is not asked each time
+    moves = moved(found) if data.draw(st.integers(0, 7)) == 0 else {}
+    changes = changes_between(found, moves)
+    if not changes:
+        return
+    person = Person(workspace, data)
+    try:
+        done = asyncio.run(review_written(person, changes, "since then"))  # type: ignore[arg-type]
+    except WorkspaceError as error:
+        assert seen(root) == start, error
+        assert not fits(wanted_after(then, start, changes, person.rejected)), error
+        return
+    wanted = wanted_after(then, start, changes, person.rejected)
+    after = leaves(seen(root))
+    if done.left:
+        assert not fits(wanted), done.left
+        named = " ".join(done.left.values())
+        assert all(path in done.left or path in named or after[path] == wanted.get(path) for path in after)
+        for path in {*after, *wanted}:
+            assert after.get(path) in (wanted.get(path), leaves(start).get(path))
+    else:
+        assert after == wanted
+    if workspace.has_journal("review"):
+        asyncio.run(workspace.rollback("review"))
+    assert seen(root) == start
+
+
+@given(pair=trees(), by_patch=st.integers(0, 7))
+def test_changes_applied_lead_from_one_tree_to_the_other_and_back(
+    base: Path, pair: tuple[Tree, Tree], by_patch: int
+) -> None:
+    then, now = pair
+    root, workspace = project(base, then)
+    start = seen(root)
+    found = difference(then, now)
+    if by_patch == 0 and found.files:
+        check_patch(root, found)
+    changes = changes_between(found, {})
+    applied = asyncio.run(workspace.apply(changes, execution_id="run"))
+    result, goal = leaves(seen(root)), leaves(now)
+    assert {path: (node.kind, node.data, node.mode) for path, node in result.items()} == {
+        path: (node.kind, node.data, node.mode) for path, node in goal.items()
+    }
+    if len(then) % 2:
+        asyncio.run(workspace.revert(applied))
+    elif changes:
+        asyncio.run(workspace.rollback("run"))
+    assert seen(root) == start
+
+
+def check_patch(root: Path, found: Difference) -> None:
+    """Check that a patch leads to the images after it, or is refused because git cannot apply it."""
+    before = {path: images[0] for path, images in found.files.items()}
+    after = {path: images[1] for path, images in found.files.items()}
+    patch = make_patch(before, after)
+    if not patch:
+        return
+    try:
+        _, made, left = patched_images(patch, lambda path: read_below(root, path))
+    except InvalidInput as error:
+        assert "is beyond a symbolic link" in str(error)
+        return
+    assert not left
+    assert {path: one.data for path, one in made.items() if path in after} == {
+        path: one.data for path, one in after.items() if path in made
+    }
+
+
+def read_below(root: Path, path: str) -> FileImage:
+    place = root / path
+    if place.parent.resolve() != place.parent:
+        return FileImage(ABSENT)
+    found = read_image(place)
+    return found if found.state.kind in {"file", "link"} else FileImage(ABSENT)
