@@ -36,7 +36,7 @@ from tideate_core.workspace import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 LINES = [b"%d\n" % number for number in range(12)]
 CONTENTS = [
