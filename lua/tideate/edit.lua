@@ -63,16 +63,36 @@ local function is_gone(buf)
   return not there and vim.b[buf].tideate_seen == name
 end
 
+--- Read the file of an unmodified buffer again if it changed on disk, without a question to the person.
+---@param buf integer
+local function read_again(buf)
+  if vim.bo[buf].modified or vim.bo[buf].buftype ~= '' then
+    return
+  end
+  local before = vim.bo[buf].autoread -- nil where only the global one is set
+  vim.bo[buf].autoread = true
+  -- an autocommand of the person's may fail
+  pcall(vim.cmd, ('silent! checktime %d'):format(buf))
+  if vim.api.nvim_buf_is_valid(buf) then
+    vim.bo[buf].autoread = before
+  end
+end
+
+--- The text that an edit is made for: of an unmodified buffer, what its file holds now.
 ---@param buf integer
 ---@return tideate.BufferText
 local function read(buf)
+  local gone = is_gone(buf)
+  if not gone then
+    read_again(buf)
+  end
   return {
     number = buf,
     tick = vim.api.nvim_buf_get_changedtick(buf),
     text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'),
     modified = vim.bo[buf].modified,
     path = vim.api.nvim_buf_get_name(buf),
-    gone = is_gone(buf),
+    gone = gone,
   }
 end
 
@@ -179,6 +199,7 @@ local function prepare(edits)
     if err then
       return nil, {}, err
     end
+    read_again(edit.number)
     if vim.api.nvim_buf_get_changedtick(edit.number) ~= edit.tick then
       table.insert(changed, read(edit.number))
     else
@@ -312,14 +333,8 @@ end
 function M.checktime(params)
   for _, path in ipairs(params.paths) do
     local buf = M.find(path)
-    if buf and not vim.bo[buf].modified then
-      local before = vim.bo[buf].autoread -- nil where only the global one is set
-      vim.bo[buf].autoread = true
-      -- an autocommand of the person's may fail
-      pcall(vim.cmd, ('silent! checktime %d'):format(buf))
-      if vim.api.nvim_buf_is_valid(buf) then
-        vim.bo[buf].autoread = before
-      end
+    if buf then
+      read_again(buf)
     end
   end
   return vim.empty_dict()

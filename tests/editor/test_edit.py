@@ -259,6 +259,39 @@ def test_checktime_leaves_unsaved_text_alone(screen_editor: Editor) -> None:
     assert editor.lines(number) == ["one", "mine"]
 
 
+@pytest.mark.parametrize("option", ["autoread", "noautoread"])
+@pytest.mark.parametrize("method", ["buffer_find", "buffer_read"])
+def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(
+    screen_editor: Editor, option: str, method: str
+) -> None:
+    editor = screen_editor
+    number = editor.edit("a.txt", "one\n")
+    editor.command(f"set {option}")
+    (editor.cwd / "a.txt").write_text("another branch\n")
+    found = call(editor, method, {"path": str(editor.cwd / "a.txt"), "number": number})
+    assert (found["text"], found["modified"]) == ("another branch", False)
+    assert editor.lines(number) == ["another branch"]
+    assert not editor.blocked()
+
+
+def test_an_edit_does_not_land_on_a_text_that_its_file_has_not_any_more(editor: Editor) -> None:
+    number = editor.edit("a.txt", "one\ntwo\n")
+    edit = edit_of(editor, [hunk(1, ["two"], ["TWO"])])
+    (editor.cwd / "a.txt").write_text("another branch\ntwo\n")
+    result = replace(editor, edit)["result"]
+    assert (result["applied"], [one["text"] for one in result["changed"]]) == (False, ["another branch\ntwo"])
+    assert editor.lines(number) == ["another branch", "two"]
+
+
+def test_an_edit_lands_on_unsaved_text_whose_file_changed_on_disk(editor: Editor) -> None:
+    number = editor.edit("a.txt", "one\n")
+    editor.feed("omine<Esc>")
+    edit = edit_of(editor, [hunk(0, ["one"], ["ONE"])])
+    (editor.cwd / "a.txt").write_text("another branch\n")
+    assert replace(editor, edit)["result"] == {"applied": True}
+    assert editor.lines(number) == ["ONE", "mine"]
+
+
 def test_a_created_buffer_is_shown_without_taking_the_focus(editor: Editor) -> None:
     window = editor.lua("return vim.api.nvim_get_current_win()")
     editor.feed("ityping")

@@ -106,11 +106,44 @@ def test_lines_have_signs_while_a_run_works_on_them(start_editor: EditorFactory)
     assert [line.strip() for line in screen[:4]] == ["one", "▸ two", "▸ three", "four"]
     editor.feed("ggOtyped<Esc>")
     assert editor.lua(SIGNS) == [[3, 4, "▸ "]], "they follow their lines"
+    editor.feed("4GOtyped<Esc>")
+    assert editor.lua(SIGNS) == [[3, 5, "▸ "]], "above the last one, too"
     dispatch(editor, "WORKFLOW_COMPLETED", response="", files=[])
     assert editor.lua(SIGNS) == []
     editor.lua("require('tideate').setup({ signs = false })")
     begin(editor)
     assert editor.lua(SIGNS) == []
+
+
+RELOADED = {
+    "a line comes above": ("zero\none\ntwo\nthree\nfour\n", [3, 4]),
+    "lines come above, within and below": ("0\n0\none\ntwo\n2.5\nthree\n4\nfour\n", [4, 6]),
+    "a line goes above": ("two\nthree\nfour\n", [1, 2]),
+    "a marked line goes": ("one\nthree\nfour\n", [2, 2]),
+    "a marked line and the one above change": ("ONE\nTWO\nthree\nfour\n", [2, 3]),
+    "the marked lines go": ("one\nfour\n", [2, 2]),
+    "nothing is left": ("", [1, 1]),
+}
+
+
+@pytest.mark.parametrize("how", ["checktime", "edit", "edit!", "new | bunload # | edit # "])
+@pytest.mark.parametrize("case", RELOADED)
+def test_signs_follow_their_lines_when_the_file_changes_on_disk(editor: Editor, how: str, case: str) -> None:
+    text, wanted = RELOADED[case]
+    editor.edit("a.txt", "first\none\ntwo\nthree\n")
+    begin(editor)
+    editor.feed("ggddGofour<Esc>")
+    editor.command("write")
+    assert editor.lua(SIGNS) == [[1, 2, "▸ "]]
+    editor.lua("""
+      require('tideate.client').request = function(method, params) _G.asked = params end
+      require('tideate').run('refactor', { prompt = 'x', context = require('tideate.context').capture({ 2, 3 }) })
+    """)
+    (editor.cwd / "a.txt").write_text(text)
+    editor.command(how)
+    assert max(editor.lua(SIGNS)) == [*wanted, "▸ "]
+    editor.feed("ggOtyped<Esc>")
+    assert max(editor.lua(SIGNS)) == [wanted[0] + 1, wanted[1] + 1, "▸ "]
 
 
 def test_a_sign_leaves_room_for_those_of_other_plugins(editor: Editor) -> None:

@@ -5,8 +5,139 @@ local PRIORITY = 8 -- above the signs of changed lines, below those of diagnosti
 local SIGN = '▸'
 local namespace = vim.api.nvim_create_namespace('tideate.ranges')
 
----@type table<string, { buf: integer, mark?: integer }>
+---@class tideate.ui.MarkedPlace
+---@field buf integer
+---@field mark? integer
+---@field left? { [1]: integer, [2]: integer } where the mark was when the text of the buffer went away
+
+---@type table<string, tideate.ui.MarkedPlace>
 local places = {}
+
+---@type table<integer, string[]> the text of each buffer with marks, as of its last change
+local texts = {}
+
+---@param place tideate.ui.MarkedPlace
+---@param first integer 0-based
+---@param last integer
+local function set_mark(place, first, last)
+  local signs = require('tideate.config').get('signs')
+  place.mark = vim.api.nvim_buf_set_extmark(place.buf, namespace, first, 0, {
+    id = place.mark,
+    end_row = last,
+    end_right_gravity = true, -- a line that comes above the last one moves it
+    sign_text = signs and SIGN or nil,
+    sign_hl_group = signs and 'TideateRunning' or nil,
+    priority = PRIORITY,
+  })
+end
+
+---@param place tideate.ui.MarkedPlace
+---@return { [1]: integer, [2]: integer }? rows first and last, 0-based; nil if the mark is gone
+local function rows(place)
+  local mark = vim.api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
+  return mark[1] and { mark[1], mark[3].end_row } or nil
+end
+
+--- Where lines are after their text was replaced.
+---@param hunks integer[][] of `vim.diff`
+---@param first integer 1-based
+---@param last integer
+---@return integer first, integer last above the first if all of the lines are gone
+local function followed(hunks, first, last)
+  local from, to = first, last
+  for _, hunk in ipairs(hunks) do
+    local start, old, _, new = unpack(hunk)
+    start = old == 0 and start + 1 or start -- an insertion is named by the line above it
+    local stop = start + old - 1
+    if stop < first then
+      from, to = from + new - old, to + new - old
+    elseif start <= last and new ~= old then
+      from = from - math.max(0, first - start)
+      to = to + math.max(0, stop - last) + new - old
+    end
+  end
+  return from, to
+end
+
+---@param lines string[]
+---@return string
+local function joined(lines)
+  local plain = vim.tbl_map(function(line)
+    return (line:gsub('\n', '\0')) -- a NUL byte in a line
+  end, lines)
+  return table.concat(plain, '\n') .. '\n'
+end
+
+--- Set the marks of a buffer on their lines in a text that was read anew: Neovim leaves them in their rows.
+---@param buf integer
+local function follow(buf)
+  local old, new = texts[buf].lines, vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local diff = vim.text and vim.text.diff or vim.diff
+  local hunks = diff(joined(old), joined(new), { result_type = 'indices', linematch = 60 })
+  texts[buf].lines = new
+  for _, place in pairs(places) do
+    local was = place.buf == buf and place.mark and (place.left or rows(place))
+    if was then
+      local first, last = followed(hunks --[[@as integer[][] ]], was[1] + 1, was[2] + 1)
+      first = math.max(1, math.min(first, #new))
+      set_mark(place, first - 1, math.max(first, math.min(last, #new)) - 1)
+      place.left = nil
+    end
+  end
+end
+
+--- Keep the text of a buffer up to date as long as there are marks in it.
+---@param buf integer
+local function watch(buf)
+  local text = texts[buf]
+  local function is_over()
+    return texts[buf] ~= text
+  end
+  vim.api.nvim_buf_attach(buf, false, {
+    on_lines = function(_, _, _, first, last, new_last)
+      if is_over() then
+        return true
+      end
+      local new = vim.api.nvim_buf_get_lines(buf, first, new_last, true)
+      if #new ~= last - first then
+        local before = vim.list_slice(text.lines, 1, first)
+        text.lines = vim.list_extend(vim.list_extend(before, new), text.lines, last + 1)
+        return
+      end
+      for index, line in ipairs(new) do
+        text.lines[first + index] = line
+      end
+    end,
+    on_reload = function()
+      if is_over() then
+        return true
+      end
+      follow(buf)
+    end,
+    -- `:edit` and an unload end it
+    on_detach = function()
+      if is_over() then
+        return
+      end
+      for _, place in pairs(places) do
+        if place.buf == buf and place.mark then
+          place.left = rows(place)
+        end
+      end
+      vim.api.nvim_create_autocmd('BufReadPost', {
+        buffer = buf,
+        once = true,
+        desc = 'Set the marks of runs on their lines again',
+        callback = function()
+          if not is_over() then
+            follow(buf)
+            watch(buf)
+          end
+        end,
+      })
+    end,
+  })
+end
 
 --- A run begins.
 ---@param run string
@@ -19,13 +150,11 @@ function M.begin(run, context)
   places[run] = { buf = buf }
   if lines and vim.api.nvim_buf_is_loaded(buf) then
     local last = math.min(lines['end'], vim.api.nvim_buf_line_count(buf)) - 1
-    local signs = require('tideate.config').get('signs')
-    places[run].mark = vim.api.nvim_buf_set_extmark(buf, namespace, math.min(lines.start - 1, last), 0, {
-      end_row = last,
-      sign_text = signs and SIGN or nil,
-      sign_hl_group = signs and 'TideateRunning' or nil,
-      priority = PRIORITY,
-    })
+    set_mark(places[run], math.min(lines.start - 1, last), last)
+    if not texts[buf] then
+      texts[buf] = { lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true) }
+      watch(buf)
+    end
   end
 end
 
@@ -47,6 +176,12 @@ function M.on_event(event)
   if place.mark and vim.api.nvim_buf_is_valid(place.buf) then
     vim.api.nvim_buf_del_extmark(place.buf, namespace, place.mark)
   end
+  for _, other in pairs(places) do
+    if other.buf == place.buf and other.mark then
+      return
+    end
+  end
+  texts[place.buf] = nil
 end
 
 --- The lines that a run was started on, where they are now.
@@ -57,8 +192,8 @@ function M.lines(run)
   if not place or not place.mark or not vim.api.nvim_buf_is_loaded(place.buf) then
     return nil
   end
-  local mark = vim.api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
-  return mark[1] and { buf = place.buf, first = mark[1] + 1, last = mark[3].end_row + 1 } or nil
+  local found = rows(place)
+  return found and { buf = place.buf, first = found[1] + 1, last = found[2] + 1 }
 end
 
 --- Whether a run was started on a buffer, and goes on.
