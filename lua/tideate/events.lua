@@ -61,7 +61,9 @@ end
 --- Take an event of a run: the state first, so that all others can read it.
 ---@param event tideate.Event
 function M.dispatch(event)
-  require('tideate.workflow_lookup').suggest(event.data)
+  if event.data and event.data.error_code == 'UnknownWorkflow' then
+    require('tideate.workflow_lookup').suggest(event.data)
+  end
   guarded(require('tideate.state').apply, event)
   guarded(require('tideate.machine_path').on_event, event)
   guarded(require('tideate.ui').on_event, event)

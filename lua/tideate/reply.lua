@@ -34,12 +34,26 @@ function M.context(opts)
   return { cwd = M.folder(opts.continues) }
 end
 
+--- Why no reply to a run can be given, nil if one can.
+---@param run tideate.Run
+---@return string?
+function M.refusal(run)
+  if run.state == 'interrupted' then
+    return 'was left before its end; resume it first'
+  elseif not require('tideate.state').ended(run.execution_id) then
+    return 'has not ended; reply to it then'
+  elseif not run.answered then
+    return 'has no answer of a model to reply to'
+  end
+end
+
 --- Ask the person for a reply to a run, and go on with it.
 ---@param run tideate.Run
----@return string? execution_id nil if it has not ended
+---@return string? execution_id nil if it has not ended, or no model answered in it
 function M.to(run)
-  if not require('tideate.state').ended(run.execution_id) then
-    require('tideate.ui').notify(('%s has not ended; reply to it then'):format(run.name), vim.log.levels.WARN)
+  local refusal = M.refusal(run)
+  if refusal then
+    require('tideate.ui').notify(('%s %s'):format(run.name, refusal), vim.log.levels.WARN)
     return nil
   end
   local name = THEMSELVES[run.asked] and run.asked or 'ask'

@@ -130,6 +130,7 @@ M.handlers = {
       step_of(record, { step = name }).state = 'completed'
     end
     record.step = #(data.completed or {})
+    record.answered = record.step > 0 -- nobody told of the models of its earlier process
   end,
   SD_EVENT_STEP_STARTED = function(record, data)
     local step = step_of(record, data)
@@ -157,6 +158,7 @@ M.handlers = {
     local usage = type(data.usage) == 'table' and data.usage or {}
     record.used = record.used + (tonumber(usage.input_tokens) or 0) + (tonumber(usage.output_tokens) or 0)
     record.streamed = 0
+    record.answered = true
   end,
   SD_EVENT_STEP_COMPLETED = function(record, data)
     finish_step(record, data, 'completed').duration_ms = data.duration_ms

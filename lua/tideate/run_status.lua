@@ -55,6 +55,7 @@ local M = {}
 ---@field tokens integer as the models reported; an estimate while an answer is streamed
 ---@field adapter? string
 ---@field demonstration boolean whether the adapter's answers are not to be relied on
+---@field answered? boolean whether a model answered in it
 ---@field check? string that is running
 ---@field current_tool? string that a model has called and that has not ended, of several the last
 ---@field rolled_back? { restored: string[], merged: string[], left: string[] } what was rolled back of it
@@ -120,6 +121,7 @@ function M.view(record)
     elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
     adapter = record.adapter,
+    answered = record.answered,
     demonstration = record.demonstration,
     root = record.root,
     error = record.error,

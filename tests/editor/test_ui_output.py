@@ -595,3 +595,35 @@ def test_a_person_whose_markdown_has_blocks_of_java_is_asked_nothing(editor: Edi
     editor.wait(f"vim.bo[{run.buffer}].syntax == 'markdown'")
     assert editor.lua("return vim.api.nvim_get_mode().blocking") is False
     assert editor.lua(f"return vim.b[{run.buffer}].current_syntax") == "markdown"
+
+
+@pytest.mark.parametrize(
+    ("answered", "end", "offered"),
+    [
+        (True, ("WORKFLOW_COMPLETED", {"response": "x", "files": []}), True),
+        (True, ("WORKFLOW_FAILED", {"error": "x"}), True),
+        (False, ("WORKFLOW_FAILED", {"error": "the model cannot be reached"}), False),
+        (False, ("WORKFLOW_COMPLETED", {"response": "x", "files": []}), False),
+        (True, ("WORKFLOW_PAUSED", {"reason": "interrupted"}), False),
+    ],
+)
+def test_a_reply_is_offered_where_a_model_answered(
+    screen_editor: Editor, answered: bool, end: tuple[str, dict[str, object]], offered: bool
+) -> None:
+    editor = screen_editor
+    run = Run(editor)
+    run.start(1)
+    run.token("text")
+    if answered:
+        run.event("MODEL_ANSWERED", step="analyze", model="m", usage={})
+    run.event(end[0], **end[1])
+    screen = "\n".join(editor.wait_screen("hide"))
+    assert ("r reply" in screen) is offered
+    editor.lua("require('tideate.ui.output').focus()")
+    editor.lua(
+        "_G.told, _G.asked = {}, false vim.notify = function(words) table.insert(_G.told, words) end"
+        " require('tideate').run = function() _G.asked = true end"
+    )
+    editor.feed("r")
+    assert editor.lua("return _G.asked") is offered
+    assert (editor.lua("return #_G.told") == 0) is offered

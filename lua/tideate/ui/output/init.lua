@@ -42,7 +42,8 @@ local function draw()
   if not run or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
     return
   end
-  local keys = M.keys(require('tideate.ui.progress').active(run))
+  local active = require('tideate.ui.progress').active(run)
+  local keys = M.keys(active, not active and require('tideate.reply').refusal(run) == nil)
   require('tideate.ui.output.window').head(shown.win, shown.kind, run, keys)
 end
 
@@ -82,8 +83,9 @@ local function open_line()
 end
 
 ---@param active boolean? whether there is something to cancel; true by default
+---@param can_reply boolean? whether there is an answer to reply to
 ---@return tideate.Key[]
-function M.keys(active)
+function M.keys(active, can_reply)
   return {
     {
       lhs = { 'q' },
@@ -117,8 +119,8 @@ function M.keys(active)
     },
     {
       lhs = { 'r', 'i' },
-      word = active == false and 'reply' or nil,
-      desc = 'reply to the run once it has ended: a new one goes on with its conversation',
+      word = can_reply and 'reply' or nil,
+      desc = 'reply to the answer once the run has ended: a new one goes on with its conversation',
       run = function()
         local run = shown.id and status(shown.id)
         if run then
