@@ -102,13 +102,17 @@ def reopened(editor: Editor, command: str = "Workflow review") -> None:
     editor.wait_for(lambda: "1 accepted, 1 rejected, 3 open · 1 comment" in bar(editor), "all is there")
 
 
-@pytest.mark.parametrize("keys", ["<Esc>", "<Esc><Esc><Esc>", "aarAR<Esc>u"])
-def test_no_key_but_those_with_g_ends_or_decides_anything(nvim: Editor, keys: str) -> None:
+@pytest.mark.parametrize("keys", ["<Esc>", "<Esc><Esc><Esc>", "aarAR<Esc>uo<CR>"])
+@pytest.mark.parametrize("decided", [False, True])
+def test_no_key_but_those_with_g_ends_or_decides_anything(nvim: Editor, keys: str, decided: bool) -> None:
     """The file that the review opens on is not loaded: its window is one of the review's own."""
-    decide(nvim)
+    if decided:
+        decide(nvim)
+        nvim.feed("[f")
+    assert nvim.lua("return vim.fn.bufname()").startswith("tideate://review/")
     nvim.feed(keys)
     nvim.feed(keys)
-    assert "1 accepted, 1 rejected, 3 open" in bar(nvim)
+    assert ("1 accepted, 1 rejected, 3 open" if decided else "5 hunks") in bar(nvim)
     assert nvim.lua("return #require('tideate.ui').pending()") == 1
     assert files(nvim) == BEFORE
 

@@ -1,4 +1,4 @@
-"""A random walk through reviews of files: decisions, comments, edits by hand, undos, reloads, restarts.
+"""A random walk through reviews of files: decisions, comments, edits, undos, reloads, leaving, restarts.
 
 One file is open, one is not, one is new and one is to be deleted.
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import ASK, answers, wait_focused
+from tests.support.dialogs import ASK, answers, choose, wait_focused
 from tests.support.review_model import (
     ALL,
     CLOSED,
@@ -241,6 +241,27 @@ class Walk:
         self.editor.command("silent! only | silent! tabonly")
         self.editor.command("Workflow review")
 
+    def leave(self) -> None:
+        """Leave by a key, from any window; the question is put again, as by `:Workflow review`."""
+        self.go_to_file(self.random.choice(FILES))
+        self.editor.feed(self.random.choice(["", "gl", "gp"]))
+        self.editor.feed("q")
+        assert answers(self.editor) == []
+        assert self.editor.lua("return #require('tideate.ui').pending()") == 0
+        self.show()
+
+    def think_better_of_declining(self) -> None:
+        choose(self.editor, 1)
+        self.editor.feed("gX")
+        self.editor.wait("#_G.choices == 1")
+        assert answers(self.editor) == []
+
+    def press_keys_of_no_meaning(self) -> None:
+        """Keys that decide or end nothing, in a buffer of the review, which they cannot change."""
+        self.go_to_file(self.random.choice([CLOSED, CREATED, DELETED]))
+        for key in self.random.sample(["<Esc>", "a", "A", "u", "o", "x", "dd", "<Tab>"], 3):
+            self.editor.feed(f"{key}<Esc>")
+
     def close_a_proposal(self) -> None:
         """Close the buffer of a file that is not open: the review makes another."""
         self.go_to_file(self.random.choice([CLOSED, CREATED, DELETED]))
@@ -261,6 +282,7 @@ class Walk:
         model, editor = self.model, self.editor
         comments = model.comments()
         changed = [at for at in model.of("accepted") if model.stale(at)]
+        choose(editor, 1)
         editor.feed("g<CR>")
         if len(model.of("open")) == ALL and not comments:
             assert answers(editor) == []
@@ -268,6 +290,10 @@ class Walk:
         if changed:
             assert answers(editor) == []
             model.change({at: replace(model.units[at], state="open") for at in changed})
+            return
+        if not (model.of("accepted") or comments):
+            editor.wait("#_G.choices == 1")  # whether all is declined: back to the review
+            assert answers(editor) == []
             return
         (answer,) = answers(editor)
         accepted, rejected = model.of("accepted"), model.of("rejected")
@@ -296,6 +322,7 @@ class Walk:
             *(self.edit, self.edit, self.leave_the_edit, self.decide_file, self.close_a_proposal),
             *(self.comment_on_all, self.open_again, self.decide_all, self.type_a_line, self.change_a_line)
             * 2,
+            *(self.leave, self.leave, self.think_better_of_declining, self.press_keys_of_no_meaning),
             *(self.undo_typing, self.undo_typing, self.read_again, self.change_on_disk, self.close_and_open),
             *(self.finish, self.finish),
         )

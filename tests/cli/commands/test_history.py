@@ -88,6 +88,8 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
+    declined = shell.run("history", "--prune", "--keep", "0")
+    assert (declined.returncode, "--yes deletes" in declined.stderr) == (3, True)
     kept = object_of(shell.run("history", "--prune", "--json", "--yes"))
     assert kept["runs"] == [], "the newest 1000 are kept"
     config = shell.home / "config" / "tideate" / "config.toml"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
-from tests.cli.interrupted import object_of, only_run
+from tests.cli.interrupted import LOOP, SHORT, object_of, only_run
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+    from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -50,3 +52,55 @@ def test_a_review_that_was_killed_at_its_question_shows_the_same_hunks_again(she
     assert (root / "a.py").read_text() == FIRST
     assert not (root / "new.txt").exists()
     assert [run["state"] for run in object_of(shell.run("history", "--json"))["runs"]] == ["completed"]
+
+
+def refactoring(shell: Shell, answering: ModelServer) -> Terminal:
+    """A terminal at the review of a refactoring."""
+    shell.write("a.py", LOOP)
+    answering.answers("what must not change", "Nothing.")
+    answering.answers("in one fenced block", f"```python\n{SHORT}```")
+    terminal = shell.open("run", "refactor", "shorten", "--file", "a.py")
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p")
+    return terminal
+
+
+def test_a_review_that_is_left_by_q_waits_and_is_opened_by_its_run(
+    shell: Shell, answering: ModelServer
+) -> None:
+    terminal = refactoring(shell, answering)
+    terminal.type("q\n")
+    assert terminal.wait_exit() == 130
+    run = only_run(shell)
+    assert run["state"] == "interrupted"
+    requests = len(answering.requests)
+    again = shell.open("review", run["execution_id"][:8])
+    again.wait_for("[y/N/p")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert (shell.project / "a.py").read_text() == SHORT
+    assert len(answering.requests) == requests, "the model is not asked again"
+
+
+def test_a_declined_review_is_opened_again_as_a_new_run(shell: Shell, answering: ModelServer) -> None:
+    terminal = refactoring(shell, answering)
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    run = only_run(shell)
+    assert (run["state"], run["reason"]) == ("cancelled", "declined")
+    assert f"`tideate review {run['execution_id'][:8]}` opens it again" in terminal.text
+    requests = len(answering.requests)
+    again = shell.open("review", run["execution_id"][:8])
+    again.wait_for("[y/N/p")
+    assert (shell.project / "a.py").read_text() == LOOP
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert (shell.project / "a.py").read_text() == SHORT
+    assert len(answering.requests) == requests, "the model is not asked again"
+    new, old = object_of(shell.run("history", "--json"))["runs"]
+    assert (new["state"], old["state"]) == ("completed", "cancelled")
+    assert new["forked_from"]["execution_id"] == run["execution_id"]
+    refused = shell.run("review", new["execution_id"])
+    assert refused.returncode != 0
+    assert "no review of it was declined or left open" in refused.stderr

@@ -115,6 +115,9 @@ def test_a_damaged_snapshot_is_said_and_can_be_deleted(shell: Shell, made: str) 
     path.write_text("{")
     listed = shell.run("snapshot", "list")
     assert "is damaged" in listed.stderr
+    declined = shell.run("snapshot", "delete", made)
+    assert (declined.returncode, "--yes deletes" in declined.stderr) == (3, True)
+    assert made in shell.run("snapshot", "list", "--json").stdout
     assert shell.run("snapshot", "delete", made, "--yes").returncode == 0
     assert not path.exists()
 
