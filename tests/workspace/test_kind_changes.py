@@ -71,6 +71,21 @@ async def test_rolled_back_through_several_applies_each_path_has_its_first_kind(
     assert tree(root) == before
 
 
+async def test_a_new_directory_below_a_link_that_goes_is_not_the_one_that_the_link_leads_to(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "src/b").mkdir()
+    (root / "m").symlink_to("src")
+    before = tree(root)
+    link = FileChange("m", "delete", None, None, images=(FileImage.of_link(b"src"), GONE))
+    file = FileChange("m/b/x", "create", None, None, images=(GONE, FileImage.of_file(b"x\n", 0o644)))
+    await workspace.apply([file, link], execution_id="run")
+    assert (tree(root)["m/b/x"][2], tree(root)["src/b"][0]) == (b"x\n", "directory")
+    assert "src/b/x" not in tree(root)
+    await workspace.rollback("run")
+    assert tree(root) == before
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -143,6 +158,7 @@ async def test_a_moved_file_that_a_person_changed_is_not_lost_on_its_way_back(
 
 async def test_outside_changes_of_kind_are_rolled_back(root: Path, workspace: Workspace) -> None:
     (root / "l").write_bytes(b"old\n")
+    (root / "l").chmod(0o644)
     before = tree(root)
     old = FileImage.of_file(b"old\n", 0o644)
     (root / "l").unlink()

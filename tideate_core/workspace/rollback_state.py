@@ -136,6 +136,8 @@ class RollbackState:
         self._found: dict[Path, FileImage] = {}
         self._directories: dict[Path, RemovedEntry | DirectoryEntry] = {}
         """The first entry of each directory that was made or removed, as far as they are planned."""
+        self._standing: set[Path] = set()
+        """Directories that stand where a record has a file or link."""
         self._own_directories = {
             root.lexical(entry.path)
             for record in records
@@ -166,14 +168,18 @@ class RollbackState:
         """
         if path not in self._found:
             try:
-                self._found[path] = file_or_link(read_image_nofollow(path))
+                found = read_image_nofollow(path)
             except OSError as error:
                 raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
+            self._found[path] = file_or_link(found)
+            if found.state.kind == "directory":
+                self._standing.add(path)
         return self._now.get(path, self._found[path])
 
     def is_foreign_directory(self, path: Path) -> bool:
         """Tell whether a directory stands at a path that no record made or removed."""
-        return path not in self._own_directories and path.is_dir() and not path.is_symlink()
+        self.image_at(path)
+        return path in self._standing and path not in self._own_directories
 
     def why_absent(self, path: Path) -> str:
         """Return what keeps a file from standing at a path; empty if nothing does."""
@@ -278,7 +284,7 @@ class RollbackState:
                 self.tie(path, above[0])
             else:
                 self.leave(path, self.root.relative(path), self.why_absent(path))
-        elif self._found[path].state == ABSENT and path.is_dir():
+        elif path in self._standing:
             going = {other for other in self._now if self.image_at(other).state == ABSENT}
             try:
                 directories, stays = blocking_entries(path, going.union(self.places.temporaries))

@@ -145,9 +145,12 @@ class WritePlan:
         for operation in self.files:
             if operation.after.state.kind != "absent":
                 wanted.update(operation.path.parents)
-        # a link goes first where a directory takes its place
-        missing = [path for path in wanted if path.is_symlink() or not path.is_dir()]
-        return sorted(missing, key=lambda path: len(path.parts))
+        missing: list[Path] = []
+        for path in sorted(wanted, key=lambda path: len(path.parts)):
+            # a link goes first where a directory takes its place: what is below it is somewhere else
+            if path.parent in missing or path.is_symlink() or not path.is_dir():
+                missing.append(path)
+        return missing
 
 
 def buffer_operation(
