@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         ("a.py:3-5", "a.py", Selection(start=3, end=5)),
         ("a:b.py:3-5", "a:b.py", Selection(start=3, end=5)),
         ("a.py:0", "a.py:0", None),
+        ("two\nlines:4.py:3-5", "two\nlines:4.py", Selection(start=3, end=5)),
+        ("\n:3", "\n", Selection(start=3, end=3)),
+        (f"{'x' * 5000}:3", "x" * 5000, Selection(start=3, end=3)),
     ],
 )
 def test_a_range_is_split_from_its_path(argument: str, path: str, selection: Selection | None) -> None:

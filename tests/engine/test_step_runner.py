@@ -127,6 +127,20 @@ async def test_a_step_is_done_and_its_start_is_written_down_before() -> None:
     assert (bench.begun, len(bench.contexts)) == (1, 1)
 
 
+@pytest.mark.parametrize("text", ["false", " False\n", "0", "no", "off", "null", "none", "", "  "])
+async def test_a_text_that_says_no_fulfils_no_condition(text: str) -> None:
+    bench = Bench()
+    bench.values["steps"] = {"check": {"result": text}}
+    assert (await bench.run(failing(), when="steps.check.result")).status == "skipped"
+
+
+@pytest.mark.parametrize("text", ["true", "yes", "not found", "falsehood", "00"])
+async def test_any_other_text_fulfils_it(text: str) -> None:
+    bench = Bench()
+    bench.values["steps"] = {"check": {"result": text}}
+    assert (await bench.run(failing(), when="steps.check.result")).status == "completed"
+
+
 @pytest.mark.parametrize(("flag", "status"), [(True, "completed"), (False, "skipped")])
 async def test_a_condition_decides_whether_a_step_runs(flag: bool, status: str) -> None:
     bench = Bench()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.project import config_dir, find_root
+from tideate_core.project import config_dir, expand_home, find_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,15 @@ def make(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     return path
+
+
+@pytest.mark.parametrize(
+    "name", ["~$report.txt", "~nobody-has-this-name", "~nobody-has-this-name/x", "a~", ""]
+)
+def test_a_home_of_nobody_stays_as_it_is(home: Path, name: str) -> None:
+    assert str(expand_home(name)) == (name or ".")
+    assert find_root(home / name) == find_root(home)
+    assert expand_home("~/x") == home / "x"
 
 
 # the root

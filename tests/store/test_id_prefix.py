@@ -44,6 +44,16 @@ async def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, reader: R
         reader.run("")
 
 
+async def test_last_is_the_run_that_began_last_whatever_the_clock_was(store: Store, reader: Reader) -> None:
+    with pytest.raises(RunNotFound):
+        reader.run("last")
+    await Past(store, 0xA << 124).begin()  # where the clock is ahead
+    await Past(store, 0xB << 124, at=NOON - 86_400_000).begin()
+    await Past(store, 0xC << 124, parent=run_id(0xB << 124)).begin()
+    assert reader.run("last").id == run_id(0xB << 124)
+    assert reader.run(" Last ").id == run_id(0xB << 124)
+
+
 async def test_more_runs_than_are_worth_naming_are_not_all_named(store: Store, reader: Reader) -> None:
     for number in range(7):
         await Past(store, number).begin()

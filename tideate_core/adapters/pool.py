@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import UnknownAdapter, did_you_mean
+from tideate_core.project import expand_home
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.adapters.base import Adapter
     from tideate_core.adapters.sources import ModelSource
     from tideate_core.config import AdapterConfig, Config
@@ -30,7 +32,7 @@ class AdapterPool:
     def __init__(self, config: Config, *, record: Path | None = None) -> None:
         self._config = config
         variable = os.environ.get(RECORD_VARIABLE)
-        self._record = record or (Path(variable).expanduser() if variable else None)
+        self._record = record or (expand_home(variable) if variable else None)
         self._adapters: dict[str, Adapter] = {}
 
     def get(self, name: str) -> Adapter:
@@ -52,7 +54,7 @@ class AdapterPool:
         if prefix in ("replay", "replay-exact") and rest:
             from tideate_core.adapters.replay import ReplayAdapter
 
-            return ReplayAdapter(name, Path(rest).expanduser(), exact=prefix == "replay-exact")
+            return ReplayAdapter(name, expand_home(rest), exact=prefix == "replay-exact")
         adapter = self._make_model(name, prefix if colon and rest else None)
         if self._record is None:
             return adapter

@@ -126,6 +126,7 @@ if TYPE_CHECKING:
         locate_project as locate_project,
         make_catalog as make_catalog,
         make_runtime as make_runtime,
+        not_utf8 as not_utf8,
         open_project as open_project,
         open_runner as open_runner,
         read_file_context as read_file_context,
@@ -182,7 +183,7 @@ else:
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
             "wiring": (
                 "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "
-                "open_runner read_file_context"
+                "open_runner not_utf8 read_file_context"
             ),
             "workflow_files": (
                 "Checked STDIN Source Unreadable check_files check_machine_files diagnostic_json "

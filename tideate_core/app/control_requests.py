@@ -19,7 +19,7 @@ from tideate_core.errors import (
     WorkspaceError,
 )
 from tideate_core.project import project_state
-from tideate_core.store import Message, Reader, resumable_runs
+from tideate_core.store import LAST, Message, Reader, resumable_runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -133,7 +133,7 @@ def run_to_resume(reader: Reader, wanted: str | None) -> RunRow:
     :raises RunEnded: it has ended.
     :raises InvalidInput: no run can be resumed, or the named one is a step of another run.
     """
-    if wanted is None:
+    if wanted is None or wanted.strip().lower() == LAST:
         runs = resumable_runs(reader)
         if not runs:
             raise InvalidInput("no run can be resumed; the history lists all runs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from tideate_core.app.roles import agent_names, own_tool_names
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot
-from tideate_core.project import config_dir, find_root, project_state, real_path, state_dir
+from tideate_core.project import config_dir, expand_home, find_root, project_state, real_path, state_dir
+from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,12 +33,15 @@ __all__ = [
     "locate_project",
     "make_catalog",
     "make_runtime",
+    "not_utf8",
     "open_project",
     "open_runner",
     "read_file_context",
 ]
 
-RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?")
+UNDECODED = re.compile("[\udc80-\udcff]")
+"""A byte that Python could not decode."""
+RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def locate_project(root: str | None) -> Path | None:
     """
     if root is None:
         return find_root(Path.cwd())
-    path = real_path(Path(root).expanduser())
+    path = real_path(expand_home(root))
     if not path.is_dir():
         raise ConfigError(f"--root {root}: no such directory")
     return path
@@ -187,6 +192,7 @@ async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> As
 async def read_file_context(argument: str | None, project: Project) -> RunContext:
     """Return what a run is about. A file that is named without a range is selected as a whole.
 
+    :raises InvalidInput: its name is not UTF-8.
     :raises OutsideRoot: the file is not in the project.
     :raises NotText: it is binary or not UTF-8.
     :raises WorkspaceError: it cannot be read.
@@ -199,6 +205,9 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
         return RunContext(cwd=cwd)
     name, selection = split_range(argument)
     path = _resolve(name, project.workspace)
+    if not_utf8(str(path)):
+        shown = visible(str(path))
+        raise InvalidInput(f"--file {shown}: no model can be given a name that is not UTF-8 in this locale")
     source = await project.workspace.read(path)
     if selection is None and source.text:
         selection = Selection(start=1, end=source.text.count("\n") + 1)
@@ -211,6 +220,11 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
     return RunContext(cwd=cwd, buffer=buffer, selection=selection)
 
 
+def not_utf8(text: str) -> bool:
+    """Tell whether a word of the command line, or a name, has bytes that were not decoded."""
+    return UNDECODED.search(text) is not None
+
+
 def split_range(argument: str) -> tuple[str, Selection | None]:
     """Split `PATH:FIRST-LAST` or `PATH:LINE`; a file of exactly that name is taken whole.
 
@@ -219,7 +233,8 @@ def split_range(argument: str) -> tuple[str, Selection | None]:
     from tideate_core.workflows import Selection
 
     match = RANGE.fullmatch(argument)
-    if match is None or Path(argument).exists():
+    # not `Path.exists`: it fails where a name is too long for one
+    if match is None or os.path.lexists(expand_home(argument)):
         return argument, None
     first = int(match["first"])
     last = int(match["last"] or first)
@@ -245,6 +260,6 @@ def _open_workspace(root: Path | None, max_bytes: int) -> Workspace:
 def _resolve(name: str, workspace: Workspace) -> Path:
     """Return a file that is named from the working directory."""
     try:
-        return workspace.resolve(Path.cwd() / Path(name).expanduser())
+        return workspace.resolve(Path.cwd() / expand_home(name))
     except OutsideRoot as error:
         raise OutsideRoot(f"--file {name}: {error}; --root names the project that it belongs to") from error

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import locale
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter, validators
 
-from tideate_core.app import STDIN
+from tideate_core.app import STDIN, not_utf8
 from tideate_core.cli.process import run_async
-from tideate_core.project import DEFINITION_SUFFIXES
+from tideate_core.errors import InvalidInput
+from tideate_core.project import DEFINITION_SUFFIXES, expand_home
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
@@ -35,7 +39,10 @@ __all__ = [
     "Workflow",
     "Workflows",
     "Yes",
+    "as_text",
     "machine_names",
+    "prompt_of",
+    "read_stdin",
     "run_ids",
     "run_steps",
     "step_names",
@@ -84,7 +91,7 @@ def state_names(context: CompletionContext) -> list[str]:
 def _files(word: str, suffixes: tuple[str, ...] = (".workflow",)) -> list[str]:
     directory, _, start = word.rpartition("/")
     prefix = f"{directory}/" if "/" in word else ""
-    place = Path(prefix or ".").expanduser()
+    place = expand_home(prefix or ".")
     if not place.is_dir():
         return []
     entries = sorted(entry for entry in place.iterdir() if entry.name.startswith(start))
@@ -197,3 +204,39 @@ Progress goes to stderr, the result to stdout. Without a terminal every confirma
 At one, a line that you type while it runs is a message to the model, before its next turn.
 
 Edits of the bundled demonstration model are applied only after a person's review."""
+
+
+def as_text(word: str, name: str) -> str:
+    """Return a word of the command line as text, decoded as UTF-8 if the locale could not decode it.
+
+    :param name: of it, for the error.
+    :raises InvalidInput: it is not UTF-8.
+    """
+    return _decoded(os.fsencode(word), name) if not_utf8(word) else word
+
+
+def read_stdin() -> str:
+    """Return all of stdin as text.
+
+    :raises InvalidInput: it is not text of the locale, nor UTF-8.
+    """
+    text = _decoded(sys.stdin.buffer.read(), "stdin")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def prompt_of(words: tuple[str, ...]) -> str:
+    """Return a prompt as it was typed, or from stdin.
+
+    :raises InvalidInput: it is not UTF-8.
+    """
+    if words == (STDIN,):
+        return read_stdin().strip()
+    return " ".join(as_text(word, "the prompt") for word in words)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    for encoding in ("utf-8", locale.getencoding()):
+        if encoding.lower() not in ("ascii", "ansi_x3.4-1968"):
+            with suppress(UnicodeDecodeError, LookupError):
+                return data.decode(encoding)
+    raise InvalidInput(f"{name} is not UTF-8: {data[:60]!r}; convert it, as with `iconv -t UTF-8`")

@@ -175,9 +175,9 @@ def wanted(work: Work, context: StepContext) -> bool:
     if step is None or step.when is None:
         return True
     # here, because templates are slow to load and rarely needed
-    from tideate_core.workflows import evaluate
+    from tideate_core.workflows import evaluate, holds
 
-    return bool(evaluate(step.when, context.values()))
+    return holds(evaluate(step.when, context.values()))
 
 
 def wait_before(step: WorkflowStep, attempt: int, error: Exception) -> int:

@@ -60,7 +60,7 @@ def find_root(start: Path) -> Path | None:
 
     :param start: a file or directory; it need not exist.
     """
-    start = real_path(start.expanduser())
+    start = real_path(expand_home(start))
     home = real_path(Path.home())
     for directory in (start, *start.parents):
         # by `os.path`: what may not be looked into has none of them
@@ -81,7 +81,7 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def expand_home(name: str) -> Path:
+def expand_home(name: str | Path) -> Path:
     """Return the path that a person named, with `~` for a home; one of nobody's stays as it is."""
     return Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, StateError
-from tideate_core.project.roots import config_dir, real_path, xdg_directory
+from tideate_core.project.roots import config_dir, expand_home, real_path, xdg_directory
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.private_files import make_private_directory, tighten
 from tideate_core.util.regular_files import read_regular
@@ -134,7 +134,7 @@ def _configured() -> Path | None:
 
 
 def _absolute(name: str, source: str) -> Path:
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
+    path = expand_home(name)
     if not path.is_absolute():
         raise ConfigError(
             f"{source} is {name!r}, which is not an absolute path; name a directory from `/` or `~`"

@@ -9,6 +9,7 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.store.database import FILE as FILE
     from tideate_core.store.gate_ledger import GateLedger as GateLedger
+    from tideate_core.store.id_prefix import LAST as LAST
     from tideate_core.store.log import RunLog as RunLog
     from tideate_core.store.objects import DEPTH as DEPTH, is_deeper as is_deeper
     from tideate_core.store.reader import (
@@ -53,6 +54,7 @@ else:
         {
             "database": "FILE",
             "gate_ledger": "GateLedger",
+            "id_prefix": "LAST",
             "log": "RunLog",
             "objects": "DEPTH is_deeper",
             "reader": "MOST_UNFINISHED Reader resumable_runs",

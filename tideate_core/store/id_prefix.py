@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Fetch = Callable[[str, Sequence[Any]], list[Row]]
     """Runs a statement and returns all of its rows."""
 
-__all__ = ["find_checkpoint", "find_run_id"]
+__all__ = ["LAST", "find_checkpoint", "find_run_id"]
 
 _NAMED: Final = 5
 """Ids that the error of an ambiguous beginning lists."""
@@ -26,6 +26,11 @@ _WANTED: Final = (
     "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints WHERE id = ?"
 )
 
+LAST: Final = "last"
+"""Names the newest run in place of its id."""
+
+_LAST_RUN: Final = "SELECT id FROM workflow_executions WHERE parent_id IS NULL ORDER BY rowid DESC LIMIT 1"
+
 _CANDIDATES: Final = 200
 """The newest ones, among which the nearest is looked for."""
 
@@ -33,9 +38,12 @@ _CANDIDATES: Final = 200
 def find_run_id(fetch: Fetch, wanted: str) -> str:
     """Return the id of the run that has this one, or the only one whose id begins so.
 
+    :param wanted: `last` is the run that began last, whatever the clock was then.
     :raises RunNotFound: there is none; the message names the nearest.
     :raises InvalidInput: several begin so.
     """
+    if wanted.strip().lower() == LAST and (last := fetch(_LAST_RUN, ())):
+        return str(last[0][0])
     found = fetch(
         "SELECT id FROM workflow_executions WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
     )

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
         WorkflowDefinition as WorkflowDefinition,
         check_name as check_name,
     )
-    from tideate_core.workflows.expressions import evaluate as evaluate, render_task as render_task
+    from tideate_core.workflows.expressions import (
+        evaluate as evaluate,
+        holds as holds,
+        render_task as render_task,
+    )
     from tideate_core.workflows.graph import (
         DependencyGraph as DependencyGraph,
         dependency_graph as dependency_graph,
@@ -108,7 +112,7 @@ else:
             "catalog": "Catalog",
             "checking": "KnownNames",
             "definitions": "MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
-            "expressions": "evaluate render_task",
+            "expressions": "evaluate holds render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
                 "Allowance CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING "

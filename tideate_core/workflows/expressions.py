@@ -30,8 +30,10 @@ from tideate_core.workflows.templates import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ValueSandbox", "error_words", "evaluate", "parse_source", "render_task"]
+__all__ = ["ValueSandbox", "error_words", "evaluate", "holds", "parse_source", "render_task"]
 
+_NO: Final = frozenset({"", "0", "false", "no", "none", "null", "off"})
+"""Texts that fulfil no condition."""
 RESULT: Final = "_result"
 JSON_TYPES: Final = (str, int, float, dict, list, type(None))
 
@@ -67,6 +69,11 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
     except RENDER_ERRORS as error:
         words = f"the expression {_short(expression)} has no value: {error_words(error)}"
         raise InvalidDefinition(words) from error
+
+
+def holds(value: Any) -> bool:
+    """Tell whether a value fulfils a condition; a text that says no, as `false` or `0`, does not."""
+    return bool(value) and not (isinstance(value, str) and value.strip().lower() in _NO)
 
 
 class _Missing(StrictUndefined):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.text import Text
 
 from tideate_core.app import (
-    STDIN,
     build_catalog,
     open_project,
     open_runner,
@@ -17,7 +15,7 @@ from tideate_core.app import (
     recover_before,
     short_id,
 )
-from tideate_core.cli.arguments import Json, Root, Yes, run_ids, workflow_names
+from tideate_core.cli.arguments import Json, Root, Yes, prompt_of, run_ids, workflow_names
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED, DONE, FAILED, run_async
@@ -99,7 +97,7 @@ def compare(
     adapters = [one.strip() for one in (models or "").split(",") if one.strip()]
     if take is not None and take not in adapters:
         raise InvalidInput(f"--take {take}: it is not among --models {models or ''}".rstrip())
-    words = sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt)
+    words = prompt_of(prompt)
     return run_async(
         _start(project, interaction, take, name or "", words, adapters, parse_inputs(inputs), file)
     )

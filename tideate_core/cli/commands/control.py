@@ -16,7 +16,7 @@ from tideate_core.app import (
     say_to_run,
     short_id,
 )
-from tideate_core.cli.arguments import Json, Root, RunId, Wait
+from tideate_core.cli.arguments import Json, Root, RunId, Wait, prompt_of
 from tideate_core.cli.process import DONE, FAILED, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.util.escaping import visible
@@ -45,7 +45,7 @@ def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root =
 @report_errors
 def say(run: RunId, /, *text: str, json: Json = False, root: Root = None) -> int:
     """Tell a run's model something before its next turn; return the exit status."""
-    return run_async(_say(run, " ".join(text), locate_project(root), json))
+    return run_async(_say(run, prompt_of(text), locate_project(root), json))
 
 
 def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:

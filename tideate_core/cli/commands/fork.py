@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from tideate_core.app import STDIN, build_catalog, open_project, reader_of
-from tideate_core.cli.arguments import Json, Root, RunStep, Yes
+from tideate_core.app import build_catalog, open_project, reader_of
+from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import run_async
@@ -106,7 +105,10 @@ def fork(
     if prompt is not None and words:
         raise InvalidInput("the prompt is given twice, with --prompt and behind the run")
     if words:
-        prompt = sys.stdin.read().strip() if words == (STDIN,) else " ".join(words)
+        prompt = prompt_of(words)
+    elif prompt is not None:
+        prompt = as_text(prompt, "--prompt")
+    say = None if say is None else as_text(say, "--say")
     known = _results(results, run, root) if results else {}
     edits = RunEdits(prompt, parse_inputs(inputs), adapter, known, turn=turn, say=say)
     return _start(run, edits, definition, or_whole=True, yes=yes, json=json, root=root)

@@ -25,7 +25,7 @@ from tideate_core.app import (
     time_of,
     title_of,
 )
-from tideate_core.cli.arguments import Json, Limit, Positive, Root, Yes
+from tideate_core.cli.arguments import Json, Limit, Positive, Root, Yes, as_text
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.costs import show_costs
@@ -132,7 +132,7 @@ def history(
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
     _check(pruning, days, status, name, prune=prune, metrics=metrics, costs=costs)
-    text = " ".join(filter(None, [*words, search or ""]))
+    text = as_text(" ".join(filter(None, [*words, search or ""])), "the text")
     if (text or file or since) and (prune or metrics or costs):
         raise InvalidInput("TEXT, --file and --since cannot be used with --prune, --metrics or --costs")
     found = locate_project(root)

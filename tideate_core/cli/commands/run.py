@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from contextlib import suppress
 from functools import partial
 from json import loads
@@ -32,6 +31,9 @@ from tideate_core.cli.arguments import (
     Positive,
     Root,
     Yes,
+    as_text,
+    prompt_of,
+    read_stdin,
     run_ids,
     step_names,
     workflow_names,
@@ -135,14 +137,14 @@ def run(
     request = RunRequest(
         name="stdin" if name == STDIN else name,
         inputs=parse_inputs(inputs),
-        prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
+        prompt=prompt_of(prompt),
         adapter=adapter,
         obfuscate=obfuscate,
         continues=continues,
         turn=turn,
     )
     if name == STDIN:
-        text = sys.stdin.read()
+        text = read_stdin()
         request = request.model_copy(update={"step": step})
         run_text = partial(_run_text, text, format or _format_of(text))
         return run_async(_run(request, file, project, catalog, Interaction(yes, json), run_text))
@@ -232,6 +234,7 @@ def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
     """
     inputs: dict[str, JsonValue] = {}
     for pair in pairs:
+        pair = as_text(pair, f"-i {visible(pair)}")
         key, found, value = pair.partition("=")
         if not found or not key:
             raise InvalidInput(f"-i {pair}: an input is given as KEY=VALUE")

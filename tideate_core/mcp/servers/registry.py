@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput
-from tideate_core.project import real_path
+from tideate_core.project import expand_home, real_path
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -31,7 +31,7 @@ def checked_root(name: str, root: str | None) -> Path:
             f"the server {name!r} needs --root DIR: it works in that directory and nowhere else, whatever "
             "its client says"
         )
-    path = real_path(Path(root).expanduser())
+    path = real_path(expand_home(root))
     if not path.is_dir():
         raise InvalidInput(f"--root: {path} is not a directory")
     if real_path(Path.home()).is_relative_to(path):

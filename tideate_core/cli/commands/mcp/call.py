@@ -12,7 +12,7 @@ from cyclopts import Parameter, validators
 from rich.text import Text
 
 from tideate_core.app import open_project
-from tideate_core.cli.arguments import Json, Root, Yes
+from tideate_core.cli.arguments import Json, Root, Yes, as_text, read_stdin
 from tideate_core.cli.commands.mcp.tools import Strict, TokenEnv, client_at, complete_servers
 from tideate_core.cli.confirmations import report_declined
 from tideate_core.cli.location import log_to_file
@@ -79,7 +79,8 @@ def call(
 ) -> int:
     """Call a tool and print its result; return the exit status."""
     try:
-        parsed = {} if given is None else object_of(sys.stdin.read() if given == "-" else given)
+        text = read_stdin() if given == "-" else as_text(given or "{}", "--arguments")
+        parsed = object_of(text)
         project = open_project(root)
         log_to_file()  # before the SDK is used: it would log to the terminal
         client = client_at(project, server, token_env, strict=strict)
