@@ -137,7 +137,8 @@ def test_signs_follow_their_lines_when_the_file_changes_on_disk(editor: Editor, 
     assert editor.lua(SIGNS) == [[1, 2, "▸ "]]
     editor.lua("""
       require('tideate.client').request = function(method, params) _G.asked = params end
-      require('tideate').run('refactor', { prompt = 'x', context = require('tideate.context').capture({ 2, 3 }) })
+      local context = require('tideate.context').capture({ 2, 3 })
+      require('tideate').run('refactor', { prompt = 'x', context = context })
     """)
     (editor.cwd / "a.txt").write_text(text)
     editor.command(how)

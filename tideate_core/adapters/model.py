@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -11,6 +12,7 @@ from tideate_core.adapters.base import Prompt, Reply, Usage
 from tideate_core.adapters.model_options import ModelOptions
 from tideate_core.adapters.retry import Backoff, report_retry, retrying
 from tideate_core.adapters.turns import PartStream, TurnStream, arguments_of, request_turn
+from tideate_core.edits import fenced_blocks
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 
     from pydantic import BaseModel
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import AgentStreamEvent, ModelMessage
     from pydantic_ai.output import OutputSpec
     from pydantic_ai.run import AgentRunResult
@@ -302,6 +305,7 @@ class ModelAdapter:
             opened.model,
             output_type=_output_type(schema, opened.typed),
             retries={"output": self._attempts - 1},
+            capabilities=[] if schema is None else [_reading(schema)],
         )
         # cancelled while it closes the stream, the library would leave the connection open
         return await run_cancelled_once(
@@ -334,6 +338,28 @@ def _output_type(schema: type[BaseModel] | None, typed: str) -> OutputSpec[Any]:
     if typed == "auto":
         return schema
     return NativeOutput(schema) if typed == "native" else PromptedOutput(schema)
+
+
+def _reading(schema: type[BaseModel]) -> AbstractCapability[None]:
+    """Return a hook that finds a typed answer in a text: its last code block, or the text as it is."""
+    from pydantic import ValidationError
+    from pydantic_ai.capabilities import Hooks
+
+    def fits(text: str) -> bool:
+        try:
+            schema.model_validate_json(text)
+        except ValidationError:
+            return False
+        return True
+
+    async def find(_: object, *, output_context: object, output: Any) -> Any:
+        del output_context
+        if not isinstance(output, str) or fits(output):
+            return output
+        blocks = ["\n".join(block.lines) for block in fenced_blocks(output.split("\n")) if block.closed]
+        return next(filter(fits, [*blocks[:-2:-1], json.dumps(output.strip())]), output)
+
+    return Hooks(before_output_validate=find)
 
 
 def _refuses_schemas(error: Exception) -> bool:

@@ -192,8 +192,19 @@ async def test_a_value_that_is_no_object_is_asked_for_inside_one(
         ("{enum: [yes, no]}", '"no"', "no"),
         ("{oneOf: [{type: string}, {type: object, required: [a]}]}", '{"a": 1}', {"a": 1}),
         ("{type: [array, object]}", "[]", []),
+        ("{type: array}", '```json\n["a", "b"]\n```', ["a", "b"]),
+        ("{type: array}", 'These are the names:\n\n```\n[\n  "a"\n]\n```\n\nThat is all.', ["a"]),
+        ("{type: integer}", "~~~\n3\n~~~", 3),
+        ("{type: string}", "yes", "yes"),
+        ("{type: string}", "Two words.\nAnd a line.\n", "Two words.\nAnd a line."),
+        ("{type: string}", "A list:\n```json\n[1]\n```", "A list:\n```json\n[1]\n```"),
+        ("{type: string}", "3", "3"),
+        ("{enum: [yes, no]}", "no", "no"),
+        ("{type: [string, 'null']}", "null", None),
+        ("{type: object}", 'Here:\n```\n{"a": 1}\n```', {"a": 1}),
     ],
 )
+@pytest.mark.parametrize("tools", [True, False])
 async def test_a_fitting_value_without_an_object_around_it_is_taken(
     bench: Bench, write: Write, schema: str, answer: str, value: Any
 ) -> None:

@@ -15,7 +15,7 @@ from tideate_core.engine.mentions import before, with_material
 from tideate_core.engine.review import write_staged
 from tideate_core.engine.selected_text import brief
 from tideate_core.engine.step_output import CheckedMapping, check_value
-from tideate_core.errors import OutputMismatch
+from tideate_core.errors import OutputMismatch, UnusableSchema
 from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
@@ -201,8 +201,12 @@ class WantedOutput:
             shape.update({**self._schema, "title": name} if self._is_object else self._schema)
 
         def wrap(value: Any) -> Any:
-            """Take a value that a model gave as it is, in place of the object around it."""
-            return value if isinstance(value, dict) and value.keys() == {WRAPPED} else {WRAPPED: value}
+            """Take a fitting value that a model gave as it is, in place of the object around it."""
+            if isinstance(value, dict) and value.keys() == {WRAPPED}:
+                return value
+            if not self._fits(value):
+                raise ValueError(f"answer with an object whose only key {WRAPPED!r} has a value that fits")
+            return {WRAPPED: value}
 
         if not self._is_object:
             validators: dict[str, Any] = {"wrap": model_validator(mode="before")(wrap)}
@@ -218,12 +222,25 @@ class WantedOutput:
     def _read(self, text: str) -> Any:
         blocks = [block for block in fenced_blocks(text.split("\n")) if block.closed]
         source = "\n".join(blocks[-1].lines) if blocks else text
+        words = text.strip()
         try:
-            return json.loads(source)
+            value = json.loads(source)
         except ValueError as error:
+            if self._fits(words):
+                return words
             raise OutputMismatch(
                 f"the answer to step {self._step!r} is not valid JSON, which its output_schema wants: {error}"
             ) from error
+        return value if self._fits(value) or not self._fits(words) else words
+
+    def _fits(self, value: Any) -> bool:
+        """Tell whether a value fits the schema; no value fits an unusable one, which the check names."""
+        from tideate_core.util.json_schemas import mistakes_in
+
+        try:
+            return not mistakes_in(value, self._schema, 1)
+        except UnusableSchema:
+            return False
 
 
 def _refers(schema: Any) -> bool:
