@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from tests.support.model_server import ModelServer
 from tideate_core import __version__
+from tideate_core.cli.main import app
 from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+    from cyclopts import App
 
     from tests.cli.conftest import Shell
 
@@ -161,6 +167,24 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answeri
     assert "project's hello" in str(answering.requests[-1])
     assert "no longer trusted: .tideate/prompts/ask.md" in shell.run("trust", "--revoke").stderr
     assert f"! trust: {file} is not trusted; `tideate trust`" in shell.run("doctor").stdout
+
+
+def usages(command: App, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the words of each command, with the first line of its help."""
+    console = Console(file=io.StringIO(), width=200)
+    app.help_print([*words], console=console)
+    assert isinstance(console.file, io.StringIO)
+    yield words, console.file.getvalue().strip().partition("\n")[0]
+    for name in command:
+        if not name.startswith("-"):
+            yield from usages(command[name], (*words, name))
+
+
+def test_the_help_of_every_command_names_it_as_it_is_called() -> None:
+    found = dict(usages(app, ()))
+    assert len(found) > 60
+    for words, usage in found.items():
+        assert usage.startswith(" ".join(["Usage: tideate", *words])), words
 
 
 def test_the_commands_that_verify_a_project_are_trusted_with_it(shell: Shell) -> None:

@@ -44,31 +44,31 @@ Served = Annotated[
 ]
 
 
-@app.command(usage="tideate mcp app git --root DIR [OPTIONS]")
+@app.command(usage="tideate mcp serve git --root DIR [OPTIONS]")
 def git(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
     """Serve a git repository: inspect, stage, commit."""
     return serve_project("git", root, transport, port)
 
 
-@app.command(usage="tideate mcp app filesystem --root DIR [OPTIONS]")
+@app.command(usage="tideate mcp serve filesystem --root DIR [OPTIONS]")
 def filesystem(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
     """Serve the files of a directory: read, search, edit; each change can be rolled back."""
     return serve_project("filesystem", root, transport, port)
 
 
-@app.command(usage="tideate mcp app test --root DIR [OPTIONS]")
+@app.command(usage="tideate mcp serve test --root DIR [OPTIONS]")
 def test(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
     """Serve a project's tests: list them, run them."""
     return serve_project("test", root, transport, port)
 
 
-@app.command(usage="tideate mcp app build --root DIR [OPTIONS]")
+@app.command(usage="tideate mcp serve build --root DIR [OPTIONS]")
 def build(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
     """Serve a project's build: find it, run it, clean up after it."""
     return serve_project("build", root, transport, port)
 
 
-@app.command(usage="tideate mcp app transitions --workflow FILE|NAME [OPTIONS]")
+@app.command(usage="tideate mcp serve transitions --workflow FILE|NAME [OPTIONS]")
 def transitions(
     *,
     workflow: Annotated[
