@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.adapters.test_turns import ASKED, READ
-from tideate_core.adapters import Prompt
+from tideate_core.adapters import Prompt, event_stream
 from tideate_core.adapters.event_stream import EventReader
 from tideate_core.errors import AdapterError, AdapterUnavailable
 
 if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
     from tests.adapters.conftest import MakeAdapter
     from tests.support.model_server import ModelServer
     from tideate_core.adapters.model import ModelAdapter
@@ -88,6 +91,23 @@ def test_an_answer_is_read_whatever_its_form(sent: bytes, size: int) -> None:
     found = choices(read(sent, size))
     assert "".join(one["delta"].get("content") or "" for one in found) == "one two"
     assert [one["finish_reason"] for one in found if one["finish_reason"]] == ["stop"]
+
+
+def test_a_long_event_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    class Counted:
+        @staticmethod
+        def finditer(data: bytearray, begin: int) -> Iterator[re.Match[bytes]]:
+            nonlocal looked
+            looked += len(data) - begin
+            return end.finditer(data, begin)
+
+    end = event_stream._LINE_END
+    monkeypatch.setattr(event_stream, "_LINE_END", Counted)
+    sent = stream(chunk({"content": "x" * 100_000}), END)
+    assert len(choices(read(sent, 100))) == 2
+    assert looked < 2 * len(sent)
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

@@ -24,7 +24,7 @@ _WHOLE: Final = b"{[<"
 """The first sign of an answer that is no stream: JSON, or a page."""
 _LONGEST_WHOLE: Final = 16 << 20
 _LONGEST_WORDS: Final = 2_000
-_LINE: Final = re.compile(rb"[^\r\n]*(?:\r\n|\r(?=[^\n])|\n)")
+_LINE_END: Final = re.compile(rb"\r\n|\r(?=[^\n])|\n")
 _DONE: Final = "[DONE]"
 _FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "failed", "network_error"})
 """Reasons of an end that is none: what came before is not the whole answer."""
@@ -66,6 +66,8 @@ class EventReader:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self._looked = 0
+        """Bytes that have no line end."""
         self._begun = False
         self._is_whole = False
         self._name = ""
@@ -94,12 +96,15 @@ class EventReader:
                     f"the answer has more than {_LONGEST_WHOLE} bytes and is no stream"
                 )
             return []
-        read = 0
+        # a line may come in thousands of pieces: what was looked at is not looked at again
+        ends = [found.span() for found in _LINE_END.finditer(self._bytes, self._looked)]
         events: list[bytes] = []
-        for line in _LINE.finditer(bytes(self._bytes)):
-            read = line.end()
-            events += self._take(line[0].rstrip(b"\r\n").decode("utf-8", "replace"))
-        del self._bytes[:read]
+        begin = 0
+        for end, next_begin in ends:
+            events += self._take(self._bytes[begin:end].decode("utf-8", "replace"))
+            begin = next_begin
+        del self._bytes[:begin]
+        self._looked = max(0, len(self._bytes) - 1)  # a CR at the end may have its LF to come
         return events
 
     def finish(self) -> list[bytes]:
@@ -247,12 +252,15 @@ class _Calls:
             return True
         if told is None and not own:
             return True
-        return bool(name != self.names[at] or more) and _is_object("".join(self.arguments[at]))
+        return bool(name != self.names[at] or more) and _is_object(self.arguments[at])
 
 
-def _is_object(text: str) -> bool:
+def _is_object(pieces: list[str]) -> bool:
+    last = next((piece for piece in reversed(pieces) if piece.strip()), "")
+    if not last.rstrip().endswith("}"):  # most pieces, and the whole may be long
+        return False
     try:
-        return isinstance(json.loads(text, strict=False), dict)
+        return isinstance(json.loads("".join(pieces), strict=False), dict)
     except ValueError:
         return False
 
