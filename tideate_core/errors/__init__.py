@@ -14,6 +14,7 @@
     │   ├── InvalidReply             an answer that is not what was asked for
     │   └── UnknownAdapter           no adapter has this name
     ├── WorkspaceError               a file cannot be read or edited
+    │   ├── AmbiguousCommit          several commits of a repository go by one name
     │   ├── OutsideRoot              a path leaves the project, or is never written
     │   ├── NotText                  binary, or not UTF-8
     │   ├── ContextResolutionError   a mention (`@Name`) stands for nothing that can be read
@@ -81,6 +82,7 @@ from tideate_core.errors.base import (
     did_you_mean,
 )
 from tideate_core.errors.files import (
+    AmbiguousCommit,
     ConfigError,
     ContextResolutionError,
     EditConflict,
@@ -154,6 +156,7 @@ from tideate_core.errors.services import (
 __all__ = [
     "AdapterError",
     "AdapterUnavailable",
+    "AmbiguousCommit",
     "AuthenticationFailed",
     "CheckpointNotFound",
     "CommandError",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "AmbiguousCommit",
     "ConfigError",
     "ContextResolutionError",
     "EditConflict",
@@ -48,6 +49,10 @@ class UnusableFile(ConfigError):
 
 class WorkspaceError(TideateError):
     """A file cannot be read or edited."""
+
+
+class AmbiguousCommit(WorkspaceError):
+    """Several commits of a repository go by one name."""
 
 
 class OutsideRoot(WorkspaceError):

@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import WorkspaceError
-from tideate_core.git import SAFE_OPTIONS, find_git, find_repository, git_environment, query
+from tideate_core.errors import AmbiguousCommit, WorkspaceError
+from tideate_core.git import SAFE_OPTIONS, GitOutput, find_git, find_repository, git_environment, query
 from tideate_core.project import real_path
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ _HARMLESS: Final = (
     *("-c", "diff.autoRefreshIndex=false", "-c", "log.showSignature=false", "-c", "gpg.program=false"),
     *("-c", "core.quotePath=false", "-c", "diff.orderFile=/dev/null", "-c", "core.alternateRefsCommand=:"),
     *("-c", "color.ui=false", "-c", "status.submoduleSummary=false", "-c", "i18n.logOutputEncoding=UTF-8"),
-    *("-c", "blame.ignoreRevsFile="),
+    *("-c", "blame.ignoreRevsFile=", "-c", "core.warnAmbiguousRefs=true"),
 )
+_CERTAIN: Final = re.compile(r"(?:HEAD(?![\w/.-])|@|[0-9a-f]{40}(?:[0-9a-f]{24})?(?![\w/.-])).*")
+"""Names that stand for the same commit whatever else is called so."""
 
 
 async def check_place(root: Path) -> None:
@@ -51,6 +53,7 @@ async def check_place(root: Path) -> None:
 async def find_commit(root: Path, name: str) -> str:
     """Return the id of the commit that a name stands for.
 
+    :raises AmbiguousCommit: several things are called so: a tag and a branch, or the beginning of an id.
     :raises WorkspaceError: it is no such name, or stands for no commit.
     """
     # `^{/WORD}` would tell by its answer which words are in a message
@@ -60,11 +63,16 @@ async def find_commit(root: Path, name: str) -> str:
             "^N or @{N} behind it if you like"
         )
     wanted = f"{name}^{{commit}}"
-    try:
-        output, _ = await ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
-    except WorkspaceError as error:
-        raise WorkspaceError(f"there is no commit {name!r}") from error
-    return output.decode().strip()
+    # not quiet: of several things of one name git takes one, with a warning
+    answer = await _answer(root, "rev-parse", "--verify", "--end-of-options", wanted)
+    if answer.status:
+        raise WorkspaceError(f"there is no commit {name!r}")
+    if "is ambiguous" in answer.said and not _CERTAIN.fullmatch(name):
+        raise AmbiguousCommit(
+            f"several things here are called {name!r}: give heads/{name} for the branch, tags/{name} for the "
+            "tag, or a whole id"
+        )
+    return answer.out.decode().strip()
 
 
 async def empty_tree(root: Path) -> str:
@@ -98,8 +106,15 @@ async def ask_git(
     :param given: its standard input.
     :raises WorkspaceError: it cannot be run, does not answer, or fails.
     """
+    answer = await _answer(root, *arguments, largest=largest, given=given)
+    if answer.status:
+        raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
+    return answer.out, answer.whole
+
+
+async def _answer(root: Path, *arguments: str, largest: int | None = None, given: bytes = b"") -> GitOutput:
     repository = await asyncio.to_thread(find_repository, real_path(root))
-    answer = await query(
+    return await query(
         [find_git(), *SAFE_OPTIONS, *_HARMLESS, *arguments],
         cwd=root,
         environment={**git_environment(), **repository.variables()},
@@ -107,6 +122,3 @@ async def ask_git(
         largest=LARGEST if largest is None else largest,
         patience=TIMEOUT,
     )
-    if answer.status:
-        raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
-    return answer.out, answer.whole

@@ -312,6 +312,24 @@ async def test_a_large_folder_that_only_the_repository_hides_is_named_by_itself(
     assert len((await difference(root, path="a/env/lib/1.py")).files) == 1
 
 
+async def test_a_new_gitignore_that_hides_itself_is_named(root: Path) -> None:
+    save(root, {"a/a.py": b"a\n", ".gitignore": b"out/\n"})
+    commit(root)
+    everything = b"*\n"
+    save(root, {"a/.gitignore": everything, "a/evil.py": b"evil\n", "new/.gitignore": b"/.gitignore\nx\n"})
+    save(root, {"out/.gitignore": everything, "cache/.gitignore": everything})
+    save(
+        root,
+        dict.fromkeys(
+            ("a/CACHEDIR.TAG", "cache/CACHEDIR.TAG"), b"Signature: 8a477f597d28d172789f06886806bc55"
+        ),
+    )
+    found = await difference(root)
+    assert not found.files
+    assert sorted(found.left) == ["a/.gitignore", "new/.gitignore"]
+    assert "hides itself" in found.left["a/.gitignore"]
+
+
 async def test_line_ends_that_only_the_repository_converts_are_named(root: Path) -> None:
     save(root, {"a.py": b"a\nb\n", "b.py": b"a\nb\n"})
     commit(root)

@@ -251,6 +251,29 @@ async def test_it_is_against_a_branch_a_merge_base_or_a_commit(project: Reviewed
     assert unknown.error_code == "InvalidInput"
 
 
+async def test_a_name_that_several_commits_go_by_is_refused(project: Reviewed) -> None:
+    project.bench.write("evil.py", "evil\n")
+    git(project.root, "checkout", "-q", "-b", "topic")
+    project.commit_all("evil")
+    git(project.root, "config", "core.warnAmbiguousRefs", "false")
+    evil = git(project.root, "rev-parse", "HEAD").strip()
+    for name, place in (
+        ("main", "refs/tags/main"),
+        ("other", "refs/heads/other"),
+        ("HEAD", "refs/heads/HEAD"),
+    ):
+        git(project.root, "update-ref", place, evil)
+        if name == "other":
+            (project.root / ".git/other").write_text(f"{evil}\n")
+    for name in ("main", "main~0", "main...", "other"):
+        refused = await project.review(name)
+        assert refused.error_code == "InvalidInput"
+        assert "several things here are called" in refused.error
+    for name in ("heads/main", "HEAD~1"):
+        await project.review(name)
+        assert list(project.shown) == ["evil.py"]
+
+
 async def test_a_branch_that_moves_meanwhile_is_the_commit_that_it_was(project: Reviewed) -> None:
     result = await project.review("main")
     reader = (await project.bench.runner.store()).reader()

@@ -34,6 +34,7 @@ from tideate_core.git import (
 )
 from tideate_core.mentions import ask_git, find_commit, without_filters
 from tideate_core.project import real_path
+from tideate_core.snapshots import CacheDirectories
 from tideate_core.workspace import (
     ABSENT,
     Difference,
@@ -59,9 +60,14 @@ MOST_HIDDEN: Final = 100
 MOST_ALIKE: Final = 10
 """Files from which on modes that are all the same are taken for the file system's."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
+_IGNORED: Final = (*_OTHERS, "--ignored", "--directory")
+_RULES: Final = ".gitignore"
 _ATTRIBUTES: Final = ("filter", "ident", "working-tree-encoding")
 _SUBMODULE: Final = "a submodule; review it in its own directory"
 _NESTED: Final = "a repository in this one; review it in its own directory"
+_HIDES_ITSELF: Final = (
+    "a new file that hides itself and the other new files that its rules name; remove it to see them"
+)
 _GITLINK: Final = 0o160000
 _AT_ONCE: Final = 500
 """Blobs that are read by one call of git."""
@@ -110,6 +116,7 @@ class _Comparison:
         if look.modeless:
             self._found.left["."] = "its file system marks all files as executable, so modes are not compared"
         new = await self._new_files(tree)
+        await self._name_hidden_rules(tree)
         await self._leave_sparse(look.absent, differing)
         await self._look_at_submodules(tree)
         if len(differing) + len(new) > MOST:
@@ -147,6 +154,20 @@ class _Comparison:
                 self._found.left[name] = _NESTED
         new = [name for name in others if not self._is_same_file(name, tree)]
         return await self._without_folders(new, tree) if len(new) > MOST_HIDDEN else new
+
+    async def _name_hidden_rules(self, tree: Tree) -> None:
+        """Name each new `.gitignore` that is ignored itself, unless it is in a cache of a tool."""
+        told = await ask_objects(
+            self._objects, *_IGNORED, "--", self._path or ".", cwd=self._root, largest=LARGEST
+        )
+        caches = CacheDirectories(self._root)
+        for name in map(os.fsdecode, told.split(b"\0")):
+            folder, _, last = name.rpartition("/")
+            if last != _RULES or name in tree:
+                continue
+            has_files = any(known.startswith(f"{folder}/") for known in tree)
+            if not folder or has_files or not await asyncio.to_thread(caches.contain, folder):
+                self._found.left[name] = _HIDES_ITSELF
 
     def _is_same_file(self, name: str, tree: Tree) -> bool:
         """Tell whether a file system that ignores case calls a file so that the commit has."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel
 
-from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.errors import AmbiguousCommit, InvalidInput, WorkspaceError
 from tideate_core.mentions import ask_git, check_place, empty_tree, find_commit
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.util.escaping import label
@@ -100,6 +100,8 @@ async def _commit(root: Path, what: str, path: str) -> Target:
     name = what.removesuffix(SINCE_BASE)
     try:
         commit = await find_commit(root, name or HEAD)
+    except AmbiguousCommit as error:
+        raise InvalidInput(str(error)) from error
     except WorkspaceError as error:
         if not what:
             since = "in a repository without a commit"
