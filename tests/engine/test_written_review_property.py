@@ -27,10 +27,11 @@ from tideate_core.workspace import (
     FileImage,
     Workspace,
     changes_between,
+    file_or_link,
     find_moves,
     make_patch,
     patched_images,
-    read_image,
+    read_image_nofollow,
 )
 
 if TYPE_CHECKING:
@@ -362,8 +363,4 @@ def check_patch(root: Path, found: Difference) -> None:
 
 
 def read_below(root: Path, path: str) -> FileImage:
-    place = root / path
-    if os.path.realpath(place.parent) != str(place.parent):
-        return FileImage(ABSENT)
-    found = read_image(place)
-    return found if found.state.kind in {"file", "link"} else FileImage(ABSENT)
+    return file_or_link(read_image_nofollow(root / path))
