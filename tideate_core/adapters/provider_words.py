@@ -1,4 +1,4 @@
-"""Find the message in the body of a provider's error, whatever its shape."""
+"""Message of a provider's error, found in bodies of any shape."""
 
 from __future__ import annotations
 

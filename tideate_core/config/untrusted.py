@@ -32,7 +32,7 @@ class UntrustedPart:
 
 
 def untrusted_part(values: Mapping[str, Any], own: Mapping[str, Any]) -> UntrustedPart:
-    """Return the values that count without trust, and those that wait for it.
+    """Split a project's values into those that count without trust and those that wait for it.
 
     :param values: a project's valid configuration.
     :param own: the configuration of the person, which the project's is merged into.

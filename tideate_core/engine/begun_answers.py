@@ -40,7 +40,7 @@ class BegunAnswer:
         self._obstacle = obstacle
 
     def accepted_rest(self) -> Any:
-        """Return the value of an answer that accepts what is open; None if nothing was begun.
+        """Build an accepting answer that keeps the decisions begun so far; None if there are none.
 
         :raises PersonNeeded: it would lose something that the person said or wrote.
         """
@@ -55,7 +55,7 @@ class BegunAnswer:
 
 
 async def read_begun(request: ConfirmationRequest) -> BegunAnswer:
-    """Return what a person began to answer to a question."""
+    """Read the answer that a person began."""
     kind = request.kind
     if request.unread:
         return BegunAnswer(request, begun=True, obstacle=f"what you decided before {request.unread}")
@@ -95,7 +95,7 @@ def _begun_text(request: ConfirmationRequest, said: Mapping[str, Any]) -> BegunA
 
 
 def kept_answer(path: Path) -> dict[str, Any]:
-    """Return what a draft says of a plan or a document, as its payload has it: `comments`, `files`, `text`.
+    """Read a plan's or document's draft into payload keys: `comments`, `files`, `text`.
 
     `out` are the files that were taken out of a plan. `unusable` says why something of it is left out. Empty
     if nothing was said. Blocking.
@@ -131,7 +131,7 @@ def kept_answer(path: Path) -> dict[str, Any]:
 
 
 def with_said(payload: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the payload of a plan or a document with what `kept_answer` gave.
+    """Add a kept answer to the payload of a plan or a document.
 
     `proposed` is the text before the person's.
     """
@@ -143,7 +143,7 @@ def with_said(payload: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, 
 
 
 def with_decisions(payload: Mapping[str, Any], kept: KeptReview) -> dict[str, Any]:
-    """Return the payload of a review with what was decided of it."""
+    """Add decisions to the payload of a review."""
     files = [_decided_file(at, file, kept) for at, file in enumerate(payload["files"])]
     anew = {(None if at is None else files[at]["path"], hunk) for at, hunk in kept.about}
     comments = [one for one in payload.get("comments", ()) if (one.get("path"), one.get("hunk")) not in anew]

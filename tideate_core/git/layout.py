@@ -1,4 +1,4 @@
-"""Find a repository, and refuse one of which a part belongs to another project.
+"""Repository lookup that refuses a `.git` with parts of another project.
 
 Whoever made a project's files also made its `.git`, which may lead to any repository of the person's. A
 repository counts if all of it is in the project, or if it names the project's directory as its own, as a
@@ -170,7 +170,7 @@ def _refers_back(top: Path, git_dir: Path, common: Path) -> bool:
 
 
 def _configured_worktrees(git_dir: Path) -> Iterator[str]:
-    """Yield where a repository's own configuration says that its files are; what it includes is not read."""
+    """Yield the work trees that a repository's configuration names; included files are not read."""
     for name in ("config", "config.worktree"):
         content = read_bounded(git_dir / name, _LONG)
         if content is None or b"worktree" not in content.lower():

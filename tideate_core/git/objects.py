@@ -45,7 +45,7 @@ _MOST: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """What a commit has at a path."""
+    """An entry of a commit's tree."""
 
     mode: int
     """Kind and permission: of a file, a link or a submodule."""
@@ -109,7 +109,7 @@ def object_id(kind: str, data: bytes, like: str) -> str:
 
 
 def file_id(descriptor: int, like: str) -> str:
-    """Return the id of a file's content as a blob, whatever its size; blocking."""
+    """Compute the blob id of a file's content; blocking."""
     size = os.fstat(descriptor).st_size
     made = (hashlib.sha256 if len(like) == _SHA256 else hashlib.sha1)(f"blob {size}\0".encode())
     while data := os.read(descriptor, min(size + 1, _CHUNK)):
@@ -198,7 +198,7 @@ def _entries(tree: bytes, width: int) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def _split(output: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield what `cat-file --batch` prints; of what is missing there is only a line."""
+    """Yield the objects that `cat-file --batch` prints; a missing one is a single line."""
     at = 0
     while at < len(output):
         end = output.index(b"\n", at)

@@ -1,4 +1,4 @@
-"""Start git so that nothing which a repository configures is run, and read what it prints."""
+"""Run git without running anything that a repository configures."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _start(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End whatever has not ended."""
+    """Kill a process that still runs."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -244,7 +244,7 @@ class _Reader:
         return await asyncio.to_thread(self._process.wait)
 
     def close(self) -> None:
-        """End whatever has not ended."""
+        """Kill a process that still runs."""
         for descriptor in self._open:
             self._loop.remove_reader(descriptor)
         _kill(self._process)

@@ -41,5 +41,5 @@ class _Nowhere(Repository):
 
 
 def without_repository(place: Path) -> Repository:
-    """Return what keeps git from finding a repository, as for a directory that has none."""
+    """Return a repository that is none, so that git finds no other."""
     return _Nowhere(place, place, place)

@@ -1,4 +1,4 @@
-"""Private files: all that tideate keeps for itself is made here, for the person alone, whatever the umask."""
+"""Creation of private files and directories, with modes 0600 and 0700 under any umask."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHERS: Final = 0o077
 
 
 def make_private_directory(path: Path, *, exist_ok: bool = True) -> None:
-    """Make a directory, and those above it that are missing, for the person alone.
+    """Create a private directory and its missing parents.
 
     Directories that are there keep their modes.
 

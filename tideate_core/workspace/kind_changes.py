@@ -84,7 +84,7 @@ def non_directory_above(path: Path, root: Path | None) -> tuple[Path, str] | Non
 
 
 def blocking_entries(directory: Path, going: Collection[Path]) -> tuple[list[Path], Path | None]:
-    """Look for what keeps a directory from being removed.
+    """Find files that keep a directory from being removed.
 
     :param going: files and links that are removed before.
     :returns: the directories to remove, inner ones first, and a path that stays, if there is one.

@@ -1,4 +1,4 @@
-"""Line ends of new texts: unchanged lines keep theirs, changed and new lines take those around them."""
+"""Line ends of edited texts: unchanged lines keep theirs, new lines take their neighbours'."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALL_ENDS: Final = re.compile(r"(\r\n|\r|\n)")
 
 
 def with_kept_line_ends(change: FileChange) -> FileChange:
-    """Return a change of a text whose line ends are kept; others are returned as they are."""
+    """Keep the line ends of a text change; other changes are returned unchanged."""
     if change.exact or change.images is not None or change.before is None or change.after is None:
         return change
     after = keep_line_ends(change.before, change.after)

@@ -121,7 +121,7 @@ def _belongs_to_class(node: Any) -> bool:
 
 
 def _holds_members(code: str, language: str) -> bool:
-    """Tell whether code is what stands in a class of JavaScript or TypeScript."""
+    """Tell whether code is a class member of JavaScript or TypeScript."""
     if language == "lua":
         return False
     root = _parsed(f"class X {{\n{code}\n}}", language)
