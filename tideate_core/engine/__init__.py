@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         WorkflowHooks as WorkflowHooks,
     )
     from tideate_core.engine.forking import (
+        ForkPlan as ForkPlan,
         RunEdits as RunEdits,
         plan_fork as plan_fork,
         split_run_step as split_run_step,
@@ -151,7 +152,7 @@ else:
             "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
             "drivers.machine": "states_to_confirm",
             "events": "Event EventName WorkflowHooks",
-            "forking": "RunEdits plan_fork split_run_step",
+            "forking": "ForkPlan RunEdits plan_fork split_run_step",
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",

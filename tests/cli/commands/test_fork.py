@@ -41,6 +41,37 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     assert (shell.project / "a.py").read_text() == LOOP
 
 
+@pytest.mark.parametrize("command", ["retry", "fork"])
+def test_nothing_is_started_before_a_yes(shell: Shell, answering: ModelServer, command: str) -> None:
+    shell.write("a.py", LOOP)
+    answering.answers("what does the code do", "- it adds up")
+    answering.fails("Rewrite these lines", status=400)
+    run = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))[
+        "execution_id"
+    ]
+    count = len(answering.requests)
+    for policy, words in (((), "(--yes starts it)"), (("--no",), "declined; no run was started")):
+        done = shell.run(command, run[:8], *policy)
+        assert (done.returncode, words in done.stderr) == (3, True), done.stderr
+    assert object_of(shell.run(command, run[:8], "--json"))["error_code"] == "Declined"
+    terminal = shell.open(command, run[:8])
+    terminal.wait_for(f"Run refactor {run[:8]} (shorten) anew from the step 'refactor' on? 1 result of it is")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    assert len(answering.requests) == count
+    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    answering.forgets("Rewrite these lines")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    terminal = shell.open(command, run[:8])
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("def total")
+    terminal.wait_for("[y/N")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    assert len(answering.requests) > count
+
+
 def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     assert shell.run("rollback", "--yes", run).returncode == 0
@@ -102,7 +133,7 @@ def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> 
         (["retry", f"{run}.refactr"], "did you mean 'refactor'"),
         (["fork", f"{run}.analyze", "--prompt", "x", "y"], "given twice"),
         (["fork", f"{run}.analyze", "-i", "x"], "KEY=VALUE"),
-        (["fork", f"{run}.analyze", "--adapter", "nobody"], "nobody"),
+        (["fork", f"{run}.analyze", "--adapter", "nobody", "--yes"], "nobody"),
     ):
         done = shell.run(*arguments)
         assert (done.returncode, words in " ".join(done.stderr.split())) == (2, True), done.stderr
@@ -175,7 +206,7 @@ def test_no_turn_is_taken_anew_with_another_definition(shell: Shell, answering: 
     path.write_text(path.read_text().replace("say it", "say it again"))
     count = len(answering.requests)
     for turn, code in ((["--turn", "1"], 2), ([], 0)):
-        done = shell.run("fork", f"{run}.one", *turn, "--definition=file")
+        done = shell.run("fork", f"{run}.one", *turn, "--definition=file", "--yes")
         assert done.returncode == code, done.stderr
         assert ("taken with the definition as it was" in " ".join(done.stderr.split())) == bool(turn)
     assert len(answering.requests) == count + 1

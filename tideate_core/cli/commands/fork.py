@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from tideate_core.app import build_catalog, open_project, reader_of
+from tideate_core.app import build_catalog, open_project, reader_of, short_id, title_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
 from tideate_core.cli.commands.run import parse_inputs
+from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import note, report_errors
@@ -19,14 +19,11 @@ from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
-
     from pydantic import JsonValue
 
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import Changed, RunEdits, WorkflowResult, WorkflowRunner
+    from tideate_core.engine import Changed, ForkPlan, RunEdits
 
 __all__ = ["fork", "retry"]
 
@@ -153,31 +150,48 @@ def _start(
     log_to_file()
     run, step = split_run_step(wanted)
     project, interaction = open_project(root), Interaction(yes, json)
-    fork = partial(_fork_run, step=step, edits=edits, changed=changed, or_whole=or_whole)
-    return run_async(_run(run, fork, project, interaction))
-
-
-def _fork_run(
-    runner: WorkflowRunner, run: str, *, step: str | None, edits: RunEdits, changed: Changed, or_whole: bool
-) -> Coroutine[Any, Any, WorkflowResult]:
-    return runner.fork_run(run, step, edits, changed=changed, or_whole=or_whole)
+    return run_async(_run(run, step, edits, changed, project, interaction, or_whole=or_whole))
 
 
 async def _run(
     wanted: str,
-    fork: Callable[[WorkflowRunner, str], Coroutine[Any, Any, WorkflowResult]],
+    step: str | None,
+    edits: RunEdits,
+    changed: Changed,
     project: Project,
     interaction: Interaction,
+    *,
+    or_whole: bool,
 ) -> int:
     from tideate_core.app import prepare_state
     from tideate_core.cli.terminal import run_to_end
+    from tideate_core.engine import plan_fork
 
     await asyncio.to_thread(prepare_state, project.root, note)
     # it is looked for before a store is opened, which makes one where there is none
-    run = await asyncio.to_thread(Reader(project.private).run, wanted)
+    plan = await asyncio.to_thread(plan_fork, Reader(project.private), wanted, step, edits, or_whole=or_whole)
+    run, policy = plan.source.id, interaction.policy
+    if not (await confirmed_at_terminal("fork", _question(plan), run) if policy is None else policy):
+        return declined("no run was started", "starts it", policy, as_json=interaction.json)
     return await run_to_end(
         project,
         build_catalog(project.root),
         interaction,
-        lambda runner: fork(runner, run.id),
+        lambda runner: runner.fork_run(run, step, edits, changed=changed, or_whole=or_whole),
+    )
+
+
+def _question(plan: ForkPlan) -> str:
+    """Return the question whether to start a fork: what is run anew, and from where on."""
+    place = "" if plan.whole else f" from the step {plan.step!r} on"
+    if plan.turn is not None:
+        place = f" from turn {plan.turn} of the step {plan.step!r} on"
+    title = title_of(plan.request.prompt)
+    about = f" ({title})" if title else ""
+    count = len(plan.reused)
+    reused = f"{count} result{'' if count == 1 else 's'} of it {'is' if count == 1 else 'are'} reused"
+    model = f" It asks {plan.request.adapter}." if plan.request.adapter else ""
+    return (
+        f"Run {plan.source.name} {short_id(plan.source.id)}{about} anew{place}? "
+        f"{reused}; models are asked again.{model}"
     )
