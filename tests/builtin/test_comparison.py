@@ -117,7 +117,7 @@ async def test_nothing_is_written_before_one_is_taken_and_the_others_end_decline
     assert (done.result.ok, done.result.files) == (True, ["a.txt"])
     assert await models.statuses() == {"a": ("cancelled", "declined"), "b": ("completed", None)}
     cancelled = models.front.data(EventName.WORKFLOW_CANCELLED)
-    assert [data["message"] for data in cancelled] == ["the answer of b was taken"]
+    assert [data["message"] for data in cancelled] == ["the answer from the adapter 'b' was taken"]
     shape = done.as_json()
     assert [(one["adapter"], one["ok"]) for one in shape["runs"]] == [("a", False), ("b", True)]
     assert shape["taken"] == done.result.execution_id
@@ -344,7 +344,7 @@ async def test_if_the_named_model_failed_none_is_taken(models: Models) -> None:
     models.servers["a"].fails("what must not change", status=400)
     models.refactors("b", GERMAN)
     done = await models.compare("a", "b", take="a")
-    assert done.as_json()["error"] == "there is no answer of a to take"
+    assert done.as_json()["error"] == "the adapter 'a' gave no answer that can be taken"
     assert models.text() == WORDS
 
 

@@ -416,7 +416,7 @@ async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
     write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
     asked = await ask(draft, "y", answer, alternatives=[other_run(WIDE)])
     assert (
-        "hunk 2 of a is open, and changes lines that the hunk of b that you took changes, too"
+        "hunk 2 of a is open, and changes lines that the hunk from the adapter 'b' that you took changes, too"
         in asked.typing.shown
     )
     assert "+C" in asked.typing.shown
@@ -461,7 +461,10 @@ async def test_a_hunk_that_clashes_with_one_of_another_run_is_not_edited(draft: 
     write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
     asked = await ask(draft, "p", "e", "n", "y", "y", alternatives=[other_run(WIDE)])
     assert asked.typing.begun == []
-    assert "it changes lines that a hunk of b changes, too: reject it, or go back" in asked.typing.shown
+    assert (
+        "it changes lines that a hunk from the adapter 'b' changes, too: reject it, or go back"
+        in asked.typing.shown
+    )
     assert asked.files == [([2], [0, 1]), ([0], [])]
 
 

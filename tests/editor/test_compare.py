@@ -56,8 +56,8 @@ def decided(editor: Editor) -> dict[str, Any]:
 def test_the_hunk_of_another_model_is_taken_in_place_of_this_one(editor: Editor) -> None:
     review(editor, ZEHN, OWN[1])
     editor.feed("gm")
-    assert "the hunk of b" in editor.messages()
-    assert "hunk 1/2 · of b" in str(editor.lua("return vim.wo.winbar"))
+    assert "the hunk from the adapter 'b'" in editor.messages()
+    assert "hunk 1/2 · from 'b'" in str(editor.lua("return vim.wo.winbar"))
     editor.feed("ga")
     editor.feed("gag<CR>")
     assert decided(editor) == {"path": "a.txt", "accepted": [1], "rejected": [0], "added": [ZEHN]}
@@ -67,9 +67,9 @@ def test_the_hunk_of_another_model_is_taken_in_place_of_this_one(editor: Editor)
 def test_mixing_leads_around_and_is_undone(editor: Editor) -> None:
     review(editor, ZEHN)
     editor.feed("gmgm")
-    assert "the hunk of a" in editor.messages()
+    assert "the hunk from the adapter 'a'" in editor.messages()
     editor.feed("gmgu")
-    assert "of b" not in str(editor.lua("return vim.wo.winbar"))
+    assert "from 'b'" not in str(editor.lua("return vim.wo.winbar"))
     editor.feed("gAg<CR>")
     assert decided(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": []}
 

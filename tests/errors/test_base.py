@@ -13,3 +13,4 @@ def test_only_a_near_name_is_suggested() -> None:
     assert did_you_mean("styel", ["merge", "style"]) == "; did you mean 'style'?"
     assert did_you_mean("styel", ["merge", "build"]) == ""
     assert did_you_mean("styel", []) == ""
+    assert did_you_mean("refcator", ["generator", "refactor"]) == "; did you mean 'refactor'?"

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -24,6 +23,7 @@ from tideate_core.adapters import (
 from tideate_core.agents.budget import Budget, last_words, warning
 from tideate_core.agents.compaction import READ_RESULT, Compaction
 from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
+from tideate_core.util.nearest import nearest
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
@@ -372,8 +372,8 @@ class WorkLoop(Generic[T]):
         if self._submitted is not None:
             return "error: the work is handed in; nothing was called"
         if tool is None:
-            near = get_close_matches(call.name, self._tools, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(call.name, self._tools)
+            hint = f"; did you mean {near}?" if near else ""
             return f"error: there is no tool {call.name!r}{hint} (there are {', '.join(self._tools)})"
         if call.arguments is None:
             return "error: the arguments are no JSON object; nothing was called"

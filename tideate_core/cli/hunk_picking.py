@@ -67,7 +67,7 @@ class Alternative:
 
     def matter(self, number: int) -> list[RenderableType]:
         """Return it as it is offered."""
-        return [Text(f"{number} · {visible(self.adapter)} has here:", style="bold"), self.patch]
+        return [Text(f"{number} · the adapter {visible(self.adapter)!r} has here:", style="bold"), self.patch]
 
 
 def alternatives_to(file: ReviewedFile, runs: Iterable[Mapping[str, Any]]) -> list[Alternative]:
@@ -194,7 +194,7 @@ class HunkPicking:
         return ""
 
     async def _ask_instead(self, index: int, others: Sequence[Alternative]) -> str | None:
-        names = " and ".join(f"the hunk of {one.adapter} that you took" for one in others)
+        names = " and ".join(f"the hunk from the adapter {one.adapter!r} that you took" for one in others)
         words = f"hunk {index + 1} of {self._name} is open, and changes lines that {names} changes, too"
         await self._asker.show([Text(visible(words), style="yellow"), self._file.hunk_patch(index)])
         question = f"Accept hunk {index + 1} of {self._name} instead?"
@@ -223,7 +223,7 @@ class HunkPicking:
             shown += other.matter(number)
             keys.append(str(number))
             known.add(str(number))
-            help_text += f" · {number} take that of {visible(other.adapter)}"
+            help_text += f" · {number} take the hunk from {visible(other.adapter)!r}"
         if self._revisable:
             keys.append("b")
             known.add("b")
@@ -329,7 +329,9 @@ class HunkPicking:
         for other in self._others:
             if self._own.clashes(other.hunk) or self._is_taken(other):
                 continue
-            await self._asker.show([Text(f"only {visible(other.adapter)} has:", style="bold"), other.patch])
+            await self._asker.show(
+                [Text(f"only the adapter {visible(other.adapter)!r} has:", style="bold"), other.patch]
+            )
             question = f"Take it, too, into {self._name}?"
             answer = await self._asker.choose(question, "y/N/q", MORE_HELP, YES | NO)
             if answer is None or answer == BACK:
@@ -370,7 +372,7 @@ class HunkPicking:
         accepted = not self.accepted.isdisjoint(self._own.all_clashes(other.hunk))
         clash = "a hunk that you accepted" if accepted else self._clash(other.hunk)
         if clash:
-            await self._refuse(f"the hunk of {other.adapter}", clash)
+            await self._refuse(f"the hunk from the adapter {other.adapter!r}", clash)
         else:
             self._added[self._taken.add(other.hunk)] = other
         return not clash
@@ -378,7 +380,7 @@ class HunkPicking:
     def _clash(self, hunk: Hunk) -> str:
         """Return what was taken before of the same lines; empty for nothing."""
         number = self._taken.first_clash(hunk)
-        return "" if number is None else f"a hunk of {self._added[number].adapter}"
+        return "" if number is None else f"a hunk from the adapter {self._added[number].adapter!r}"
 
     async def _refuse(self, what: str, clash: str) -> None:
         await self._say(f"{what} is left out: it changes lines that {clash} changes, too")

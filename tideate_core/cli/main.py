@@ -17,6 +17,8 @@ from tideate_core.util.garbage import collect_garbage_rarely
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cyclopts import CycloptsError
+
 __all__ = ["WITH_VALUE", "app", "main"]
 
 COMMANDS_AT: Final = "tideate_core.cli.commands"
@@ -153,8 +155,27 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
 }
 
+
+def _usage_error(error: CycloptsError) -> object:
+    """Return what is printed of wrong usage: for an unknown command, the nearest one."""
+    # here: most commands are right
+    from cyclopts import CycloptsPanel, UnknownCommandError
+
+    from tideate_core.util.nearest import nearest
+
+    if not isinstance(error, UnknownCommandError) or not error.unused_tokens or error.app is None:
+        return CycloptsPanel(error)
+    known = [name for name in error.app if not name.startswith("-") and error.app[name].show]
+    near = nearest(error.unused_tokens[0], known)
+    hint = f' Did you mean "{near}"?' if near else ""
+    return CycloptsPanel(
+        f'Unknown command "{error.unused_tokens[0]}".{hint} Available commands: {", ".join(known)}.'
+    )
+
+
 app = App(
     name="tideate",
+    error_formatter=_usage_error,
     help="AI workflows that people can trust with their code.",
     help_format="plaintext",
     help_epilogue="Exit status: 0 done, 1 failed, 2 wrong usage or an invalid file, 3 declined or cancelled, "

@@ -284,7 +284,7 @@ class Comparison:
         while True:
             await self._settled()
             if (taken := next(filter(_has_written, self._runs), None)) is not None:
-                return taken, f"the answer of {taken.adapter} was taken"
+                return taken, f"the answer from the adapter {taken.adapter!r} was taken"
             if chosen is None or chosen.review is None:
                 choice = await self._choose(self._candidates())
                 if isinstance(choice, str):
@@ -321,7 +321,7 @@ class Comparison:
         """Return the run that is chosen; else why none is, or None where one of them went meanwhile."""
         if self._take is not None:
             wanted = next((one for one in candidates if one.adapter == self._take), None)
-            return wanted or f"there is no answer of {self._take} to take"
+            return wanted or f"the adapter {self._take!r} gave no answer that can be taken"
         if not candidates:
             return "no model gave an answer that can be taken"
         if len(candidates) == 1:

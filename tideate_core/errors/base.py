@@ -18,10 +18,11 @@ __all__ = [
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty string."""
-    from difflib import get_close_matches
+    # here: most processes make no such message
+    from tideate_core.util.nearest import nearest
 
-    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(name, known)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 class TideateError(Exception):

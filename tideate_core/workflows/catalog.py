@@ -269,10 +269,10 @@ def _check_exists(path: Path) -> None:
             for file in beside
             if is_machine_name(file.name) or is_definition_name(file.name)
         }
-        from difflib import get_close_matches
+        from tideate_core.util.nearest import nearest
 
-        near = get_close_matches(path.stem, files, n=1)
-        hint = f"; did you mean {files[near[0]]!r}?" if near else ""
+        near = nearest(path.stem, files)
+        hint = f"; did you mean {files[near]!r}?" if near else ""
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}{hint}") from error
     except (OSError, ValueError):
         return  # whoever reads it tells

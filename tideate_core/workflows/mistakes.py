@@ -184,7 +184,7 @@ class Nearest:
         self._left -= len(known)
         if self._left < 0 or len(name) > LONGEST_NAME:
             return ""
-        from difflib import get_close_matches
+        from tideate_core.util.nearest import nearest
 
-        near = get_close_matches(name, [one for one in known if len(one) <= LONGEST_NAME], n=1, cutoff=0.5)
-        return f"did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, known)
+        return f"did you mean {near!r}?" if near else ""

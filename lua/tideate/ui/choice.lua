@@ -134,7 +134,7 @@ function M.open(question, respond, on_left)
   end
   for number, run in ipairs(runs) do
     if run.takable then
-      key({ tostring(number) }, 'take', ('take the answer of %s'):format(text.name(run.adapter)), function()
+      key({ tostring(number) }, 'take', ("take the answer from the adapter '%s'"):format(text.name(run.adapter)), function()
         answer(run)
       end)
     end

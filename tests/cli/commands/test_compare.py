@@ -55,10 +55,10 @@ def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict
     terminal.type("p\n")
     terminal.wait_for("Accept hunk 1/2 of a.txt? [y/N/e/b/a/s/q]")
     terminal.type("y\n")
-    terminal.wait_for("1 · b has here:")
+    terminal.wait_for("1 · the adapter 'b' has here:")
     terminal.wait_for("Accept hunk 2/2 of a.txt? [y/N/e/1/b/a/s/q]")
     terminal.type("1\n")
-    terminal.wait_for("only b has:")
+    terminal.wait_for("only the adapter 'b' has:")
     terminal.wait_for("Take it, too, into a.txt? [y/N/q]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0

@@ -131,7 +131,7 @@ function Decisions:mix()
   self:anchor({ decision })
   self:go_to(unit)
   local adapter = require('tideate.ui.review.alternatives').adapter(unit)
-  say(('the hunk of %s'):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
+  say(("the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
 end
 
 --- A hunk merged with what the person changed of its lines, where both can be had.

@@ -195,7 +195,7 @@ local function numbers(review, index, win, wide, brief)
     local unit = review:unit_at_cursor()
     table.insert(parts, unit and ('hunk %d/%d'):format(unit.number, #entry.units) or nil)
     local adapter = unit and require('tideate.ui.review.alternatives').adapter(unit)
-    table.insert(parts, adapter and 'of ' .. require('tideate.ui.text').name(adapter) or nil)
+    table.insert(parts, adapter and ("from '%s'"):format(require('tideate.ui.text').name(adapter)) or nil)
   end
   if review.model.revision > 1 then
     table.insert(parts, ('revision %d'):format(review.model.revision))
