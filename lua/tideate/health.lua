@@ -49,11 +49,25 @@ local function check_packages(python)
   return true
 end
 
+--- Look at the interpreter that the running host has, or that one would be started with.
 ---@return boolean ok
 local function check_python()
+  local running = require('tideate.host').info()
   local python, source = require('tideate.paths').python()
+  if running and running.python ~= python then
+    local now = running.python or "Neovim's own Python host"
+    vim.health.warn(('the running host has another interpreter: %s'):format(now), {
+      ('the options now name %s; restart Neovim to use it'):format(python or 'none'),
+    })
+    python, source = running.python, running.source
+  end
   if not python and require('tideate.job').has_classic() then
-    vim.health.info("no environment of its own: Neovim's Python host is used, see `:UpdateRemotePlugins`")
+    local named = vim.g.python3_host_prog
+    vim.health.info(
+      ("no environment of tideate's own: Neovim's Python host is used (%s), see `:UpdateRemotePlugins`"):format(
+        named and ('g:python3_host_prog = ' .. named) or 'as Neovim finds it'
+      )
+    )
     return true
   elseif not python then
     vim.health.error('no Python environment', { 'run `:Workflow install`' })

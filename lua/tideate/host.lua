@@ -23,6 +23,8 @@ M.limits = { ready = 20000, ping = 4000, silent_pings = 2, leave = 300 }
 ---@field listener tideate.HostListener
 ---@field timer uv.uv_timer_t
 ---@field version? string of the Python side
+---@field python? string its interpreter; nil of Neovim's own Python host
+---@field source? string what named it
 ---@field unanswered integer
 
 ---@type tideate.Host?
@@ -155,6 +157,7 @@ end
 local function open(listener)
   local it = { state = 'starting', listener = listener, unanswered = 0 }
   local python, source = paths().python()
+  it.python, it.source = python, source
   if python then
     local job, err = require('tideate.job').start(python, function(code)
       part(it, errors().died(code, it.state == 'ready', require('tideate.job').last_words(it.job)))
@@ -233,9 +236,11 @@ function M.state()
 end
 
 --- What is known about the living host; nil if there is none.
----@return {pid: integer, state: 'starting'|'ready', version: string?}?
+---@return {pid: integer, state: 'starting'|'ready', version: string?, python: string?, source: string?}?
 function M.info()
-  return host and { pid = host.job.pid, state = host.state, version = host.version } or nil
+  return host
+      and { pid = host.job.pid, state = host.state, version = host.version, python = host.python, source = host.source }
+    or nil
 end
 
 --- End the host and wait for that, for as long as `limits.leave`. What still runs in it fails.

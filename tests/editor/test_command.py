@@ -414,6 +414,18 @@ def test_health_writes_its_report_nowhere_else(faked: Editor, where: str) -> Non
     assert "the host answers" in "\n".join(faked.lines())
 
 
+def test_health_names_the_interpreter_of_the_running_host(faked: Editor) -> None:
+    faked.command("Workflow health")
+    running = faked.lua("return require('tideate.host').info().python")
+    assert f"interpreter: {running}" in "\n".join(faked.lines())
+    faked.lua("vim.env.TIDEATE_PYTHON = '/usr/bin/another-python'")
+    faked.command("Workflow health")
+    report = "\n".join(faked.lines())
+    assert f"the running host has another interpreter: {running}" in report
+    assert "the options now name /usr/bin/another-python; restart Neovim" in report
+    assert f"interpreter: {running}" in report
+
+
 def test_health_says_what_to_do_without_python(start_editor: EditorFactory, tmp_path: Path) -> None:
     editor = start_editor(env={"TIDEATE_PYTHON": str(tmp_path / "none")})
     editor.command("checkhealth tideate")
