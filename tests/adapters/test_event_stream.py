@@ -69,6 +69,7 @@ ERRORS = {
     "an error of its kind": stream(json.dumps({"object": "error", "message": SAID, "code": 400})),
     "words as data": stream(f"error: {SAID}", "[DONE]"),
     "an error with a reason": stream(json.dumps({**json.loads(END), "error": {"message": SAID}})),
+    "an error behind what no one can nest": stream("[" * 100_000, json.dumps({"error": SAID})),
     "an error in the middle": stream(ONE, json.dumps({"error": {"message": SAID}})),
 }
 

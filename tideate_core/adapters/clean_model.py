@@ -319,5 +319,5 @@ def _arguments(args: Any) -> Any:
         return mended_json(args)
     try:
         return json.dumps(mended_json(json.loads(args)), ensure_ascii=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return mended(args)

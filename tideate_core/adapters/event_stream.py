@@ -261,7 +261,7 @@ def _is_object(pieces: list[str]) -> bool:
         return False
     try:
         return isinstance(json.loads("".join(pieces), strict=False), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -272,14 +272,14 @@ def _values(data: list[str]) -> list[Any]:
             return [_DONE]
         try:
             return [json.loads(text, strict=False)]
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     lines = [line for one in data for line in one.splitlines() if line.strip()]
     found: list[Any] = []
     for line in lines:
         try:
             found.append(_DONE if line.strip() == _DONE else json.loads(line, strict=False))
-        except ValueError:
+        except (ValueError, RecursionError):
             return ["\n".join(data)]
     return found
 

@@ -42,7 +42,7 @@ def _words_of_text(text: str, depth: int) -> str:
     if text.lstrip().startswith(("{", "[")):
         try:
             return words_of(json.loads(text), depth + 1) or text
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     return text.strip()
 

@@ -216,7 +216,7 @@ def _arguments(args: str | dict[str, Any] | None) -> dict[str, Any] | None:
         return args
     try:
         read = json.loads(args)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None
 

@@ -264,7 +264,7 @@ class WorkLoop(Generic[T]):
         """Take a text that is what should be submitted, word for word, as some models answer."""
         if self._submission is None or not text.lstrip().startswith("{"):
             return
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             arguments = json.loads(text)
             told = await self._submit(self._submission, arguments)
             if self._submitted is None:

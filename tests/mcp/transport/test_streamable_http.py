@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 import uvicorn
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 
 from tests.mcp.conftest import AUTHORIZED, HARBOUR, TOKEN
 from tests.mcp.served import HANDSHAKE
@@ -30,6 +30,8 @@ from tideate_core.mcp.transport.streamable_http import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from starlette.types import Receive, Scope, Send
+
     from tests.mcp.conftest import Home
 
 pytestmark = pytest.mark.slow
@@ -42,6 +44,8 @@ HEADERS = {
 }
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
 MODERN = "2026-07-28"
+QUICK = 0.5
+"""Seconds that the server waits for a request in the tests of that."""
 
 
 def modern(method: str, **params: Any) -> dict[str, Any]:
@@ -316,16 +320,24 @@ async def test_what_is_behind_the_door_does_not_see_the_token() -> None:
     assert "authorization" not in seen
 
 
+async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
+    async def slow() -> AsyncIterator[str]:
+        yield "begun"
+        await asyncio.sleep(2 * QUICK)
+        yield "ended"
+
+    answer = StreamingResponse(slow()) if scope["path"] == "/slow" else PlainTextResponse("whole")
+    await answer(scope, receive, send)
+
+
 @pytest.fixture
 async def quick(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, int]]:
     """A server in this process that waits half a second for a request."""
 
     class Quick(PromptRequests):
-        patience = 0.5
+        patience = QUICK
 
-    config = uvicorn.Config(
-        PlainTextResponse("whole"), http=Quick, log_config=None, lifespan="off", host="127.0.0.1", port=0
-    )
+    config = uvicorn.Config(_answer, http=Quick, log_config=None, lifespan="off", host="127.0.0.1", port=0)
     server = uvicorn.Server(config)
     monkeypatch.setattr(server, "capture_signals", nullcontext)
     serving = asyncio.create_task(server.serve())
@@ -368,4 +380,18 @@ async def test_whole_requests_keep_their_connection(quick: tuple[str, int]) -> N
         async with asyncio.timeout(30):
             assert b"200" in await reader.readline()
             assert await reader.readuntil(b"whole")
+    writer.close()
+
+
+async def test_a_request_behind_one_that_is_answered_may_wait(quick: tuple[str, int]) -> None:
+    """The connection is left to the answer, however long it takes, and the next one follows."""
+    reader, writer = await asyncio.open_connection(*quick)
+    async with asyncio.timeout(30):
+        writer.write(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.readuntil(b"begun")
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.readuntil(b"ended")
+        assert await reader.readuntil(b"whole")
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.readuntil(b"whole")
     writer.close()

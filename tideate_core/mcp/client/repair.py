@@ -141,7 +141,7 @@ class FramingCheck:
             return None
         try:
             value = json.loads(b"".join(self._held))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         self._held = []
         if isinstance(value, dict) and "jsonrpc" in value:

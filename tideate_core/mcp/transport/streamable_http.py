@@ -197,27 +197,32 @@ class PromptRequests(H11Protocol):
 
     patience = REQUEST_TIME
     _deadline: asyncio.TimerHandle | None = None
-    _whole: object = None
-    """The cycle of the last request that arrived whole."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect()
+        self._adjust_deadline()
 
-    def data_received(self, data: bytes) -> None:
-        if self._deadline is None and (self.cycle is None or self.cycle is self._whole):
-            self._expect()
-        super().data_received(data)
-        if self.cycle is not None and self.cycle is not self._whole and not self.cycle.more_body:
-            self._whole = self.cycle
-            self._stop_waiting()
+    def handle_events(self) -> None:
+        # also called for what came while the request before was answered
+        super().handle_events()
+        self._adjust_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
 
-    def _expect(self) -> None:
-        self._deadline = self.loop.call_later(self.patience, self.transport.abort)
+    @property
+    def _is_partial(self) -> bool:
+        """A part of a request has to come; a request behind one that is answered may wait."""
+        if self.cycle is None or self.cycle.more_body:
+            return True
+        return self.cycle.response_complete and bool(self.conn.trailing_data[0])
+
+    def _adjust_deadline(self) -> None:
+        if not self._is_partial:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.patience, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
