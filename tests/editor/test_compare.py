@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_run_views import kill
+from tests.editor.test_run_views import kill, stored
 from tests.editor.test_ui_review import NOTHING, left_overs, opened
 from tests.support.dialogs import answers, ask, hurry, wait_focused
 from tests.support.model_server import ModelServer
@@ -219,7 +219,7 @@ RUNS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "take"), [("1", "a" * 32), ("3", "c" * 32), ("n", None), ("q", None)])
+@pytest.mark.parametrize(("key", "take"), [("1", "a" * 32), ("3", "c" * 32), ("n", None)])
 def test_one_of_the_answers_is_chosen_or_none(
     start_editor: EditorFactory, key: str, take: str | None
 ) -> None:
@@ -326,6 +326,37 @@ def test_resuming_one_run_of_a_comparison_resumes_all_of_it(editor: Editor) -> N
     assert sent == [["to_resume", "aaaa"], ["compare_resume", "a" * 32]]
     words = "refactor (1/2) aaaaaaaa is part of a comparison of small, large: resuming all of it"
     assert words in editor.messages()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["q", "<Esc>", "<C-w>c"])
+@pytest.mark.parametrize("at", ["the choice", "the review"])
+def test_a_comparison_that_is_left_waits(
+    start_editor: EditorFactory, servers: Servers, key: str, at: str
+) -> None:
+    editor = start_editor(ui=(120, 40))
+    (editor.cwd / ".tideate").mkdir()
+    begin(editor, servers)
+    release(servers)
+    if at == "the review":
+        take_first(editor)
+        editor.feed("ga")
+        key = "q"  # the others end no review
+    else:
+        editor.wait_screen("Take which of 2 answers?")
+        wait_focused(editor)
+    editor.feed(key)
+    editor.wait("not require('tideate').is_running()")
+    runs = [one["execution_id"] for one in editor.lua("return require('tideate.state').runs()")]
+    assert len(runs) == 2
+    editor.wait_for(lambda: all(stored(editor, run).resumable for run in runs), "the runs wait")
+    count = sum(len(server.requests) for server, _ in servers.values())
+    editor.command("Workflow review")
+    take_first(editor)
+    editor.feed("gAg<CR>")
+    editor.wait_screen("accepted the answer of the adapter 'a'")
+    assert editor.lines() == LOUD.split("\n")[:-1]
+    assert sum(len(server.requests) for server, _ in servers.values()) == count, "no model is asked again"
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ end
 --- Ask which of the answers is taken.
 ---@param question tideate.Question payload: { runs: tideate.ChoiceRun[] }
 ---@param respond fun(result: table<string, any>) called once, unless `on_left` is
----@param on_left fun() its window was closed: the runs wait, to be resumed
+---@param on_left fun() it is left, or its window was closed: the runs wait, to be resumed
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')
@@ -129,6 +129,10 @@ function M.open(question, respond, on_left)
     dialog:close()
     respond({ accepted = run ~= nil, value = run and { take = run.execution_id }, reason = reason })
   end
+  local function leave()
+    dialog:close()
+    on_left()
+  end
   local function key(lhs, word, desc, run)
     table.insert(keys, { lhs = lhs, word = word, desc = desc, run = run })
   end
@@ -139,9 +143,10 @@ function M.open(question, respond, on_left)
       end)
     end
   end
-  key({ 'n', 'q', '<Esc>' }, 'none', 'take none of them', function()
+  key({ 'n' }, 'none', 'take none of them', function()
     answer(nil, 'none of the answers was taken')
   end)
+  key({ 'q', '<Esc>' }, 'leave', 'leave it: the runs wait', leave)
   key({ 'd' }, 'answers', 'show the answers', function()
     require('tideate.ui.preview').open('answers', answers(runs), 'diff')
   end)
@@ -159,10 +164,7 @@ function M.open(question, respond, on_left)
       local lines = { {}, { { ' ' }, { question.message } }, {} } ---@type tideate.Chunk[][]
       return vim.list_extend(lines, run_lines(runs, width - 1))
     end,
-    on_closed = function()
-      dialog:close()
-      on_left()
-    end,
+    on_closed = leave,
   })
   return dialog
 end

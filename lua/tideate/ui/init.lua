@@ -121,7 +121,7 @@ local function leave(waiting, summary)
     local question = waiting.question
     require('tideate.run').leave(question.execution_id)
     local what = summary and ('waits (%s)'):format(summary) or 'waits for your answer'
-    local again = REOPENED[question.kind] and question.kind ~= 'override' and 'review' or 'resume'
+    local again = (REOPENED[question.kind] and question.kind ~= 'override' or question.kind == 'compare') and 'review' or 'resume'
     M.notify(('%s %s; :Workflow %s opens it again'):format(question.workflow, what, again))
     go_on()
   end
