@@ -187,6 +187,9 @@ function M.start(listener)
   if host or vim.v.exiting ~= vim.NIL then
     return
   end
+  if vim.fn.getcwd() == '' then
+    return fail_later(listener, errors().no_directory())
+  end
   paths().rotate_log()
   local it, err = open(listener)
   if not it then

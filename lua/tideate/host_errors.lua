@@ -54,6 +54,15 @@ function M.replaced()
   return { error = 'The Python host was ended to start a new one. Run the workflow again.', error_code = 'HostDied' }
 end
 
+--- Neovim is where there is nothing any more.
+---@return tideate.HostError
+function M.no_directory()
+  return {
+    error = 'The working directory was deleted; change to another one with `:cd`.',
+    error_code = 'NoDirectory',
+  }
+end
+
 ---@return tideate.HostError
 function M.no_python()
   return {

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.processes import Brood
+from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory, FakeHost
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 RUN = """
 _G.done = _G.done or {}
@@ -343,3 +346,33 @@ def test_no_host_is_started_while_neovim_ends(faked: Editor) -> None:
 
 def test_a_brood_finds_only_its_own() -> None:
     assert Brood().pids() == set()
+
+
+DELETE = "vim.fn.delete(vim.fn.getcwd(), 'rf')"
+
+
+def test_a_directory_that_was_deleted_before_the_start_is_named(
+    faked: Editor, fake_host: FakeHost, tmp_path: Path
+) -> None:
+    faked.lua("vim.fn.mkdir(..., 'p') vim.cmd.cd(...)", str(tmp_path / "gone"))
+    faked.lua(DELETE)
+    run(faked, "ask")
+    done = ended(faked)
+    assert done["error"] == "The working directory was deleted; change to another one with `:cd`."
+    assert fake_host.heard() == []
+
+
+@pytest.mark.slow
+def test_a_directory_that_was_deleted_while_the_host_lives_is_named(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    editor = start_editor(env={"TIDEATE_PYTHON": sys.executable})
+    configure(editor, server)
+    server.answers("hi", "hello")
+    start(editor, "ask", "hi")
+    assert result(editor)["ok"]
+    editor.lua(DELETE)
+    start(editor, "ask", "hi")
+    assert "the working directory was deleted" in result(editor)["error"]
+    assert not editor.cwd.exists()
+    assert len(server.requests) == 1

@@ -278,6 +278,32 @@ def test_a_file_in_its_place_is_explained(home: Path, root: Path) -> None:
         make_project_state(root)
 
 
+@pytest.mark.parametrize("name", ["tideate", "tideate/projects"])
+def test_another_kind_of_file_in_its_place_is_not_taken_for_no_state(
+    home: Path, root: Path, name: str
+) -> None:
+    path = home / "state" / name
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(StateError, match=f"{path} is not a directory"):
+        project_state(root)
+    path.unlink()
+    path.symlink_to(path)
+    with pytest.raises(StateError, match=f"{path} cannot be used for private state"):
+        project_state(root)
+
+
+@pytest.mark.parametrize("level", ["tideate", "tideate/projects", "tideate/projects/*"])
+def test_what_a_link_leads_to_is_taken_from_others(home: Path, root: Path, level: str) -> None:
+    make_project_state(root)
+    (link,) = (home / "state").glob(level)
+    wide = link.rename(home / "elsewhere")
+    link.symlink_to(wide)
+    wide.chmod(0o775)
+    make_project_state(root)
+    assert stat.S_IMODE(wide.stat().st_mode) == 0o700
+
+
 # known projects
 
 

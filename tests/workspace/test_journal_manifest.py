@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,15 @@ def forged(**fields: object) -> Callable[[Path], object]:
     return forge
 
 
+def in_place_of(path: Path, make: Callable[[Path], object]) -> None:
+    path.rename(path.with_name("away"))
+    make(path)
+
+
+def link_to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "an absolute temporary name": forged(temp="/etc/hostname"),
     "a temporary name upwards": forged(temp="../.tideate-00.tmp"),
@@ -45,6 +55,11 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a mode that is none": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o107777}),
     "images outside of the file": forged(offset=10**9),
     "a length below zero": forged(length=-1),
+    "a manifest that is a link to itself": lambda apply: in_place_of(apply / "manifest.json", link_to_itself),
+    "a manifest that is a pipe": lambda apply: in_place_of(apply / "manifest.json", os.mkfifo),
+    "images that are a pipe": lambda apply: in_place_of(apply / "before", os.mkfifo),
+    "a pipe for the applies of a run": lambda apply: in_place_of(apply.parent, os.mkfifo),
+    "a link to itself for the applies of a run": lambda apply: in_place_of(apply.parent, link_to_itself),
     "no manifest syntax": lambda apply: (apply / "manifest.json").write_text("{"),
     "cut off images": lambda apply: (apply / "before").write_bytes(b"x"),
     "other images": lambda apply: (apply / "before").write_bytes(b"x" * 1000),
@@ -59,6 +74,6 @@ async def test_a_damaged_journal_restores_nothing_and_says_where_it_is(
     await workspace.apply(EVERYTHING, execution_id="run")
     damage(private / "journal" / "run" / "0001")
     before = tree(root)
-    with pytest.raises(WorkspaceError, match=r"journal/run/0001"):
+    with pytest.raises(WorkspaceError, match=r"journal/run"):
         await workspace.rollback("run")
     assert tree(root) == before

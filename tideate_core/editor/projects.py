@@ -28,7 +28,7 @@ from tideate_core.engine import (
     compared_requests,
     nothing_changed_error,
 )
-from tideate_core.errors import ConfigError, RunNotFound, TideateError
+from tideate_core.errors import ConfigError, RunNotFound, TideateError, WorkspaceError
 from tideate_core.machines.diagrams import lane_rows
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
@@ -378,7 +378,10 @@ class Projects:
         if buffer and buffer.path:
             folder = Path(buffer.path).parent
             return find_root(folder) or folder
-        return find_root(folder := Path(request.context.cwd or self._cwd)) or folder
+        folder = Path(request.context.cwd or self._cwd)
+        if not folder.is_dir():
+            raise WorkspaceError("the working directory was deleted; change to another one with `:cd`")
+        return find_root(folder) or folder
 
     def _project(self, root: Path) -> ProjectRuntime:
         loaded = self._load(find_root(root))

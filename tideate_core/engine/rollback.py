@@ -41,7 +41,7 @@ class RollbackOutcome:
     """Those of what was restored in which changes made since were kept."""
 
 
-def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
+def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput:
     """Return the error that says why there is nothing to roll back of a run.
 
     :raises RunNotFound: there is no such run.
@@ -49,7 +49,9 @@ def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput | RunNotF
     """
     run = reader.run(wanted)
     if run.files:
-        return RunNotFound(run.id)  # its journal was forgotten
+        return InvalidInput(
+            f"run {run.id[:8]} of {run.name} cannot be rolled back any more: what it changed was forgotten"
+        )
     return InvalidInput(f"run {run.id[:8]} of {run.name} changed no file")
 
 

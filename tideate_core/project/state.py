@@ -154,9 +154,20 @@ def project_state(root: Path | None) -> Path:
     _refuse_within(base, path)
     directory = base if path is None else _of(path)
     for level in dict.fromkeys((base, base / "projects", directory)):
-        with suppress(OSError):  # what is not there cannot be read either
+        try:
             _refuse_shared(level)
+        except FileNotFoundError:
+            break  # nothing is below it either
+        except OSError as error:
+            raise _unusable(level, error) from error
     return directory
+
+
+def _unusable(directory: Path, error: OSError) -> StateError:
+    return StateError(
+        f"{directory} cannot be used for private state: {error.strerror}; {VARIABLE} or [state] directory"
+        " can name another directory"
+    )
 
 
 def private_within(root: Path) -> tuple[Path, ...]:
@@ -210,10 +221,7 @@ def make_project_state(root: Path | None) -> Path:
         if path is not None and not (directory / IDENTITY).exists():
             _write_identity(directory, {"path": str(path), "used_at": _now()})
     except OSError as error:
-        raise StateError(
-            f"{directory} cannot be used for private state: {error.strerror}; {VARIABLE} or [state] directory"
-            " can name another directory"
-        ) from error
+        raise _unusable(directory, error) from error
     return directory
 
 
@@ -222,10 +230,7 @@ def _make_private(directory: Path) -> None:
     # each of them: who may write to one can exchange those below it
     levels = [base, *(base / part for part in (["projects"] if directory != base else []))]
     for level in dict.fromkeys([*levels, directory]):
-        try:
-            make_private_directory(level)
-        except FileExistsError as error:
-            raise StateError(f"{level} is not a directory; let {VARIABLE} name one") from error
+        make_private_directory(level)
         _refuse_shared(level)
         _tighten_all(level)
 
@@ -237,6 +242,8 @@ def _refuse_shared(directory: Path) -> None:
     :raises OSError: it is not there.
     """
     found = directory.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise StateError(f"{directory} is not a directory; let {VARIABLE} name one")
     if os.geteuid() not in (found.st_uid, 0):
         raise StateError(f"{directory} belongs to another user; let {VARIABLE} name a directory of yours")
     if found.st_mode & _OTHERS_WRITE:
@@ -274,7 +281,7 @@ def _tighten_all(directory: Path) -> None:
     found = directory.stat()
     if not found.st_mode & _OTHERS or not _is_only_ours(directory):
         return
-    tighten(directory)  # first: nobody adds anything while it is looked through
+    tighten(real_path(directory))  # first: nobody adds anything while it is looked through
     if found.st_mode & _OTHERS_WRITE:
         try:
             _refuse_foreign(directory, found.st_uid)

@@ -264,9 +264,14 @@ class Journal:
 
     def _records_of(self, run: str) -> list[Record]:
         directory = journal_directory(self._private, run)
-        if not directory.is_dir():
+        try:
+            applies = _applies(directory)
+        except FileNotFoundError:
             return []
-        return [_load(path) for path in _applies(directory) if (path / _MANIFEST).exists()]
+        except OSError as error:
+            raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
+        # a link that leads nowhere is a damaged manifest, not a missing one
+        return [_load(path) for path in applies if os.path.lexists(path / _MANIFEST)]
 
 
 def _written_at(record: Record) -> int:

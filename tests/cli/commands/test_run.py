@@ -287,14 +287,21 @@ def test_an_invalid_configuration_is_status_2(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [("run", "ask", "x"), ("resume", "abc"), ("mcp", "serve", "transitions", "--workflow", "PLANNER")],
+    ("command", "status"),
+    [
+        (("run", "ask", "x"), 2),
+        (("resume", "abc"), 1),
+        (("history",), 1),
+        (("mcp", "serve", "transitions", "--workflow", "PLANNER"), 2),
+    ],
 )
-def test_a_state_directory_that_cannot_be_made_is_status_2(shell: Shell, command: tuple[str, ...]) -> None:
+def test_a_state_directory_that_cannot_be_made_is_named(
+    shell: Shell, command: tuple[str, ...], status: int
+) -> None:
     (shell.home / "state").write_text("a file")
     done = shell.run(*command)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "let XDG_STATE_HOME name a directory of yours" in done.stderr
+    assert (done.returncode, done.stdout) == (status, "")
+    assert "TIDEATE_STATE or [state] directory can name another directory" in done.stderr
     assert "Traceback" not in done.stderr
 
 
