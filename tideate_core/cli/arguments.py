@@ -40,6 +40,7 @@ __all__ = [
     "Workflows",
     "Yes",
     "as_text",
+    "decoded_text",
     "machine_names",
     "prompt_of",
     "read_stdin",
@@ -212,7 +213,7 @@ def as_text(word: str, name: str) -> str:
     :param name: of it, for the error.
     :raises InvalidInput: it is not UTF-8.
     """
-    return _decoded(os.fsencode(word), name) if not_utf8(word) else word
+    return decoded_text(os.fsencode(word), name) if not_utf8(word) else word
 
 
 def read_stdin() -> str:
@@ -220,7 +221,7 @@ def read_stdin() -> str:
 
     :raises InvalidInput: it is not text of the locale, nor UTF-8.
     """
-    text = _decoded(sys.stdin.buffer.read(), "stdin")
+    text = decoded_text(sys.stdin.buffer.read(), "stdin")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -234,7 +235,12 @@ def prompt_of(words: tuple[str, ...]) -> str:
     return " ".join(as_text(word, "the prompt") for word in words)
 
 
-def _decoded(data: bytes, name: str) -> str:
+def decoded_text(data: bytes, name: str) -> str:
+    """Decode bytes as UTF-8, or as the locale's encoding.
+
+    :param name: of where they come from, for the error.
+    :raises InvalidInput: they are neither.
+    """
     for encoding in ("utf-8", locale.getencoding()):
         if encoding.lower() not in ("ascii", "ansi_x3.4-1968"):
             with suppress(UnicodeDecodeError, LookupError):

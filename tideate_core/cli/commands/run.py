@@ -46,6 +46,7 @@ from tideate_core.cli.render.tables import steps_words, waiting_lines, when
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -137,7 +138,7 @@ def run(
     request = RunRequest(
         name="stdin" if name == STDIN else name,
         inputs=parse_inputs(inputs),
-        prompt=prompt_of(prompt),
+        prompt=_prompt(name, prompt, project),
         adapter=adapter,
         obfuscate=obfuscate,
         continues=continues,
@@ -156,6 +157,16 @@ def run(
         raise
     start = _run_named if step is None else partial(_run_step, step)
     return run_async(_run(request, file, project, catalog, Interaction(yes, json), start))
+
+
+def _prompt(name: str, words: tuple[str, ...], project: Project) -> str:
+    """Return the prompt, with what is piped in if stdin is neither the prompt nor the workflow."""
+    prompt = prompt_of(words)
+    if name == STDIN or words == (STDIN,):
+        return prompt
+    from tideate_core.cli.piped_stdin import with_piped_text
+
+    return with_piped_text(prompt, project.loaded.config.limits.mention_tokens * CHARACTERS_PER_TOKEN)
 
 
 def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
