@@ -259,3 +259,23 @@ def test_comments_and_files_of_a_plan_outlive_neovim(editor: Editor) -> None:
     files = [*FILES, {"action": "modify", "path": "c.py", "why": ""}]
     comments = [{"path": "lib/b.py", "text": "no library"}]
     assert answers(editor)[0]["value"] == {"files": files, "comments": comments}
+
+
+@pytest.mark.parametrize("kind", ["document", "plan"])
+def test_a_warning_expires_and_stands_again_before_comments_are_left_out(editor: Editor, kind: str) -> None:
+    editor.lua("require('tideate.ui.notify').limits.shown = 1")
+    if kind == "document":
+        document(editor)
+        at(editor, "second")
+    else:
+        plan(editor)
+        at(editor, "a.py")
+    editor.feed("gslater<CR>")
+    for _ in range(2):
+        editor.feed("y")
+        assert answers(editor) == [], "it is not the second yes of an old warning"
+        editor.wait_for(lambda: not any("not sent" in line for line in shown(editor)), "the warning is gone")
+    editor.lua("require('tideate.ui.notify').limits.shown = 60000")
+    editor.feed("y")
+    editor.feed("y")
+    assert [one["accepted"] for one in answers(editor)] == [True]

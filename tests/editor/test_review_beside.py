@@ -49,6 +49,18 @@ def test_a_file_is_shown_side_by_side_and_inline_again(editor: Editor) -> None:
     assert editor.lines() == LINES
 
 
+@pytest.mark.parametrize("end", ["gp", "gAg<CR>", "q"])
+def test_no_fold_of_the_diff_stays_in_the_window(editor: Editor, end: str) -> None:
+    review(editor, opened(editor, [{"start": 9, "old": ["line 10"], "new": ["ten"]}]))
+    wait_focused(editor)
+    editor.feed("gp")
+    folded = "return vim.tbl_filter(function(n) return vim.fn.foldclosed(n) > 0 end, vim.fn.range(1, 30))"
+    assert editor.lua(f"vim.cmd.redraw() {folded}")
+    editor.feed(end)
+    assert beside(editor) is None
+    assert editor.lua(f"vim.cmd.redraw() {folded}") == []
+
+
 def drawn(editor: Editor) -> str:
     return str(
         editor.lua("""

@@ -624,3 +624,26 @@ def test_a_file_that_is_moved_and_changed_shows_its_change(screen_editor: Editor
     assert all(row in rows for row in ("- one", "first", "- three", "third"))
     editor.feed("gag<CR>")
     assert accepted(editor) == [[0]]
+
+
+def test_a_notice_of_a_review_expires(editor: Editor) -> None:
+    editor.lua("""
+      vim.o.columns = 40 -- no notice fits into the command line
+      require('tideate.ui.notify').limits.shown = 1
+      _G.made = 0
+      local float = require('tideate.ui.window').float
+      require('tideate.ui.window').float = function(...)
+        _G.made = _G.made + 1
+        return float(...)
+      end
+    """)
+    review(editor, opened(editor))
+    wait_focused(editor)
+    floats = """return #vim.tbl_filter(function(win)
+      return vim.api.nvim_win_get_config(win).relative ~= ''
+    end, vim.api.nvim_list_wins())"""
+    for number, keys in enumerate(("g<CR>", "1Ggs", "gu", "gU"), start=1):
+        editor.feed(keys)
+        editor.wait("_G.made == ...", 60, number)
+        editor.wait_for(lambda: editor.lua(floats) == 0, "the notice is gone", 10)
+    assert answers(editor) == []

@@ -302,6 +302,12 @@ local function restore(buf, win, saved)
   local function set()
     if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
       require('tideate.ui.window').options(win, saved)
+      if saved.foldmethod == 'manual' then
+        -- those of the diff stay otherwise, closed over the person's lines
+        vim.api.nvim_win_call(win, function()
+          vim.cmd('normal! zE')
+        end)
+      end
     end
   end
   set()
