@@ -74,6 +74,13 @@ async def test_an_id_that_no_run_has_names_the_nearest(store: Store, reader: Rea
         reader.run("ffffffff")
 
 
+def test_an_id_that_is_not_utf8_is_that_of_no_run(store: Store, reader: Reader) -> None:
+    with pytest.raises(RunNotFound, match="no run has the id"):
+        reader.run("\udcff")
+    with pytest.raises(CheckpointNotFound):
+        reader.checkpoint("\udcff")
+
+
 async def test_a_whole_id_is_that_run_also_where_others_begin_so(store: Store, reader: Reader) -> None:
     for whole in ("ab", "abc"):
         await store.begin(NewRun(whole, definition(), {}, 0, NOON))

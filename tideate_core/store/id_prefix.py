@@ -42,6 +42,7 @@ def find_run_id(fetch: Fetch, wanted: str) -> str:
     :raises RunNotFound: there is none; the message names the nearest.
     :raises InvalidInput: several begin so.
     """
+    wanted = _storable(wanted)
     if wanted.strip().lower() == LAST and (last := fetch(_LAST_RUN, ())):
         return str(last[0][0])
     found = fetch(
@@ -60,6 +61,11 @@ def find_run_id(fetch: Fetch, wanted: str) -> str:
     raise error
 
 
+def _storable(wanted: str) -> str:
+    """Return what was typed with bytes that are not UTF-8 as escapes: the database takes no other text."""
+    return wanted.encode("utf-8", "backslashreplace").decode()
+
+
 def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
     """Return the row of `CHECKPOINTS` that has this id, or the only one whose id begins so.
 
@@ -68,6 +74,7 @@ def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
     :raises CheckpointNotFound: there is none.
     :raises InvalidInput: several begin so.
     """
+    wanted = _storable(wanted)
     beginning, point, ordinal = wanted.strip().lower().partition(".")
     if point and not (beginning and ordinal):
         raise _no_checkpoint(wanted)
