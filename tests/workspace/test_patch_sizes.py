@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +91,56 @@ def test_the_declared_sizes_are_those_of_the_results(seed: int, tmp_path: Path) 
 def test_words_of_a_file_or_a_message_are_no_sizes() -> None:
     text = "literal 99999999999\ndelta 99999999999\n"
     refuse_large_results(f"From x\n\n{text}---\n".encode() + patch_between(b"a\n", text.encode()))
+
+
+def encoded(data: bytes, width: int = 52) -> str:
+    """Return the lines that git reads as some bytes: each begins with its length as a letter."""
+    parts = [data[at : at + width] for at in range(0, len(data), width)]
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    padded = [base64.b85encode(part + bytes(-len(part) % 4)).decode() for part in parts]
+    return "".join(f"{letters[len(part) - 1]}{text}\n" for part, text in zip(parts, padded, strict=True))
+
+
+def binary_hunk(head: str, lines: str) -> bytes:
+    ids = f"{'0' * 40}..{'1' * 40}"
+    return f"diff --git a/x b/x\nindex {ids}\nGIT binary patch\n{head}\n{lines}\n".encode()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "literal  {}",
+        "literal +{}",
+        "literal \t{}\t",
+        "literal {} x",
+        f"literal {'0' * 5000}{{}}",
+        "delta\x20{}z",
+    ],
+)
+def test_a_size_is_read_as_git_reads_it(head: str) -> None:
+    with pytest.raises(InvalidInput, match="makes a file of 33 MiB"):
+        refuse_large_results(binary_hunk(head.format(33 * MIB), ""))
+
+
+@pytest.mark.parametrize("number", ["-18446744073674948608", "9" * 30])
+def test_a_size_that_git_takes_for_a_huge_one_is_refused(number: str) -> None:
+    with pytest.raises(InvalidInput, match="makes a file of"):
+        refuse_large_results(binary_hunk(f"literal {number}", ""))
+
+
+SIZES = b"\xe8\x07" + b"\x80\x80\x80\x11"
+"""The beginning of a delta from 1,000 bytes to 34 MiB."""
+OVERLONG = b"\xe8\x87" + b"\x80" * 16 + b"\x00" + SIZES[2:]
+
+
+@pytest.mark.parametrize(
+    ("delta", "width", "empty_blocks"),
+    [(SIZES, 52, 0), (SIZES, 1, 0), (SIZES, 5, 0), (SIZES, 52, 2000), (OVERLONG, 52, 0)],
+)
+def test_the_size_in_a_delta_is_found_however_it_is_written(
+    delta: bytes, width: int, empty_blocks: int
+) -> None:
+    packed = zlib.compress(delta + b"\x80" * 9)
+    packed = packed[:2] + b"\x00\x00\x00\xff\xff" * empty_blocks + packed[2:]
+    with pytest.raises(InvalidInput, match="makes a file of"):
+        refuse_large_results(binary_hunk(f"delta {len(delta) + 9}", encoded(packed, width)))

@@ -19,9 +19,11 @@ LARGEST_RESULT: Final = 32 << 20
 LARGEST_RESULTS: Final = 128 << 20
 """Bytes of all of them together."""
 _BINARY: Final = b"GIT binary patch"
-_HUNK: Final = re.compile(rb"(literal|delta) (\d{1,20})\r?")
-_MOST_LINES: Final = 40
-"""Lines of a delta that are decoded: its sizes come first, behind the tables of the compression."""
+_HUNK: Final = re.compile(rb"(literal|delta) [ \t\v\f\r]*([+-]?)(\d*).*")
+"""A hunk's head, as git reads it: by C's `strtoul`, which skips blanks and what is behind the number."""
+_DIGITS: Final = 20
+"""Digits from which on a number may be larger than what `strtoul` can return."""
+_LARGEST_NUMBER: Final = (1 << 64) - 1
 _SIZES: Final = 20
 """Bytes that the two sizes at the beginning of a delta take at most."""
 
@@ -58,25 +60,41 @@ def _binary_sizes(patch: bytes) -> Iterator[int]:
         lines = patch[at : None if end < 0 else end].split(b"\n")
         for number, line in enumerate(lines):
             if found := _HUNK.fullmatch(line):
-                size = int(found[2])
+                size = _number_in(*found.group(2, 3))
                 yield size
                 if found[1] == b"delta" and size <= LARGEST_RESULT:
-                    yield _result_of_delta(lines[number + 1 : number + 1 + _MOST_LINES])
-        at = patch.find(_BINARY, at + len(_BINARY) if end < 0 else end)
+                    yield _result_of_delta(lines, number + 1)
+        at = patch.find(_BINARY, end) if end >= 0 else -1
 
 
-def _result_of_delta(lines: Sequence[bytes]) -> int:
+def _number_in(sign: bytes, digits: bytes) -> int:
+    digits = digits.lstrip(b"0")
+    if len(digits) >= _DIGITS:
+        return _LARGEST_NUMBER
+    size = int(digits or b"0")
+    return _LARGEST_NUMBER - size + 1 if sign == b"-" and size else size
+
+
+def _result_of_delta(lines: Sequence[bytes], start: int) -> int:
     """Return the size that a delta declares for its result; 0 if git cannot read it, either."""
-    packed = zlib.decompressobj()
+    packed = None
     head = b""
     try:
-        for line in lines:
+        for number in range(start, len(lines)):
+            line = lines[number].rstrip(b"\r")
             if not line or len(head) >= _SIZES:
                 break
-            head += packed.decompress(base64.b85decode(line.rstrip(b"\r")[1:]), _SIZES - len(head))
+            # its first letter says how many bytes of the line count; empty blocks may come first
+            count = line[0] - (64 if line[0] < 97 else 70)
+            data = base64.b85decode(line[1:])[: max(count, 0)]
+            packed = packed or zlib.decompressobj()  # slow to make, and the first line may be none
+            head += packed.decompress(data, _SIZES - len(head))
     except (ValueError, zlib.error):
         return 0
-    return _number_at(head, _number_at(head, 0)[1])[0]
+    _, middle = _number_at(head, 0)
+    result, end = _number_at(head, middle)
+    # git writes no number in more bytes; one would push the second out of what is read
+    return _LARGEST_NUMBER if max(middle, end - middle) > _SIZES // 2 else result
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
