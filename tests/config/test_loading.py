@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.config import Config, load_config
+from tideate_core.config import Config, load_config, waiting_keys
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -309,3 +309,19 @@ def test_a_project_may_have_its_rules_left_out(project: Path) -> None:
 def test_rules_files_are_within_the_project(path: Any) -> None:
     with pytest.raises(ConfigError, match="a name, a path or a pattern within the project"):
         load_config(None, {"rules_files": [path]})
+
+
+def test_a_file_that_is_nested_too_deeply_is_named(project: Path) -> None:
+    text = f"rules_files = {'[' * 5000}{']' * 5000}"
+    project.write_text(text)
+    for read in (lambda: load_config(root_of(project)), lambda: waiting_keys(text.encode())):
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            read()
+
+
+def test_of_very_many_keys_that_wait_some_are_named(project: Path) -> None:
+    text = "".join(f'[workflows.w{number}]\nadapter = "a"\n' for number in range(200))
+    project.write_text(text)
+    notice = load_config(root_of(project)).notices[0]
+    assert "workflows.w0.adapter" in notice
+    assert "and 150 more" in notice

@@ -112,3 +112,8 @@ def test_other_settings_of_pyproject_do_not_count() -> None:
     assert reason_of_change("pyproject.toml", before, after) == ""
     assert reason_of_change("pyproject.toml", before, '[tool.sometool]\nhook = "x"\n')
     assert reason_of_change("pyproject.toml", before, '[tool.poetry.build]\nscript = "x"\n')
+
+
+@pytest.mark.parametrize("name", ["src/build.py", "lib/build.ts", "src/build.go"])
+def test_a_source_file_called_build_does_not_count(name: str) -> None:
+    assert reason_by_path(name) == ""

@@ -29,6 +29,8 @@ WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
 REPLACED = frozenset({(0, "telemetry")})
 """Sections, by depth, that are replaced whole: content is sent only where who allowed it said."""
+MOST_NAMED = 50
+"""Keys that one notice names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ def _parse(path: Path, content: bytes) -> dict[str, Any]:
         raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
 
 
 def _validate(values: Mapping[str, Any], source: str) -> None:
@@ -164,7 +168,10 @@ def waiting_keys(content: bytes) -> dict[str, Any]:
     """
     own = config_dir() / "config.toml"
     text = _read(own)
-    values = tomllib.loads(content.decode("utf-8"))
+    try:
+        values = tomllib.loads(content.decode("utf-8"))
+    except RecursionError as error:
+        raise ConfigError(f"{CONFIG_NAME}: nested too deeply") from error
     _validate(values, CONFIG_NAME)
     for section in OWN:
         values.pop(section, None)
@@ -174,8 +181,10 @@ def waiting_keys(content: bytes) -> dict[str, Any]:
 def _waiting_notice(path: Path, waiting: Collection[str]) -> list[str]:
     if not waiting:
         return []
+    named = ", ".join(list(waiting)[:MOST_NAMED])
+    more = f" and {len(waiting) - MOST_NAMED:,} more" if len(waiting) > MOST_NAMED else ""
     return [
-        f"{path}: ignored {', '.join(waiting)}: this file is not trusted. Until then it can only add "
+        f"{path}: ignored {named}{more}: this file is not trusted. Until then it can only add "
         "questions and lower limits. Read it, then run :Workflow trust or `tideate trust`"
     ]
 

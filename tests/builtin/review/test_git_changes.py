@@ -330,6 +330,47 @@ async def test_a_new_gitignore_that_hides_itself_is_named(root: Path) -> None:
     assert "hides itself" in found.left["a/.gitignore"]
 
 
+@pytest.mark.parametrize(
+    ("path", "place", "why"),
+    [
+        ("n/x.py", "n/", "a repository in this one"),
+        ("n/deep/y.py", "n/", "a repository in this one"),
+        ("a/n", "a/n/", "a repository in this one"),
+        ("out", "out", "a .gitignore hides it"),
+        ("out/x.py", "out/x.py", "a .gitignore hides it"),
+        ("a/x.log", "a/x.log", "a .gitignore hides it"),
+    ],
+)
+async def test_a_path_that_cannot_be_compared_is_named(root: Path, path: str, place: str, why: str) -> None:
+    save(root, {"a/a.py": b"a\n", ".gitignore": b"out/\n*.log\n"})
+    commit(root)
+    save(root, dict.fromkeys(("n/x.py", "n/deep/y.py", "a/n/z.py", "out/x.py", "a/x.log"), b"evil\n"))
+    for nested in ("n", "a/n"):
+        git(root / nested, "init", "-q")
+    found = await difference(root, path=path)
+    assert list(found.left) == [place]
+    assert why in found.left[place]
+    (root / "empty").mkdir()
+    for nothing in ("a/a.py", "empty", "gone"):
+        assert not (await difference(root, path=nothing)).left
+
+
+async def test_changed_rules_above_what_is_compared_are_named(root: Path) -> None:
+    save(root, {"a/b/c.py": b"c\n", "a/.gitignore": b"*.log\n", ".gitignore": b"*.tmp\n"})
+    commit(root)
+    save(root, {"a/b/x.log": b"", "a/b/evil.py": b"evil\n"})
+    below = Workspace(root / "a/b")
+    head = await find_commit(root, "HEAD")
+    assert not (await git_difference(below, root / "a/b", head)).left
+    save(root, {"a/.gitignore": b"*\n"})
+    why = "it is not as in the commit, and new files that it hides are not shown"
+    assert (await git_difference(below, root / "a/b", head)).left == {"../.gitignore": why}
+    assert (await difference(root, path="a/b")).left == {"a/.gitignore": why}
+    (root / "a/.gitignore").unlink()
+    save(root, {".gitignore": b"*\n"})
+    assert (await git_difference(below, root / "a/b", head)).left == {"../../.gitignore": why}
+
+
 async def test_line_ends_that_only_the_repository_converts_are_named(root: Path) -> None:
     save(root, {"a.py": b"a\nb\n", "b.py": b"a\nb\n"})
     commit(root)

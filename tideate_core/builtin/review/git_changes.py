@@ -64,6 +64,8 @@ _IGNORED: Final = (*_OTHERS, "--ignored", "--directory")
 _RULES: Final = ".gitignore"
 _ATTRIBUTES: Final = ("filter", "ident", "working-tree-encoding")
 _SUBMODULE: Final = "a submodule; review it in its own directory"
+_HIDES_BELOW: Final = "it is not as in the commit, and new files that it hides are not shown"
+_IS_IGNORED: Final = "the commit does not have it, and a .gitignore hides it"
 _NESTED: Final = "a repository in this one; review it in its own directory"
 _HIDES_ITSELF: Final = (
     "a new file that hides itself and the other new files that its rules name; remove it to see them"
@@ -110,13 +112,18 @@ class _Comparison:
         self._known_by_fold: dict[str, str] = {}
 
     async def with_commit(self, commit: str) -> Difference:
-        tree = self._below(await read_tree(self._objects, commit, room=MOST_BYTES))
+        whole = await read_tree(self._objects, commit, room=MOST_BYTES)
+        tree = self._below(whole)
         look = _Look(self._root, commit)
         differing = await asyncio.to_thread(look.differing, tree)
         if look.modeless:
             self._found.left["."] = "its file system marks all files as executable, so modes are not compared"
         new = await self._new_files(tree)
-        await self._name_hidden_rules(tree)
+        ignored = await self._ignored(tree)
+        if self._path and not (tree or new or self._found.left):
+            await asyncio.to_thread(self._leave_path, ignored)
+        if ignored:
+            await asyncio.to_thread(self._name_rules_above, whole, commit)
         await self._leave_sparse(look.absent, differing)
         await self._look_at_submodules(tree)
         if len(differing) + len(new) > MOST:
@@ -155,19 +162,43 @@ class _Comparison:
         new = [name for name in others if not self._is_same_file(name, tree)]
         return await self._without_folders(new, tree) if len(new) > MOST_HIDDEN else new
 
-    async def _name_hidden_rules(self, tree: Tree) -> None:
-        """Name each new `.gitignore` that is ignored itself, unless it is in a cache of a tool."""
-        told = await ask_objects(
-            self._objects, *_IGNORED, "--", self._path or ".", cwd=self._root, largest=LARGEST
-        )
+    async def _ignored(self, tree: Tree) -> bool:
+        """Tell whether anything is ignored.
+
+        Each new `.gitignore` that is ignored itself is named, unless it is in a cache of a tool.
+        """
+        # git fails if a folder above all that it is asked for is ignored; so it is asked for one more
+        places = (f"{self._prefix}{self._path}".rstrip("/"), ".git") if self._prefix or self._path else (".",)
+        told = await ask_objects(self._objects, *_IGNORED, "--", *places, largest=LARGEST)
         caches = CacheDirectories(self._root)
-        for name in map(os.fsdecode, told.split(b"\0")):
+        start = os.fsencode(self._prefix)
+        for name in (os.fsdecode(one[len(start) :]) for one in told.split(b"\0") if one.startswith(start)):
             folder, _, last = name.rpartition("/")
             if last != _RULES or name in tree:
                 continue
             has_files = any(known.startswith(f"{folder}/") for known in tree)
             if not folder or has_files or not await asyncio.to_thread(caches.contain, folder):
                 self._found.left[name] = _HIDES_ITSELF
+        return bool(told)
+
+    def _name_rules_above(self, whole: Tree, commit: str) -> None:
+        """Name each changed `.gitignore` above what is compared; blocking."""
+        top = self._repository.top
+        above = (str(one / _RULES) for one in PurePosixPath(self._prefix, self._path).parents)
+        names = [name for name in above if os.path.lexists(top / name)]
+        rules = {name: whole[name] for name in names if name in whole}
+        for name in _Look(top, commit).differing(rules).union(name for name in names if name not in whole):
+            self._found.left.setdefault(os.path.relpath(top / name, real_path(self._root)), _HIDES_BELOW)
+
+    def _leave_path(self, ignored: bool) -> None:
+        """Name why nothing is found at the path that was asked for, if something is there; blocking."""
+        above = [str(one) for one in reversed(PurePosixPath(self._path).parents)][1:]
+        for place in (*above, self._path):
+            if os.path.lexists(self._root / place / ".git"):
+                self._found.left[f"{place}/"] = _NESTED
+                return
+        if ignored:
+            self._found.left[self._path] = _IS_IGNORED
 
     def _is_same_file(self, name: str, tree: Tree) -> bool:
         """Tell whether a file system that ignores case calls a file so that the commit has."""
