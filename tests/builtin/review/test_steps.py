@@ -274,6 +274,22 @@ async def test_a_name_that_several_commits_go_by_is_refused(project: Reviewed) -
         assert list(project.shown) == ["evil.py"]
 
 
+async def test_a_file_called_like_a_commit_hides_no_other(project: Reviewed) -> None:
+    for name in ("HEAD", "main"):
+        project.bench.write(name, "x\n")
+    project.commit_all("files")
+    project.bench.write("evil.py", "evil\n")
+    for name in ("HEAD", "main~0"):
+        await project.review(name)
+        assert list(project.shown) == ["evil.py"]
+    refused = await project.review("main")
+    assert refused.error_code == "InvalidInput"
+    assert "give ./main for the one" in refused.error
+    project.bench.write("main", "y\n")
+    await project.review("./main")
+    assert list(project.shown) == ["main"]
+
+
 async def test_a_branch_that_moves_meanwhile_is_the_commit_that_it_was(project: Reviewed) -> None:
     result = await project.review("main")
     reader = (await project.bench.runner.store()).reader()

@@ -65,8 +65,13 @@ async def find_target(workspace: Workspace, what: str, path: str) -> Target:
     """
     root = project_root(workspace)
     place = root / what
-    stands = await asyncio.to_thread(os.path.lexists, place)
+    stands = await asyncio.to_thread(os.path.lexists, place) and what != HEAD
     if what and stands:
+        if await _is_commit(root, what):
+            raise InvalidInput(
+                f"{what!r} is a file or folder here, and the name of a commit: give ./{what} for the one, "
+                f"{what}~0 for the other"
+            )
         if path:
             raise InvalidInput(f"two paths are given, {what} and {path}; name one, and a commit if you like")
         if await asyncio.to_thread(_is_patch, place):
@@ -118,6 +123,16 @@ async def _commit(root: Path, what: str, path: str) -> Target:
         commit, words = output.decode().strip(), f"the merge base with {words}"
     since = f"since {label(words)}" + ("" if commit.startswith(words) else f" ({commit[:_SHOWN]})")
     return Target(kind="commit", id=commit, since=since, path=path)
+
+
+async def _is_commit(root: Path, what: str) -> bool:
+    try:
+        await find_commit(root, what)
+    except AmbiguousCommit:
+        return True
+    except WorkspaceError:
+        return False
+    return True
 
 
 async def _was_there(root: Path, path: str) -> bool:
