@@ -360,3 +360,95 @@ def test_registering_the_built_in_workflows_loads_nothing_that_edits() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+KEY = "AKIA" + "Q7ZP3KD9WM2XV5TB"
+WITH_KEY = f"import os\n\nKEY = '{KEY}'\n\n\ndef area(r):\n    return os.x\n"
+MARK = "[a value that seems to be a secret]"
+
+
+def sent(bench: Bench) -> str:
+    return "\n".join(str(one["content"]) for request in bench.server.requests for one in request["messages"])
+
+
+def policy(request: ConfirmationRequest) -> Decision:
+    return Decision(True, by="policy")
+
+
+@pytest.mark.attack
+async def test_secrets_around_what_is_worked_on_are_hidden_unasked(bench: Bench) -> None:
+    bench.write("a.py", WITH_KEY)
+    bench.server.answers("", "```python\nx = 1\n```")
+    bench.front.answer = policy
+    for workflow, context in (
+        ("ask", bench.context("a.py")),
+        ("generate", bench.context("a.py").model_copy(update={"cursor": Cursor(line=7)})),
+        ("refactor", bench.context("a.py", 6, 7)),
+        ("summarize", bench.context("a.py")),
+    ):
+        assert (await bench.run(workflow, "what is it?", context=context)).ok
+        assert KEY not in sent(bench)
+        assert all("Give" not in one.message for one in bench.front.requests)
+    assert f"KEY = '{MARK}'" in sent(bench)
+    hidden = [one for one in bench.front.data(EventName.NOTICE) if "not sent to the model" in one["message"]]
+    assert len(hidden) == 4, "each run tells it once"
+
+
+@pytest.mark.attack
+async def test_secrets_in_selected_lines_are_sent_after_a_persons_yes_only(bench: Bench) -> None:
+    bench.write("a.py", WITH_KEY)
+    analyzed(bench)
+    context = bench.context("a.py", 3, 7)
+    bench.front.answer = policy
+    result = await bench.run("refactor", "simplify", context=context)
+    assert (result.ok, bench.server.requests) == (False, [])
+    assert (
+        bench.front.requests[-1].message == "Give a.py to the model? Line 3 seems to hold an AWS access key."
+    )
+    bench.front.answer = only("review", Decision(False))
+    await bench.run("refactor", "simplify", context=context)
+    assert KEY in sent(bench)
+
+
+@pytest.mark.attack
+async def test_a_file_that_usually_holds_secrets_is_asked_about_whatever_is_in_it(bench: Bench) -> None:
+    bench.write(".env", "WORDS=plain\n")
+    bench.server.answers("", "fine")
+    bench.front.answer = policy
+    result = await bench.run("ask", "what is it?", context=bench.context(".env"))
+    assert (result.ok, bench.server.requests) == (False, [])
+    bench.front.answer = only("review", Decision(False))
+    assert (await bench.run("ask", "what is it?", context=bench.context(".env"))).ok
+    assert "WORDS=plain" in sent(bench)
+
+
+@pytest.mark.attack
+async def test_the_mark_of_a_hidden_secret_is_not_written(bench: Bench) -> None:
+    bench.write("a.py", WITH_KEY)
+    analyzed(bench, f"```python\ndef area(r):\n    return '{MARK}'\n```")
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 6, 7))
+    assert not result.ok
+    assert bench.fingerprint() == {"a.py": WITH_KEY.encode()}
+
+
+@pytest.mark.attack
+async def test_what_a_person_types_and_what_a_model_said_is_not_hidden(bench: Bench) -> None:
+    own = "AKIA" + "M" * 16
+    bench.register(
+        "two",
+        {
+            "one": lambda step: _asked(step, "first"),
+            "other": lambda step: _asked(step, f"again {step.results['one']}"),
+        },
+    )
+    bench.server.answers("first", f"use {own}")
+    bench.server.answers("again", "fine")
+    assert (await bench.run("two", f"why not {KEY}?")).ok
+    assert f"again use {own}" in sent(bench)
+    assert f"why not {KEY}?" in sent(bench)
+
+
+async def _asked(step: Any, words: str) -> str:
+    from tideate_core.adapters import Prompt
+
+    return str((await step.ask(Prompt(f"{words} {step.prompt}"))).text)

@@ -77,3 +77,15 @@ def test_a_pipe_that_stays_open_is_not_waited_for_without_end(shell: Shell, answ
     assert done.returncode == 0, done.stderr
     assert "nothing came from stdin within 5 s" in done.stderr
     assert "stdin" not in asked(answering)
+
+
+@pytest.mark.attack
+def test_secrets_are_hidden_before_the_text_is_cut(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("review this", "- fine")
+    keys = ["AKIA" + f"Q7ZP3KD9WM2XV5{at}" for at in (10, 20)]
+    text = f"+key = '{keys[0]}'\n" + "word \n" * 10_661 + keys[1] + "\n" * 90
+    done = shell.run("run", "ask", "review this", stdin=text)
+    assert done.returncode == 0, done.stderr
+    assert "stdin: values that seem to be secrets are hidden" in done.stderr
+    assert "+key = '[a value that seems to be a secret]'" in asked(answering)
+    assert "AKIA" not in asked(answering)

@@ -12,6 +12,7 @@ from tideate_core.cli.arguments import decoded_text
 from tideate_core.cli.render.output import note
 from tideate_core.edits import fence_for
 from tideate_core.errors import InvalidInput
+from tideate_core.mentions import hide_secrets
 
 __all__ = ["with_piped_text"]
 
@@ -25,7 +26,8 @@ _CHUNK: Final = 1 << 16
 def with_piped_text(prompt: str, most: int) -> str:
     """Return a prompt with the text that stdin brings, as a block named stdin.
 
-    A terminal, `/dev/null` and a closed or empty stdin bring none.
+    A terminal, `/dev/null` and a closed or empty stdin bring none. What seems to be a secret is hidden: nobody
+    looked at each line of a pipe.
 
     :param most: characters that are taken; the rest is left out, and that is told.
     :raises InvalidInput: it is no text.
@@ -35,8 +37,12 @@ def with_piped_text(prompt: str, most: int) -> str:
         return prompt
     if b"\0" in data:
         raise InvalidInput("stdin is not text (it has a NUL byte); give `</dev/null` to run without it")
-    text = decoded_text(data, "stdin")
+    given = decoded_text(data, "stdin")
+    if (text := hide_secrets(given)) != given:
+        note("stdin: values that seem to be secrets are hidden; type into the prompt what the model needs")
     taken = text[:most]
+    if len(text) > most:  # to the end of a line: a part of a secret would not be known for it
+        taken = taken[: taken.rfind("\n") + 1] or taken
     cut = f"; the rest is left out (limits.mention_tokens allows {most:,} characters)"
     lines = taken.count("\n") + (not taken.endswith("\n"))
     note(f"stdin: {lines:,} lines are sent with the prompt{cut if len(text) > most else ''}")
