@@ -33,17 +33,17 @@ function M.append(path, text)
   if not fd then
     return nil, err
   end
-  local found, written = vim.uv.fs_fstat(fd), nil ---@type uv.fs_stat.result?, integer?
+  local found = vim.uv.fs_fstat(fd)
   if found and found.mode % 512 ~= FILE then
     vim.uv.fs_fchmod(fd, FILE)
   end
-  written, err = vim.uv.fs_write(fd, text)
+  local written, failure = vim.uv.fs_write(fd, text)
   found = vim.uv.fs_fstat(fd)
   vim.uv.fs_close(fd)
   if written == #text and found then
     return found.size
   end
-  return nil, err or 'the disk is full'
+  return nil, failure or 'the disk is full'
 end
 
 --- Open a file to be read.

@@ -22,8 +22,7 @@ from tideate_core.adapters import (
 )
 from tideate_core.agents.budget import Budget, last_words, warning
 from tideate_core.agents.compaction import READ_RESULT, Compaction
-from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
-from tideate_core.util.nearest import nearest
+from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply, nearest
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:

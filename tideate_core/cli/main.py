@@ -161,7 +161,7 @@ def _usage_error(error: CycloptsError) -> object:
     # here: most commands are right
     from cyclopts import CycloptsPanel, UnknownCommandError
 
-    from tideate_core.util.nearest import nearest
+    from tideate_core.errors import nearest
 
     if not isinstance(error, UnknownCommandError) or not error.unused_tokens or error.app is None:
         return CycloptsPanel(error)

@@ -96,6 +96,7 @@ from tideate_core.errors.files import (
     UnusableFile,
     WorkspaceError,
 )
+from tideate_core.errors.nearest import nearest
 from tideate_core.errors.runs import (
     BudgetReached,
     CheckpointNotFound,
@@ -224,4 +225,5 @@ __all__ = [
     "WorkflowError",
     "WorkspaceError",
     "did_you_mean",
+    "nearest",
 ]

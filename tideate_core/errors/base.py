@@ -19,7 +19,7 @@ __all__ = [
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty string."""
     # here: most processes make no such message
-    from tideate_core.util.nearest import nearest
+    from tideate_core.errors.nearest import nearest
 
     near = nearest(name, known)
     return f"; did you mean {near!r}?" if near else ""

@@ -269,7 +269,7 @@ def _check_exists(path: Path) -> None:
             for file in beside
             if is_machine_name(file.name) or is_definition_name(file.name)
         }
-        from tideate_core.util.nearest import nearest
+        from tideate_core.errors import nearest
 
         near = nearest(path.stem, files)
         hint = f"; did you mean {files[near]!r}?" if near else ""

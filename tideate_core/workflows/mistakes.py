@@ -184,7 +184,7 @@ class Nearest:
         self._left -= len(known)
         if self._left < 0 or len(name) > LONGEST_NAME:
             return ""
-        from tideate_core.util.nearest import nearest
+        from tideate_core.errors import nearest
 
         near = nearest(name, known)
         return f"did you mean {near!r}?" if near else ""

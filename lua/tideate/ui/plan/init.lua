@@ -260,8 +260,8 @@ function Plan:close(answered)
   self.editor = nil
   if editor and editor:unfinished() and not answered then
     editor:say_kept()
-    local name = require('tideate.ui.question_drafts').keep(self:identity(), editor.buf)
-    require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+    local kept = require('tideate.ui.question_drafts').keep(self:identity(), editor.buf)
+    require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(kept), vim.log.levels.WARN)
   elseif editor then
     editor:close()
   end

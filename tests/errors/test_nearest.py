@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.util.nearest import LONGEST, nearest
+from tideate_core.errors.nearest import LONGEST, nearest
 
 KNOWN = ["ask", "cancel", "refactor", "review", "rollback", "run", "say", "show", "status", "task", "trust"]
 
