@@ -165,7 +165,8 @@ FURTHER = {
     "a Telegram token": ["123456789:AA" + "a" * 33],
     "an Azure storage key": ["AccountKey=" + "a" * 86],
     "a password, as files of variables have it": [
-        f"\n{name}=hunter22\n" for name in ("DB_PASSWORD", "A_SECRET", "API_KEY", "TOKEN")
+        f"\n{name}=hunter22\n"
+        for name in ("DB_PASSWORD", "PASSWORDS", "PASSWD", "A_SECRET", "SECRETS", "API_KEY", "TOKEN")
     ],
 }
 

@@ -26,8 +26,8 @@ _CHUNK: Final = 1 << 16
 def with_piped_text(prompt: str, most: int) -> str:
     """Return a prompt with the text that stdin brings, as a block named stdin.
 
-    A terminal, `/dev/null` and a closed or empty stdin bring none. What seems to be a secret is hidden: nobody
-    looked at each line of a pipe.
+    A terminal, `/dev/null` and a closed or empty stdin bring none. What seems to be a secret is hidden:
+    nobody looked at each line of a pipe.
 
     :param most: characters that are taken; the rest is left out, and that is told.
     :raises InvalidInput: it is no text.

@@ -158,10 +158,14 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a Vault token": ("hvs.",),
     "a Telegram token": (":AA",),
     "an Azure storage key": ("AccountKey=",),
-    "a password, as files of variables have it": ("PASSW", "SECRET", "KEY", "TOKEN"),
+    "a password, as files of variables have it": (
+        *("PASSWORD=", "PASSWORDS=", "PASSWD=", "SECRET=", "SECRETS=", "KEY=", "TOKEN="),
+    ),
     "a password in an address": ("://",),
 }
 """Parts of which each match of a shape has one: a text without them is not searched for it."""
+_ANY_CASE: Final = "a bearer token"
+"""The shape that has its part in any case."""
 SIGNS_OF_SECRETS: Final = (
     r"PRIVATE KEY|PuTTY-User-Key-File-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-"
     r"|hooks[.]slack[.]com|AIza|k_live_|sk-[A-Za-z0-9_-]{32}|gsk_|xai-|pplx-|r8_|npm_|pypi-|hf_"
@@ -227,6 +231,8 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
 def _likely(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """Yield the shapes that may be in a text."""
     for name in _TEXTS:
+        if name == _ANY_CASE and "authorization" not in text.lower():
+            continue
         if name not in _PARTS or any(part in text for part in _PARTS[name]):
             yield name, _shape(name)
 
