@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import WorkspaceError
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.workspace import ABSENT, FileImage, patched_images
 from tideate_core.workspace.git import make_patch, read_images
 
 if TYPE_CHECKING:
@@ -101,3 +102,12 @@ def test_without_git_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorkspaceError, match="git"):
         make_patch({}, {})
+
+
+def test_a_patch_below_a_link_to_itself_is_refused_and_no_crash() -> None:
+    gone = FileImage(ABSENT)
+    before = {"a": FileImage.of_link(b"a"), "a/a": gone}
+    after = {"a": gone, "a/a": FileImage.of_file(b"x\n", 0o644)}
+    patch = make_patch(before, after)
+    with pytest.raises(InvalidInput, match="symbolic link"):
+        patched_images(patch, before.__getitem__)

@@ -271,7 +271,7 @@ def _lay(place: Path, name: str, image: FileImage) -> None:
     :raises OutsideRoot: it would be elsewhere.
     """
     path = place / name
-    if path.name == ".." or not path.parent.resolve().is_relative_to(place.resolve()):
+    if path.name == ".." or not _real(path.parent).is_relative_to(_real(place)):
         raise OutsideRoot(f"{label(name)} is not below the directory that it is copied to")
     if image.state.kind in _MODES:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -284,7 +284,12 @@ def _lay(place: Path, name: str, image: FileImage) -> None:
 
 def _laid(place: Path, name: str) -> FileImage:
     """Read a copy; of a path below a link or a file there is none."""
-    return file_or_link(read_image_nofollow(place.resolve() / name))
+    return file_or_link(read_image_nofollow(_real(place) / name))
+
+
+def _real(path: Path) -> Path:
+    """Follow links as `Path.resolve` does, which fails for a link to itself."""
+    return Path(os.path.realpath(path))
 
 
 def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:
