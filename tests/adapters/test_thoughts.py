@@ -22,6 +22,7 @@ THOUGHTS = {
     "capital letters": f"<Think>\n{DRAFT}\n</THINK>\n{CODE}",
     "another word": f"<thinking>\n{DRAFT}\n</thinking>\n{CODE}",
     "a namespace": f"<seed:think>\n{DRAFT}\n</seed:think>\n{CODE}",
+    "a namespace with a number": f"<some-model3.1:think>\n{DRAFT}\n</some-model3.1:think>\n{CODE}",
     "a word of the beginning": f"<reasoning>{DRAFT}\n</reasoning>\n{CODE}",
     "brackets": f"[THINK]hm\n{DRAFT}\n[/THINK]\n{CODE}",
     "marks": f"<|START_THINKING|>hm {DRAFT}<|END_THINKING|><|START_RESPONSE|>{CODE}<|END_RESPONSE|>",

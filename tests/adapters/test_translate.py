@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
+from urllib.parse import quote, quote_plus
+
 import httpx2
 import openai
 import pydantic_ai.exceptions
@@ -88,6 +92,33 @@ def test_a_key_that_a_library_quotes_never_gets_into_a_message(secret: str) -> N
     translated = translate(refused, Origin("fake", secret=secret))
     assert secret not in str(translated)
     assert repr(secret)[1:-1] not in str(translated)
+
+
+KEY = 'sk-a/d+e"f\\g h\u00e9-42'
+TWICE = json.dumps({"error": json.dumps({"message": KEY})})
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"upstream said: {TWICE}",
+        json.dumps(KEY).replace("\\u00e9", "\\u00E9"),
+        quote(KEY, safe="").lower(),
+        quote_plus(KEY),
+        html.escape(KEY),
+        f"{KEY[:6]}\n{KEY[6:]}",
+        f"<html><p>{KEY[:6]}<b>{KEY[6:]}</b></p></html>",
+    ],
+    ids=["quoted twice", "capital digits", "address", "form", "page", "two lines", "markup"],
+)
+def test_a_key_is_cut_out_in_any_form(written: str) -> None:
+    refused = pydantic_ai.exceptions.ModelHTTPError(400, "scripted", {"error": {"message": f"no {written}"}})
+    if written.startswith("<"):
+        refused = pydantic_ai.exceptions.ModelHTTPError(400, "scripted", written)
+    told = str(translate(refused, Origin("fake", secret=KEY)))
+    assert "[key]" in told
+    assert "sk-a" not in told
+    assert "42" not in told
 
 
 def test_a_key_where_words_are_cut_off_is_no_part_of_a_message() -> None:

@@ -30,7 +30,7 @@ class _Mode(StrEnum):
 
 
 _TAG: Final = re.compile(
-    r"(?P<think><(?P<ends>/?)(?:[a-z]{1,16}:)?think(?:ing)?>)"
+    r"(?P<think><(?P<ends>/?)(?:[a-z][\w.-]{0,23}:)?think(?:ing)?>)"
     r"|(?P<leading><(?P<leading_ends>/?)(?P<name>thoughts?|reasoning|reflection)>)"
     r"|(?P<begin>\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|<\|channel>)"
     r"|(?P<finish>\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|<channel\|>)"
@@ -42,7 +42,7 @@ _TAG: Final = re.compile(
     r"|(?P<mark><\|(?:START_RESPONSE|begin_of_solution)\|>)",
     re.IGNORECASE,
 )
-_BEGUN: Final = re.compile(r"(?:<[\w|/:\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5})\Z", re.IGNORECASE)
+_BEGUN: Final = re.compile(r"(?:<[\w|/:.\-\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5})\Z", re.IGNORECASE)
 """The end of a text that the next delta may complete to a tag."""
 _LONGEST_TAG: Final = 48
 _SPACES: Final = re.compile(r"[ \t]{0,40}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -104,6 +106,10 @@ NOISE = re.compile(r"\[type=[^\n]*\]|For further information visit \S+")
 VALIDATION = re.compile(r"^\d+ validation errors? for [^\n]*\n", re.MULTILINE)
 """The head of a validation error; below it come places, and what is wrong at each."""
 
+_SIGNS = re.compile(r"\\+|\s+|.", re.DOTALL)
+_BACKSLASHES = r"(?i:\\|%5c|&#92;|&#x5c;)++"
+_BLANKS = r"(?i:\s|\\++[nrtfv]|%20|%0[9a-d]|\+|&#(?:9|1[0-3]|32|x[9a-d]|x20);)*+"
+
 PLAIN_WORDS = {"Please return text.": "the answer was empty"}
 """The library's words to the model, in words for a person."""
 
@@ -125,12 +131,32 @@ class Origin:
 
     def cut(self, said: str) -> str:
         """Return words without the keys, as they are or as libraries and addresses write them."""
-        for key in filter(None, (self.secret, *self.more_secrets)):
-            quoted = (repr(key)[1:-1], json.dumps(key)[1:-1], key.replace("/", "\\/"))
-            written = (*quoted, quote(key), quote(key, safe=""))
-            for form in dict.fromkeys((key, *written)):
-                said = said.replace(form, "[key]")
+        for key in filter(str.strip, (self.secret, *self.more_secrets)):
+            said = _forms(key).sub("[key]", said)
         return said
+
+
+@lru_cache(maxsize=64)
+def _forms(key: str) -> re.Pattern[str]:
+    """Return a pattern for a key in any form: escaped, coded for an address or a page, broken up."""
+    # possessive: a text is read once, whatever the server made it of
+    return re.compile(r"\s*+".join(map(_forms_of, _SIGNS.findall(key))))
+
+
+def _forms_of(sign: str) -> str:
+    """Return a pattern for a sign; each layer of quoting adds backslashes."""
+    if sign.isspace():
+        return _BLANKS
+    if sign.startswith("\\"):
+        return _BACKSLASHES
+    coded = sign.encode("utf-8", "replace")
+    forms = {
+        *(repr(sign)[1:-1], repr(coded)[2:-1], json.dumps(sign)[1:-1]),
+        *(quote(coded, safe=""), "".join(f"%{one:02x}" for one in coded)),
+        *(html.escape(sign), f"&#{ord(sign)};", f"&#x{ord(sign):x};"),
+    }
+    others = (re.escape(form.lstrip("\\")).replace(r"\\", r"\\++") for form in sorted(forms - {sign}))
+    return rf"\\*+(?:{'|'.join([re.escape(sign), *(f'(?i:{form})' for form in others)])})"
 
 
 def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> AdapterError | None:

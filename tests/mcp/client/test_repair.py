@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from mcp.shared.message import SessionMessage
 
+from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.bounds import Unreadable, parse_message
 from tideate_core.mcp.client.repair import (
     FramingCheck,
@@ -56,6 +57,7 @@ def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
         (b'{"jsonrpc": "2.0", "id": 7}', "neither `result` nor `error`"),
         (b'{"id": 7, "result": {}}', "jsonrpc"),
         (b'{"jsonrpc": "2.0", "id": 7, "error": {"message": "no code"}}', "no code"),
+        (b'{"jsonrpc": "2.0", "id": 7, "error": {"code": 5}}', "`error` has no `message`"),
     ],
 )
 def test_an_answer_that_is_none_fails_its_request(message: bytes, said: str) -> None:
@@ -64,6 +66,36 @@ def test_an_answer_that_is_none_fails_its_request(message: bytes, said: str) -> 
     assert made.id == 7
     assert said in made.error.message
     assert "validation error" not in made.error.message
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "\ufeff%s",
+        "[%s]",
+        '{"jsonrpc": "2.0", "id": 7.0, "result": {"content": []}}',
+        '{"jsonrpc": "2.0", "id": 7, "result": {"content": [], "text": "a\x01b"}}',
+    ],
+    ids=["a byte order mark", "a list of one", "a number with a point", "a control character"],
+)
+def test_an_answer_that_is_nearly_one_is_taken(form: str) -> None:
+    message = parsed(form.replace("%s", answer(TEXT).decode()).encode())
+    assert isinstance(message, types.JSONRPCResponse)
+    assert (message.id, type(message.id)) == (7, int)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "result": {"a": ' + b"[" * 5000, "nested too deeply"),
+        (b"[" + answer(TEXT) + b", " + answer(TEXT, 8) + b"]", "as one list"),
+    ],
+    ids=["too deep", "a list of two"],
+)
+def test_what_cannot_be_repaired_ends_the_connection_at_once(line: bytes, said: str) -> None:
+    error = parse_message(line)
+    assert isinstance(error, InvalidAnswer)
+    assert said in str(error)
 
 
 @pytest.mark.parametrize("line", [b"Server ready", b"[1, 2]", b'"text"', b"{", b'{"a": 1}', b"[" * 5000])

@@ -64,7 +64,10 @@ def parse_message(data: bytes) -> SessionMessage | Exception:
     except InvalidAnswer as error:
         return error
     except ValueError:
-        made = repaired(data)
+        try:
+            made = repaired(data)
+        except InvalidAnswer as error:
+            return error
     if made is None:
         return Unreadable(data)
     return SessionMessage(types.jsonrpc_message_adapter.validate_json(made, by_name=False))

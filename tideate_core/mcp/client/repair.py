@@ -34,18 +34,19 @@ def repaired(data: bytes) -> bytes | None:
     """Return a valid message for bytes that are none; None if they are no JSON object.
 
     An answer whose `result` or `error` is of the wrong kind becomes an error answer to the same request.
+
+    :raises InvalidAnswer: it is nested too deeply, or several messages in a list.
     """
-    try:
-        value = json.loads(data.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
+    value = _object_of(data)
+    if value is None:
         return None
-    if not isinstance(value, dict):
-        return None
+    request = value.get("id")
+    if isinstance(request, float) and request.is_integer():
+        value["id"] = request = int(request)
     whole = _dumped(value)
     try:
         types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
     except ValidationError as error:
-        request = value.get("id")
         if "method" in value or not isinstance(request, int | str) or isinstance(request, bool):
             return None
         failure = {"code": types.INTERNAL_ERROR, "message": _words_of_error(value)}
@@ -54,6 +55,22 @@ def repaired(data: bytes) -> bytes | None:
             failure = {"code": types.PARSE_ERROR, "message": words}
         return _dumped({"jsonrpc": "2.0", "id": request, "error": failure})
     return whole
+
+
+def _object_of(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
+    except ValueError:
+        return None
+    except RecursionError:
+        if not data.lstrip().startswith(b"{"):
+            return None
+        raise InvalidAnswer("a message is nested too deeply") from None
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "jsonrpc" in one for one in value):
+        if len(value) > 1:
+            raise InvalidAnswer("it sends several messages as one list, which MCP has no longer")
+        (value,) = value
+    return value if isinstance(value, dict) else None
 
 
 def _dumped(value: Any) -> bytes:
@@ -74,6 +91,8 @@ def _what_is_wrong(value: dict[str, Any], error: ValidationError) -> str:
             return f"`{name}` is {kind}, and has to be an object"
     if "result" not in value and "error" not in value:
         return "it has neither `result` nor `error`"
+    if "error" in value and "result" not in value:
+        return "`error` has no `message`"
     return first_problem(error)
 
 
@@ -143,8 +162,10 @@ class FramingCheck:
             value = json.loads(b"".join(self._held))
         except (ValueError, RecursionError):
             return None
-        self._held = []
+        count, self._held = len(self._held), []
         if isinstance(value, dict) and "jsonrpc" in value:
+            if count == 1:
+                return InvalidAnswer("it writes JSON that is no valid message")
             return InvalidAnswer(
                 "it writes a message over several lines; an MCP server writes each on one line"
             )
