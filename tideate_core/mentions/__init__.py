@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         check_place as check_place,
         empty_tree as empty_tree,
         find_commit as find_commit,
+        refuse_commit as refuse_commit,
         without_filters as without_filters,
     )
     from tideate_core.mentions.items import (
@@ -94,7 +95,7 @@ else:
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
             "git": "ALL_LINES LARGEST_LOOKED Changes commit_changes compare read_changes without_secrets",
-            "git_program": "ask_git check_place empty_tree find_commit without_filters",
+            "git_program": "ask_git check_place empty_tree find_commit refuse_commit without_filters",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "rules": "FoundRules RulesFile RulesFinder",

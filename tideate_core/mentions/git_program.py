@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import AmbiguousCommit, WorkspaceError
+from tideate_core.errors import AmbiguousCommit, InvalidInput, WorkspaceError
 from tideate_core.git import SAFE_OPTIONS, GitOutput, find_git, find_repository, git_environment, query
 from tideate_core.project import real_path
 
@@ -20,6 +20,7 @@ __all__ = [
     "check_place",
     "empty_tree",
     "find_commit",
+    "refuse_commit",
     "without_filters",
 ]
 
@@ -73,6 +74,23 @@ async def find_commit(root: Path, name: str) -> str:
             "tag, or a whole id"
         )
     return answer.out.decode().strip()
+
+
+async def refuse_commit(root: Path, path: str) -> None:
+    """Refuse a path that may be meant as a commit.
+
+    :raises InvalidInput: a commit goes by this name.
+    """
+    try:
+        await find_commit(root, path)
+    except AmbiguousCommit:
+        pass
+    except WorkspaceError:
+        return
+    raise InvalidInput(
+        f"{path!r} is a file or folder here, and the name of a commit: give ./{path} for the one, "
+        f"{path}~0 for the other"
+    )
 
 
 async def empty_tree(root: Path) -> str:

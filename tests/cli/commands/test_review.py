@@ -54,6 +54,22 @@ def test_a_review_that_was_killed_at_its_question_shows_the_same_hunks_again(she
     assert [run["state"] for run in object_of(shell.run("history", "--json"))["runs"]] == ["completed"]
 
 
+def test_a_file_called_like_a_commit_does_not_narrow_a_review(shell: Shell) -> None:
+    root = shell.project
+    git(root, "init", "-q")
+    for name in ("HEAD", "main"):
+        shell.write(name, "x\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    shell.write("evil.py", "evil\n")
+    assert "evil.py" in shell.run("review", "HEAD", "--no").stderr
+    refused = shell.run("review", "main", "--no")
+    assert refused.returncode == 2
+    assert "give ./main for the one" in refused.stderr
+    nothing = shell.run("review", "./main", "--no")
+    assert "nothing is changed" in nothing.stdout
+
+
 def refactoring(shell: Shell, answering: ModelServer) -> Terminal:
     """A terminal at the review of a refactoring."""
     shell.write("a.py", LOOP)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel
 
 from tideate_core.errors import AmbiguousCommit, InvalidInput, WorkspaceError
-from tideate_core.mentions import ask_git, check_place, empty_tree, find_commit
+from tideate_core.mentions import ask_git, check_place, empty_tree, find_commit, refuse_commit
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
@@ -67,11 +67,7 @@ async def find_target(workspace: Workspace, what: str, path: str) -> Target:
     place = root / what
     stands = await asyncio.to_thread(os.path.lexists, place) and what != HEAD
     if what and stands:
-        if await _is_commit(root, what):
-            raise InvalidInput(
-                f"{what!r} is a file or folder here, and the name of a commit: give ./{what} for the one, "
-                f"{what}~0 for the other"
-            )
+        await refuse_commit(root, what)
         if path:
             raise InvalidInput(f"two paths are given, {what} and {path}; name one, and a commit if you like")
         if await asyncio.to_thread(_is_patch, place):
@@ -123,16 +119,6 @@ async def _commit(root: Path, what: str, path: str) -> Target:
         commit, words = output.decode().strip(), f"the merge base with {words}"
     since = f"since {label(words)}" + ("" if commit.startswith(words) else f" ({commit[:_SHOWN]})")
     return Target(kind="commit", id=commit, since=since, path=path)
-
-
-async def _is_commit(root: Path, what: str) -> bool:
-    try:
-        await find_commit(root, what)
-    except AmbiguousCommit:
-        return True
-    except WorkspaceError:
-        return False
-    return True
 
 
 async def _was_there(root: Path, path: str) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tideate_core.app import Project
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import RunRequest, WorkflowResult, WorkflowRunner
+    from tideate_core.engine import WorkflowResult, WorkflowRunner
     from tideate_core.store import RunRow
 
 __all__ = ["review"]
@@ -53,7 +53,6 @@ def review(
     """
     # here, because the help needs no engine
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import RunRequest
 
     if len(what) > 2:
         raise InvalidInput(f"at most two things are given, a commit and a folder, not {len(what)}")
@@ -61,9 +60,7 @@ def review(
     project = open_project(root)
     if (run := _run_named(what, project)) is not None:
         return run_async(_reopen(run, project, Interaction(yes, json)))
-    first, second = [_absolute(word) for word in (*what, "", "")][:2]
-    request = RunRequest(name="review_changes", inputs={"what": first, "path": second})
-    return run_async(_run(request, project, Interaction(yes, json)))
+    return run_async(_run(what, project, Interaction(yes, json)))
 
 
 def _run_named(what: tuple[str, ...], project: Project) -> RunRow | None:
@@ -88,13 +85,31 @@ async def _reopen(run: RunRow, project: Project, interaction: Interaction) -> in
     return await run_to_end(project, build_catalog(project.root), interaction, start)
 
 
-def _absolute(word: str) -> str:
-    """Return a path as the working directory means it; other words are left as they are."""
-    return str(Path.cwd() / word) if word and os.path.lexists(word) else word
+def _is_path(word: str) -> bool:
+    return bool(word) and os.path.lexists(word)
 
 
-async def _run(request: RunRequest, project: Project, interaction: Interaction) -> int:
+async def _places(what: tuple[str, ...], project: Project) -> list[str]:
+    """Return paths as the working directory means them; other words are left as they are.
+
+    :raises InvalidInput: the first is a path and the name of a commit.
+    """
+    from tideate_core.mentions import refuse_commit
+
+    places: list[str] = []
+    for word in what:
+        is_path = _is_path(word) and (word != "HEAD" or bool(places))
+        if is_path and not places and project.root is not None:
+            await refuse_commit(project.root, word)
+        places.append(str(Path.cwd() / word) if is_path else word)
+    return places
+
+
+async def _run(what: tuple[str, ...], project: Project, interaction: Interaction) -> int:
     from tideate_core.cli.terminal import run_to_end
+    from tideate_core.engine import RunRequest
 
+    first, second, *_ = [*await _places(what, project), "", ""]
+    request = RunRequest(name="review_changes", inputs={"what": first, "path": second})
     catalog = build_catalog(project.root)
     return await run_to_end(project, catalog, interaction, lambda runner: runner.run(request))
