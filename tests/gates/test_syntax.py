@@ -162,8 +162,8 @@ BY_CONTENT = {
     "json of one line": ('[{"a": 1}]', '[{"a": 1]'),
     "json with comments": ('{\n  // kept\n  "a": 1\n}\n', '{\n  // kept\n  "a" 1\n}\n'),
     "json by lines": ('{"a": 1}\n{"a": 2}\n', '{"a": 1}\n{"a": 2\n'),
-    "xml": ("<project>\n  <a/>\n</project>\n", "<project>\n  <a>\n</project>\n"),
-    "yaml": ("---\na: [1]\n", "---\na: [1\n"),
+    "xml": ('<?xml version="1.0"?>\n<p>\n  <a/>\n</p>\n', '<?xml version="1.0"?>\n<p>\n  <a>\n</p>\n'),
+    "yaml": ("%YAML 1.2\n---\na: [1]\n", "%YAML 1.2\n---\na: [1\n"),
 }
 NAMES = (
     "n.ipynb",
@@ -196,6 +196,12 @@ def test_an_existing_text_is_checked_by_its_content_whatever_it_is_called(name: 
         ("<p>one<br>two", "<p>one<br two"),
         ("--- a\n+++ b\n", "--- a\n+++ [b\n"),
         ("", "{ not finished"),
+        ("<div>plain</div>", "<div>{{ name }}"),
+        ("<div>plain</div>", "<div><br>text</div>"),
+        ("---\ntitle: a\n---\n", "---\ntitle: a\n---\n# Text: [1\n"),
+        ('{"a": 1}', '{"a": {{ one }}'),
+        ("[1, 2]", "1. [one]\n2. {two"),
+        ('<?xml version="1.0"?><a/>', '<?xml version="1.0"?><% if a %><a>'),
     ],
 )
 def test_a_text_that_only_looks_like_one_is_left_alone(before: str, after: str) -> None:

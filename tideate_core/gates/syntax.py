@@ -55,6 +55,8 @@ _MOST_KEPT = 128
 """Texts whose errors are kept: a run's edits are checked when they are made, at gate 3 and in the review."""
 _LARGEST_STRICT_YAML = 200_000
 """Characters; the strict reader takes a second for as many, the grammar a hundredth of it."""
+_TEMPLATE = re.compile(r"\{\{|\{%|<%|<\?(?!xml)|\$\{\{|^#(?:if|end|foreach)\b", re.MULTILINE)
+"""Marks of templates: their text is in no language until they are filled in."""
 _NAMED_TOKENS = ("identifier", "name", "number", "word", "constant")
 """Ends of the kinds of named tokens: other empty nodes (`raw_text`, `block`) may rightly be empty."""
 
@@ -84,7 +86,7 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     """
     if before == after:
         return []
-    language = _known(language_or_path) or _by_content(before)
+    language = _known(language_or_path) or _by_content(before, after)
     if not language:
         return []
     found = _errors.of(language, after)
@@ -144,14 +146,16 @@ def _known(language_or_path: str) -> str:
     return ""
 
 
-def _by_content(text: str) -> str:
-    """Return the language of a text that is valid in it and begins as only such texts do; else nothing."""
-    start = text.lstrip("\ufeff \t\r\n")
-    if start.startswith(("{", "[")):
-        return next((name for name in ("json", "jsonc") if not _errors.of(name, text)), "")
-    if start.startswith("<") and not _errors.of("xml", text):
+def _by_content(before: str, after: str) -> str:
+    """Return the language that a text is in by its beginning and its syntax; empty if it may be another."""
+    if _TEMPLATE.search(after):
+        return ""
+    start = before.lstrip("\ufeff \t\r\n")
+    if start.startswith(("{", "[")) and after.lstrip("\ufeff \t\r\n").startswith(start[0]):
+        return next((name for name in ("json", "jsonc") if not _errors.of(name, before)), "")
+    if start.startswith("<?xml") and not _errors.of("xml", before):
         return "xml"
-    return "yaml" if start.startswith(("---\n", "%YAML")) and not _errors.of("yaml", text) else ""
+    return "yaml" if start.startswith("%YAML") and not _errors.of("yaml", before) else ""
 
 
 def _absent_before(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:

@@ -31,13 +31,13 @@ _TABLE: dict[str, _Row] = {
     "json": _Row(
         "geojson ipynb",
         "json webmanifest ipynb geojson topojson jsonld har sarif avsc gltf arb mcmeta importmap",
-        ".babelrc .eslintrc composer.lock flake.lock Pipfile.lock",
+        "composer.lock flake.lock Pipfile.lock",
         "json",
     ),
     "jsonc": _Row(
         "json5 jsonl",
         "jsonc json5 jsonl ndjson code-workspace code-snippets sublime-project",
-        "tsconfig.json jsconfig.json",
+        "tsconfig.json jsconfig.json .babelrc .eslintrc",
         "json",
     ),
     "yaml": _Row("yml", "yaml yml cff", ".clang-format .clang-tidy .clangd .prettierrc .yamllint"),
