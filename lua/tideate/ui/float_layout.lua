@@ -75,4 +75,27 @@ function M.beside_cursor(height)
   return below >= above and bottom - height - 2 or place.row, height
 end
 
+--- Whether rows lie over a dialog, or over the line of the cursor and the ones next to it.
+---@param row integer
+---@param height integer with the border
+---@return boolean
+local function covers_anything(row, height)
+  local cursor = cursor_row()
+  if cursor >= row - 1 and cursor <= row + height then
+    return true
+  end
+  return vim.iter(vim.api.nvim_tabpage_list_wins(0)):any(function(win)
+    local config = vim.api.nvim_win_get_config(win)
+    return vim.w[win].tideate_dialog and config.row < row + height and config.row + config.height + 2 > row
+  end)
+end
+
+--- The row of a notice: at the bottom, or at the top if it would cover what the person looks at there.
+---@param height integer with the border
+---@return integer row
+function M.notice_row(height)
+  local top, bottom = M.whole().row, M.above_dialogs(height)
+  return covers_anything(bottom, height) and not covers_anything(top, height) and top or bottom
+end
+
 return M
