@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.app.control_requests import opened_store
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.store import Reader
+from tideate_core.store import LAST, Reader
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -74,11 +74,14 @@ def list_changes(project: Project, note: Note) -> list[RunChanges]:
 def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str]]:
     """Return the run that is meant, and those whose changes belong to it.
 
+    :param wanted: an id, the beginning of one, or `last` for the run that began last.
     :raises RunNotFound: no run that wrote to files has this id.
     :raises InvalidInput: it is no id, or several begin so.
     """
     from tideate_core.engine import nothing_changed_error
 
+    if wanted == LAST:
+        wanted = Reader(project.private).run(wanted).id
     if not RUN_ID.fullmatch(wanted):
         raise InvalidInput(
             f"{wanted!r} is not a run id; `tideate rollback` lists the runs that changed files"

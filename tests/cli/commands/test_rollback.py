@@ -27,6 +27,12 @@ def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, an
     assert object_of(shell.run("rollback", "--json"))["runs"] == []
 
 
+def test_the_last_run_is_rolled_back_by_that_name(shell: Shell, answering: ModelServer) -> None:
+    refactored(shell, answering)
+    done = shell.run("rollback", "--yes", "last")
+    assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
+
+
 def test_a_dry_run_shows_the_differences_and_changes_nothing(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     written = (shell.project / "a.py").read_text()

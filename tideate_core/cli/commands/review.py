@@ -15,7 +15,7 @@ from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import run_async
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput, RunNotFound
-from tideate_core.store import Reader
+from tideate_core.store import LAST, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["review"]
 
-RUN_ID: Final = re.compile(r"[0-9a-f]{4,32}")
+RUN_ID: Final = re.compile(rf"[0-9a-f]{{4,32}}|{LAST}")
 
 
 @report_errors
