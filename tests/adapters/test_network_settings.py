@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,7 @@ async def test_a_directory_of_authorities_is_used(tmp_path: Path, monkeypatch: p
         ("SSL_CERT_FILE", "{}/missing.pem", "missing.pem', which cannot be read: no such file"),
         ("SSL_CERT_FILE", "{}/empty.pem", "empty.pem', which holds no certificates"),
         ("SSL_CERT_FILE", "{}", "cannot be read"),
+        ("SSL_CERT_FILE", "{}/pipe", "cannot be read: it is a pipe, not a regular file"),
         ("SSL_CERT_DIR", "{}/missing", "missing', which is no directory"),
         ("ALL_PROXY", "socks5h://127.0.0.1:9", "SOCKS proxy 'socks5h://127.0.0.1:9', which needs a package"),
         ("https_proxy", "socks5://me:secret@host", "SOCKS proxy 'socks5://…@host'"),
@@ -82,6 +84,7 @@ async def test_a_setting_that_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
 ) -> None:
     (tmp_path / "empty.pem").touch()
+    os.mkfifo(tmp_path / "pipe")
     monkeypatch.setenv(name, value.format(tmp_path))
     with pytest.raises(AdapterUnavailable) as refused:
         await ask("http://model.test/v1")

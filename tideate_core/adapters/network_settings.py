@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tideate_core.errors import AdapterUnavailable
+from tideate_core.util.regular_files import check_regular
 
 __all__ = ["check_network_settings"]
 
@@ -34,11 +35,12 @@ def _wrong_authorities() -> list[tuple[str, str]]:
     file, directory = os.environ.get(_FILE), os.environ.get(_DIRECTORY)
     if file:
         try:
+            check_regular(Path(file))  # a pipe would be waited for
             ssl.create_default_context(cafile=file)
         except ssl.SSLError:
             return [(_FILE, f"names {file!r}, which holds no certificates in PEM form")]
         except OSError as error:
-            return [(_FILE, f"names {file!r}, which cannot be read: {(error.strerror or '').lower()}")]
+            return [(_FILE, f"names {file!r}, which cannot be read: {(error.strerror or str(error)).lower()}")]
     elif directory and not any(Path(one).is_dir() for one in directory.split(os.pathsep)):
         return [(_DIRECTORY, f"names {directory!r}, which is no directory")]
     return []
