@@ -70,7 +70,7 @@ async def test_a_directory_of_authorities_is_used(tmp_path: Path, monkeypatch: p
         ("SSL_CERT_FILE", "{}/missing.pem", "missing.pem', which cannot be read: no such file"),
         ("SSL_CERT_FILE", "{}/empty.pem", "empty.pem', which holds no certificates"),
         ("SSL_CERT_FILE", "{}", "cannot be read"),
-        ("SSL_CERT_FILE", "{}/pipe", "cannot be read: it is a pipe, not a regular file"),
+        ("SSL_CERT_FILE", "{}/pipe", "cannot be read: it is a named pipe, not a regular file"),
         ("SSL_CERT_DIR", "{}/missing", "missing', which is no directory"),
         ("ALL_PROXY", "socks5h://127.0.0.1:9", "SOCKS proxy 'socks5h://127.0.0.1:9', which needs a package"),
         ("https_proxy", "socks5://me:secret@host", "SOCKS proxy 'socks5://…@host'"),

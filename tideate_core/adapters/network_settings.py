@@ -40,7 +40,8 @@ def _wrong_authorities() -> list[tuple[str, str]]:
         except ssl.SSLError:
             return [(_FILE, f"names {file!r}, which holds no certificates in PEM form")]
         except OSError as error:
-            return [(_FILE, f"names {file!r}, which cannot be read: {(error.strerror or str(error)).lower()}")]
+            reason = (error.strerror or str(error)).lower()
+            return [(_FILE, f"names {file!r}, which cannot be read: {reason}")]
     elif directory and not any(Path(one).is_dir() for one in directory.split(os.pathsep)):
         return [(_DIRECTORY, f"names {directory!r}, which is no directory")]
     return []
