@@ -181,7 +181,7 @@ class OurServers(Tools):
             "text": f"found {secrets.token()} there\n{secrets.variable()}",
             "value": {"rows": [{"key": secrets.token()}, secrets.key()], secrets.token(): 1},
             "json": json.dumps({"a": secrets.variable(), "b": [secrets.key()]}, indent=1),
-            "long": "x" * 59_990 + secrets.name() + "y" * 100,
+            "long": f"{'x' * 59_989} {secrets.name()} {'y' * 100}",
         }
         self._error = f"no login with {secrets.token()}"
         self._described = f"Tells the key {secrets.token()}."
