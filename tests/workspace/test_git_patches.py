@@ -110,4 +110,4 @@ def test_a_patch_below_a_link_to_itself_is_refused_and_no_crash() -> None:
     after = {"a": gone, "a/a": FileImage.of_file(b"x\n", 0o644)}
     patch = make_patch(before, after)
     with pytest.raises(InvalidInput, match="symbolic link"):
-        patched_images(patch, before.__getitem__)
+        patched_images(patch, lambda path: before.get(path, gone))
