@@ -89,6 +89,7 @@ def root(tmp_path: Path) -> Path:
         (root / name).mkdir(parents=True)
     (root / ".git" / "config").write_text("[core]\n")
     (root / "src" / "a.py").write_text("a = 1\n")
+    (root / "b.py").write_text("b = 1\n")
     bare = root / "bare.git"
     for name in ("objects", "refs", "hooks"):
         (bare / name).mkdir(parents=True)
@@ -284,7 +285,7 @@ async def test_what_is_no_file_of_the_project_is_neither_read_nor_written(
         await asyncio.wait_for(workspace.read(name), 60)
     await refused(workspace, FileChange(name, "modify", "a = 1", "x"))
     await refused(workspace, FileChange(name, "create", None, "x"))
-    await refused(workspace, FileChange("src/a.py", "move", "a = 1", "a = 1", move_to=name))
+    await refused(workspace, FileChange("b.py", "move", "b = 1", "b = 1", move_to=name))
 
 
 @pytest.mark.parametrize("target", [".git/config", "../outside/secret.txt"])
@@ -338,7 +339,6 @@ TOGETHER = {
     "edited by another name": both(
         ("src/a.py", "modify", "a = 1", "x"), ("src/../src/a.py", "modify", "a = 1", "y")
     ),
-    "moved below itself": both(("src/a.py", "move", "a = 1", "a = 1", "src/a.py/b")),
     "moved to itself": both(("src/a.py", "move", "a = 1", "a = 1", "src/./a.py")),
     "moved to nowhere": both(("src/a.py", "move", "a = 1", "a = 1")),
     "a directory is deleted": both(("src", "delete", None, None)),
@@ -362,6 +362,19 @@ TOGETHER = {
 @pytest.mark.parametrize("case", TOGETHER)
 async def test_one_wrong_change_and_none_is_made(case: str, workspace: Workspace) -> None:
     await refused(workspace, *TOGETHER[case])
+
+
+@pytest.mark.parametrize("target", ["src/a.py/b", "src"])
+async def test_a_move_that_makes_its_own_room_comes_back(
+    target: str, workspace: Workspace, root: Path
+) -> None:
+    """A file becomes a folder, or the other way round, and nothing else is in the way."""
+    before = picture(root)
+    change = FileChange("src/a.py", "move", "a = 1", "a = 1", move_to=target)
+    await workspace.apply([change], execution_id="run")
+    assert (root / target).read_text() == "a = 1\n"
+    await workspace.rollback("run")
+    assert picture(root) == before
 
 
 async def test_everything_may_be_deleted_and_comes_back(workspace: Workspace, root: Path) -> None:

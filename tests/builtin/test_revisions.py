@@ -249,7 +249,7 @@ async def test_the_model_is_asked_to_correct_a_syntax_error(bench: Bench) -> Non
     result = await bench.run("refactor", "simplify", context=bench.context("a.py", 1, 3))
     assert result.ok, (result.error, bench.server.unmatched)
     (question,) = [one for one in bench.front.requests if one.kind == "override"]
-    assert question.payload == {"fixable": True}
+    assert question.payload == {"fixable": True, "back": True}
     asked = bench.server.requests[-1]["messages"][-1]["content"]
     assert "a.py:1" in asked
     assert opened(reviews(bench)[1]) == ["x = 10"]

@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     plan = PlanFile.model_validate(PLAN)
     (tmp_path / "plan.json").mkdir()
-    with pytest.raises(StoreError, match=r"plan\.json was not written: something else"):
+    with pytest.raises(StoreError, match=r"plan\.json was not written: it is not a regular file"):
         write_json(Documents(tmp_path, ""), "plan.json", plan)
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 

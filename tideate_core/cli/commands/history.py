@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter, validators
@@ -26,8 +25,7 @@ from tideate_core.app import (
     title_of,
 )
 from tideate_core.cli.arguments import Json, Limit, Positive, Root, Yes, as_text
-from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.costs import show_costs
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import (
@@ -272,9 +270,10 @@ def _prune(
     policy: bool | None,
     as_json: bool,
 ) -> int:
-    # here, because listing runs needs neither
+    # here, because listing runs needs none of it
     from tideate_core import config
     from tideate_core.app import prune_runs, retention_of
+    from tideate_core.cli.confirmations import declined
 
     loaded = config.load_config(root)
     for notice in loaded.notices:
@@ -306,8 +305,10 @@ def _may_prune(ids: Sequence[str]) -> bool:
     """Show the runs that would be deleted, and ask."""
     for run in ids:
         messages().print(short_id(run), style="dim")
+    from tideate_core.cli.confirmations import confirmed_at_terminal
+
     question = f"Delete {'this run' if len(ids) == 1 else f'these {len(ids)} runs'} for good?"
-    return asyncio.run(confirmed_at_terminal("prune", question))
+    return run_async(confirmed_at_terminal("prune", question))
 
 
 @report_errors
