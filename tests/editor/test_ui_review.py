@@ -642,7 +642,7 @@ def test_a_notice_of_a_review_expires(editor: Editor) -> None:
     floats = """return #vim.tbl_filter(function(win)
       return vim.api.nvim_win_get_config(win).relative ~= ''
     end, vim.api.nvim_list_wins())"""
-    for number, keys in enumerate(("g<CR>", "1Ggs", "gu", "gU"), start=1):
+    for number, keys in enumerate(("g<CR>", "gu", "gU"), start=1):
         editor.feed(keys)
         editor.wait("_G.made == ...", 60, number)
         editor.wait_for(lambda: editor.lua(floats) == 0, "the notice is gone", 10)
