@@ -37,7 +37,6 @@ IN_LISTS = (
     "endless pages",
     "slow pages",
     "many tools",
-    "large schema",
     "large schemas",
     "listed objects",
 )
@@ -213,6 +212,18 @@ async def test_a_long_description_is_cut(tmp_path: Path) -> None:
         await client.aclose()
     assert len(tool.description) < 11_000
     assert "12582912 characters" in tool.description
+
+
+async def test_a_tool_with_a_large_schema_is_left_out_and_named(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "large schema")
+    try:
+        listed = {tool.name for tool in await client.tools("evil")}
+        left_out = await client.left_out("evil")
+    finally:
+        await client.aclose()
+    assert left_out
+    assert not listed & left_out.keys()
+    assert all("KiB" in why for why in left_out.values())
 
 
 async def test_answers_to_other_requests_are_not_taken_for_this_ones(tmp_path: Path) -> None:

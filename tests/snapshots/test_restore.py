@@ -192,8 +192,9 @@ async def main(root):
 @pytest.mark.slow
 def test_a_directory_that_was_closed_since_is_opened_to_be_restored() -> None:
     with nobodys({"in/file": "text"}) as root:
+        before = looked_at(root)
         by_nobody(CLOSED, root)
-        assert looked_at(root) == {b"in": ("directory", 0o755, None), b"in/file": ("file", 0o644, b"text")}
+        assert looked_at(root) == before
 
 
 async def test_permissions_of_directories_come_back(root: Path, snapshots: SnapshotManager) -> None:

@@ -163,7 +163,7 @@ def _keys_beside(location: list[str]) -> list[str]:
 def waiting_keys(content: bytes) -> dict[str, Any]:
     """Return the values of a project's file that only count once it is trusted, by their dotted keys.
 
-    :raises ConfigError: the person's own file cannot be read, or a key is unknown or has a wrong value.
+    :raises ConfigError: the person's own file cannot be read.
     :raises ValueError: the content is not UTF-8 or not TOML.
     """
     own = config_dir() / "config.toml"
@@ -172,7 +172,6 @@ def waiting_keys(content: bytes) -> dict[str, Any]:
         values = tomllib.loads(content.decode("utf-8"))
     except RecursionError as error:
         raise ConfigError(f"{CONFIG_NAME}: nested too deeply") from error
-    _validate(values, CONFIG_NAME)
     for section in OWN:
         values.pop(section, None)
     return untrusted_part(values, _parse(own, text) if text is not None else {}).waiting

@@ -34,7 +34,7 @@ class UntrustedPart:
 def untrusted_part(values: Mapping[str, Any], own: Mapping[str, Any]) -> UntrustedPart:
     """Split a project's values into those that count without trust and those that wait for it.
 
-    :param values: a project's valid configuration.
+    :param values: a project's configuration; a value of a wrong kind waits.
     :param own: the configuration of the person, which the project's is merged into.
     """
     part = UntrustedPart()
@@ -78,7 +78,13 @@ def _only(allowed: Any, *, default: Any) -> Rule:
 
 def _added(most: int | None = None) -> Rule:
     """Add to the person's list; nothing is taken off it."""
-    return lambda value, own: list(dict.fromkeys([*(own or ()), *(value or ())]))[:most]
+
+    def rule(value: Any, own: Any) -> Any:
+        if not isinstance(value, list | None):
+            return WAITS
+        return list(dict.fromkeys(map(str, [*(own or ()), *(value or ())])))[:most]
+
+    return rule
 
 
 def _lowered(default: float | None) -> Rule:
@@ -86,8 +92,11 @@ def _lowered(default: float | None) -> Rule:
 
     def rule(value: Any, own: Any) -> Any:
         limit = default if own is None else own
-        # numbers may be written as texts, here as in the schema
-        return value if limit is None or (value is not None and float(value) <= float(limit)) else WAITS
+        try:  # numbers may be written as texts, here as in the schema
+            is_lower = limit is None or (value is not None and float(value) <= float(limit))
+        except (TypeError, ValueError):
+            return WAITS
+        return value if is_lower else WAITS
 
     return rule
 

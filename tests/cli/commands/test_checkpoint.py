@@ -37,8 +37,7 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
     assert asked(answering, "what does the code do") == 1
     assert (shell.project / "a.py").read_text() == SHORT
     assert f"from the checkpoint {brief}\n" in shell.run("show", new).stdout
-    shell.write(".tideate/config.toml", "[history]\nkeep_runs = 1\n")
-    assert shell.run("history", "--prune", "--changes", "--yes").returncode == 0
+    assert shell.run("history", "--prune", "--keep", "1", "--changes", "--yes").returncode == 0
     assert f"from the checkpoint {brief}, which is not kept" in " ".join(
         shell.run("show", new).stdout.split()
     )

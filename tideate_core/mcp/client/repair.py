@@ -35,7 +35,7 @@ def repaired(data: bytes) -> bytes | None:
 
     An answer whose `result` or `error` is of the wrong kind becomes an error answer to the same request.
 
-    :raises InvalidAnswer: it is nested too deeply, or several messages in a list.
+    :raises InvalidAnswer: it is nested too deeply.
     """
     value = _object_of(data)
     if value is None:
@@ -68,7 +68,7 @@ def _object_of(data: bytes) -> dict[str, Any] | None:
         raise InvalidAnswer("a message is nested too deeply") from None
     if isinstance(value, list) and value and all(isinstance(one, dict) and "jsonrpc" in one for one in value):
         if len(value) > 1:
-            raise InvalidAnswer("it sends several messages as one list, which MCP has no longer")
+            return None  # MCP has no batches any more
         (value,) = value
     return value if isinstance(value, dict) else None
 
@@ -165,7 +165,7 @@ class FramingCheck:
         count, self._held = len(self._held), []
         if isinstance(value, dict) and "jsonrpc" in value:
             if count == 1:
-                return InvalidAnswer("it writes JSON that is no valid message")
+                return None  # it may belong to no request
             return InvalidAnswer(
                 "it writes a message over several lines; an MCP server writes each on one line"
             )
