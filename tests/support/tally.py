@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from tests.snapshots.trees import looked_at
+from tests.support.modes import new_mode
 from tests.support.tally_texts import (
     CHANGELOG,
     CHECK,
@@ -136,12 +137,12 @@ def as_it_stands(root: Path) -> dict[str, Node]:
     return {os.fsdecode(name): node for name, node in found.items()}
 
 
-def node(text: str, mode: int = 0o644) -> Node:
-    """Return a file as `as_it_stands` has it."""
-    return ("file", mode, text.encode())
+def node(text: str, mode: int | None = None) -> Node:
+    """Return a file as `as_it_stands` has it; by default with the mode of a new one."""
+    return ("file", new_mode() if mode is None else mode, text.encode())
 
 
 DONE: Final[Mapping[str, Node]] = {
-    name: node(text, 0o755 if name.startswith("tools/") else 0o644) for name, text in AFTER.items()
+    name: node(text, 0o755 if name.startswith("tools/") else None) for name, text in AFTER.items()
 }
 """The change as `as_it_stands` has it."""

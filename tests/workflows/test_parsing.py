@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.work import assert_linear
+from tideate_core import errors
 from tideate_core.errors import InvalidDefinitionFile
 from tideate_core.workflows.mistakes import MOST_COMPARED, LineTable
 from tideate_core.workflows.parsing import FileFormat, ParsedWorkflow, WorkflowParser, format_of
 from tideate_core.workflows.workflow_files import LARGEST_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 GOOD = """\
 name: Code review
@@ -276,13 +276,14 @@ def test_the_work_of_reading_and_checking_grows_with_the_steps(
 def test_hints_for_thousands_of_wrong_names_compare_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = 0
 
-    def close(name: str, known: list[str], **how: Any) -> list[str]:
+    def counting(name: str, known: Iterable[str]) -> str | None:
         nonlocal compared
+        known = list(known)
         compared += len(known)
-        return get_close_matches(name, known, **how)
+        return found(name, known)
 
-    get_close_matches = difflib.get_close_matches
-    monkeypatch.setattr(difflib, "get_close_matches", close)
+    found = errors.nearest
+    monkeypatch.setattr(errors, "nearest", counting)
     steps = [{"id": f"step{i}", "task": "x", "dependencies": [f"stepp{i}"]} for i in range(2000)]
     mistakes = parse(json.dumps({"steps": steps}), "json").mistakes
     assert mistakes[0].hint.startswith("did you mean 'step")

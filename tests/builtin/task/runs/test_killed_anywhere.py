@@ -19,6 +19,7 @@ from tests.builtin.task.runs.site import RUN, Site
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.crash.kills import Kill, Totals
 from tests.support.model_server import ModelServer
+from tests.support.modes import new_mode
 from tests.support.tally import DONE, LINES, TASK, WORDS, node
 from tests.support.tasks import CODE, Model, edits, plan
 from tideate_core.engine.automatic_rollback import temporary_pin
@@ -78,8 +79,8 @@ PATCH: Final = """\
 WRITTEN: Final[dict[str, Node | None]] = {
     **DONE,
     **dict.fromkeys(MORE),
-    "archive": ("directory", 0o755, None),
-    "archive/2026": ("directory", 0o755, None),
+    "archive": ("directory", new_mode(0o777), None),
+    "archive/2026": ("directory", new_mode(0o777), None),
     "archive/2026/moved.txt": node("about what was moved\nabout moved\nabout moved\n", 0o640),
     "src/tally/words.py": node(WORDS.replace("Words of", "The words of")),
 }
