@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import pytest
 from tests.workspace.kinds import KINDS, lay_kinds
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, FileWriter, Workspace
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have other attributes")
 
 ACL = "system.posix_acl_access"
 NOBODY = 2**32 - 1
