@@ -259,12 +259,18 @@ def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
     assert files_of(planning) == {"a.py": "x = 2\n", "old.py": "old = 1\n"}
 
 
-def test_a_plan_without_files_declines(planning: Shell) -> None:
+def test_a_plan_without_files_is_neither_accepted_nor_declined(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
     terminal.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
     terminal.type("1,2,3\n")
-    assert terminal.wait_exit() == 3
-    assert "no file is left in the plan" in terminal.text
+    terminal.wait_for("Continue with 0 files? [y/N/e/c/numbers]")
+    terminal.type("y\n")
+    terminal.wait_for("no file is left in the plan: e edits it, n declines it")
+    terminal.type("q\n")
+    assert terminal.wait_exit() == 130
+    (left,) = re.findall(r"`tideate (resume .*?)`", terminal.text)
+    again = planning.open(*left.split())
+    again.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
 
 
 def test_a_plan_is_edited_as_text(planning: Shell) -> None:

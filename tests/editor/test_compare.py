@@ -10,7 +10,7 @@ import pytest
 
 from tests.editor.test_run_views import kill, stored
 from tests.editor.test_ui_review import NOTHING, left_overs, opened
-from tests.support.dialogs import answers, ask, hurry, wait_focused
+from tests.support.dialogs import answers, ask, choose, hurry, wait_focused
 from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -236,7 +236,9 @@ def test_one_of_the_answers_is_chosen_or_none(
     editor.feed("q")
     wait_focused(editor)
     assert editor.lua("return vim.fn.maparg('2', 'n')") == ""  # it failed, and cannot be taken
+    choose(editor, 2)
     editor.feed(key)
+    editor.wait("#_G.answers == 1")
     (answer,) = answers(editor)
     assert (answer["accepted"], answer.get("value")) == (take is not None, {"take": take} if take else None)
 
@@ -329,7 +331,7 @@ def test_resuming_one_run_of_a_comparison_resumes_all_of_it(editor: Editor) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["q", "<Esc>", "<C-w>c"])
+@pytest.mark.parametrize("key", ["q", "<C-w>c"])
 @pytest.mark.parametrize("at", ["the choice", "the review"])
 def test_a_comparison_that_is_left_waits(
     start_editor: EditorFactory, servers: Servers, key: str, at: str
@@ -341,10 +343,14 @@ def test_a_comparison_that_is_left_waits(
     if at == "the review":
         take_first(editor)
         editor.feed("ga")
-        key = "q"  # the others end no review
+        key = "q"  # the other ends no review
     else:
         editor.wait_screen("Take which of 2 answers?")
         wait_focused(editor)
+        choose(editor, 1)
+        editor.feed("<Esc>n")
+        editor.wait("#_G.choices == 1")
+        assert editor.lua("return _G.choices[1][2]")[:2] == ["back to the choice", "take none of them"]
     editor.feed(key)
     editor.wait("not require('tideate').is_running()")
     runs = [one["execution_id"] for one in editor.lua("return require('tideate.state').runs()")]
@@ -380,3 +386,32 @@ def test_a_comparison_goes_on_after_a_kill_with_what_was_taken(
     editor.feed("g<CR>")
     editor.wait_screen("accepted the answer of the adapter 'a'")
     assert (editor.cwd / "a.txt").read_text().splitlines() == ["ONE", "two", "three", "four", "fünf"]
+
+
+@pytest.mark.slow
+def test_each_review_of_a_comparison_of_which_none_was_taken_is_opened_again(
+    start_editor: EditorFactory, servers: Servers
+) -> None:
+    editor = start_editor(ui=(120, 40))
+    (editor.cwd / ".tideate").mkdir()
+    begin(editor, servers)
+    release(servers)
+    editor.wait_screen("Take which of 2 answers?")
+    wait_focused(editor)
+    choose(editor, 2)
+    editor.feed("n")
+    editor.wait("not require('tideate').is_running()")
+    count = sum(len(server.requests) for server, _ in servers.values())
+    runs = {
+        one["adapter"]: one["execution_id"] for one in editor.lua("return require('tideate.state').runs()")
+    }
+    for adapter in ("a", "b"):
+        assert f":Workflow review {runs[adapter][:8]} opens it again" in editor.messages()
+    editor.command(f"Workflow review {runs['b'][:8]}")
+    editor.wait("vim.wo.winbar:find('review', 1, true) ~= nil")
+    wait_focused(editor)
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    editor.wait("not require('tideate').is_running()")
+    assert editor.lines() == GERMAN.split("\n")[:-1]
+    assert sum(len(server.requests) for server, _ in servers.values()) == count, "no model is asked again"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, gate, wait_focused
+from tests.support.dialogs import answers, ask, choose, decline, gate, wait_focused
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -55,10 +55,12 @@ def withdraw(editor: Editor, question: str) -> None:
     editor.lua("require('tideate.ui').withdraw(...)", question)
 
 
-@pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", True), ("n", False), ("q", False)])
+@pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", True), ("n", False)])
 def test_an_unchanged_document_is_answered_without_a_text(editor: Editor, key: str, accepted: bool) -> None:
+    choose(editor, 2)
     opened(editor)
     editor.feed(key)
+    editor.wait("#_G.answers == 1")
     (answer,) = answers(editor)
     assert answer == {"accepted": accepted}
     assert editor.lua("return #vim.api.nvim_list_wins()") == 1
@@ -182,7 +184,7 @@ def test_a_no_loses_nothing_that_was_written(editor: Editor, taken: bool, draft:
     edited(editor)
     editor.command("write" if taken else "quit")
     wait_focused(editor)
-    editor.feed("n")
+    decline(editor, "n")
     assert answers(editor) == [{"accepted": False}]
     assert kept(editor)[0] == "- by me"
     assert "what you wrote is kept in the buffer tideate://document/01234567" in editor.messages()

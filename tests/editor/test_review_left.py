@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import second, stored
-from tests.support.dialogs import hurry, wait_focused
+from tests.support.dialogs import answers, ask, choose, hurry, wait_focused
+from tests.support.events import Run
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, start
 
@@ -47,19 +48,29 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor at the review of five hunks in four files, the first of which is not loaded."""
+def at_plan(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor at the plan of four files."""
     editor = start_editor(ui=(180, 30))
     for name, text in BEFORE.items():
         (editor.cwd / name).write_text(text)
     configure(editor, server)
     editor.edit("open.py")
     start(editor, "multi_file", "rename A to B")
-    editor.wait("require('tideate.ui').pending()[1]")
-    wait_focused(editor)
-    editor.feed("y")
-    in_review(editor)
+    asked(editor, "plan")
     return editor
+
+
+@pytest.fixture
+def nvim(at_plan: Editor) -> Editor:
+    """An editor at the review of five hunks in four files, the first of which is not loaded."""
+    at_plan.feed("y")
+    in_review(at_plan)
+    return at_plan
+
+
+def asked(editor: Editor, kind: str) -> None:
+    editor.wait("(require('tideate.ui').pending()[1] or {}).kind == ...", 60, kind)
+    wait_focused(editor)
 
 
 def in_review(editor: Editor) -> None:
@@ -288,3 +299,66 @@ def test_the_list_of_files_has_the_focus_when_it_was_asked_for(nvim: Editor) -> 
     nvim.feed("gl")
     assert nvim.lua("return vim.wo.winbar:find(' review ', 1, true) ~= nil")
     assert "2 accepted" in bar(nvim)
+
+
+@pytest.mark.parametrize("way", ["q", ":q<CR>", "<C-w>c", ":close<CR>"])
+def test_a_plan_that_is_left_waits_with_what_was_taken_out(
+    at_plan: Editor, server: ModelServer, way: str
+) -> None:
+    run, requests = run_of(at_plan), len(server.requests)
+    at_plan.feed("jx")
+    at_plan.wait_screen("3 files, 1 taken out")
+    at_plan.feed("<Esc><Esc>")
+    assert at_plan.lua("return require('tideate.ui').pending()[1].kind") == "plan"
+    at_plan.feed(way)
+    left(at_plan, run)
+    at_plan.wait("not require('tideate').is_running()")
+    assert "multi_file waits for your answer; :Workflow review opens it again" in at_plan.messages()
+    at_plan.command("Workflow review")
+    at_plan.wait_screen("3 files, 1 taken out")
+    asked(at_plan, "plan")
+    assert len(server.requests) == requests, "the model is not asked again"
+
+
+def test_a_plan_is_declined_only_after_a_question(at_plan: Editor) -> None:
+    run = run_of(at_plan)
+    choose(at_plan, 1)
+    at_plan.feed("n")
+    at_plan.wait("#_G.choices == 1")
+    assert at_plan.lua("return _G.choices[1]") == [
+        "4 files: decline the plan?",
+        ["back to the plan", "decline the plan", "decline the plan, because …"],
+    ]
+    assert not stored(at_plan, run).ended
+    choose(at_plan, 3)
+    at_plan.lua("vim.ui.input = function(_, on_text) on_text('too much') end")
+    at_plan.feed("n")
+    at_plan.wait("require('tideate.state').ended(...)", 60, run)
+    at_plan.wait("not require('tideate').is_running()")
+    assert stored(at_plan, run).reason == "declined"
+    assert f"too much; :Workflow review {run[:8]} opens it again" in at_plan.messages()
+
+
+@pytest.mark.parametrize("kind", ["gate", "tool", "override", "document", "plan", "compare"])
+@pytest.mark.parametrize("way", ["q", ":q<CR>"])
+def test_leaving_the_question_of_a_run_answers_nothing(editor: Editor, kind: str, way: str) -> None:
+    run = Run(editor)
+    editor.lua("require('tideate.run').leave = function(id) _G.left = id end")
+    payload = {"files": PLAN["files"], "text": "# Plan\n", "runs": []}
+    ask(editor, kind, payload=payload, run=run.id)
+    wait_focused(editor)
+    editor.feed("<Esc>")
+    assert (editor.lua("return _G.left"), answers(editor)) == (None, [])
+    editor.feed(way)
+    editor.wait("_G.left == ...", 60, run.id)
+    assert answers(editor) == []
+    assert editor.lua("return #require('tideate.ui').pending()") == 0
+
+
+@pytest.mark.parametrize("key", ["n", "q", "<Esc>", ":q<CR>"])
+def test_a_question_of_no_run_is_a_no_when_it_is_left(editor: Editor, key: str) -> None:
+    ask(editor, "gate", run="")
+    wait_focused(editor)
+    editor.feed(key)
+    editor.wait("#_G.answers == 1")
+    assert answers(editor)[0]["accepted"] is False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, focused, gate, plan, wait_focused
+from tests.support.dialogs import answers, ask, decline, focused, gate, plan, wait_focused
 from tests.support.events import Run
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def test_a_plan_without_files_is_not_accepted(editor: Editor) -> None:
     wait_focused(editor)
     editor.feed("xy")
     assert answers(editor) == []
-    editor.feed("n")
+    decline(editor, "n")
     assert answers(editor)[0]["accepted"] is False
 
 

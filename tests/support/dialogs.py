@@ -33,12 +33,12 @@ return true
 CALM = "require('tideate.ui.typing').limits, require('tideate.ui.key_guard').limits = unpack(_G.patience)"
 
 ASK = """
-local kind, message, details, payload, executed, draft = ...
+local kind, message, details, payload, executed, draft, run = ...
 _G.answers = _G.answers or {}
 _G.asked = (_G.asked or 0) + 1
 local id = 'question' .. _G.asked
 require('tideate.ui').confirm(id, {
-  execution_id = ('0123456789abcdef'):rep(2), workflow = 'refactor', step = 'analyze',
+  execution_id = run, workflow = 'refactor', step = 'analyze',
   kind = kind, message = message, details = details, payload = payload, executed = executed, draft = draft,
 }, function(answer) table.insert(_G.answers, answer) end, function(err) error(err) end)
 return id
@@ -54,9 +54,10 @@ def ask(
     payload: Any = None,
     executed: Sequence[dict[str, str]] = (),
     draft: str = "",
+    run: str = "0123456789abcdef" * 2,
 ) -> str:
-    """Put a question, whose decisions are written to a draft; returns its id."""
-    return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed), draft))
+    """Put a question of a run, whose decisions are written to a draft; returns its id."""
+    return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed), draft, run))
 
 
 def gate(editor: Editor, message: str = "Go on?") -> str:

@@ -44,8 +44,10 @@ __all__ = ["Questions", "answered", "subject_matter"]
 
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
-TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
-CALL_HELP = "y once · a always in this project, until the tool changes · n no"
+ALWAYS_HELP = "a always in this project, until the tool changes · n no"
+TOOL_HELP = f"y once · r for the rest of this run · {ALWAYS_HELP} · {LEAVE_HELP}"
+CALL_HELP = f"y once · {ALWAYS_HELP}"
+NO_FILE = "no file is left in the plan: e edits it, n declines it"
 PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
@@ -138,20 +140,17 @@ class Questions:
         runs = request.payload["runs"]
         numbers = {str(at): one for at, one in enumerate(runs, start=1) if one["takable"]}
         words = " · ".join(f"{number} {visible(one['adapter'])}" for number, one in numbers.items())
-        answer = await self.choose(
-            request.message,
-            "/".join([*numbers, "N", "d"]),
-            f"{words} · n none of them · d show again",
-            NO | {*numbers, "d"},
-        )
-        while answer == "d":
-            await self.show_again()
-            answer = await self.choose(request.message, "/".join([*numbers, "N"]), words, NO | {*numbers})
-        if answer is None or answer == LEAVE:
-            return ENDED
-        return (
-            DECLINED_DECISION if answer in NO else Decision(True, {"take": numbers[answer]["execution_id"]})
-        )
+        keys = "/".join([*numbers, "n", "d"])
+        help_text = f"{words} · n none of them · d show again · {LEAVE_HELP}"
+        known = frozenset({*numbers, "n", "d", LEAVE})
+        while (answer := await self.choose(request.message, keys, help_text, known)) not in {None, LEAVE}:
+            if answer == "d":
+                await self.show_again()
+            elif answer != "n":
+                return Decision(True, {"take": numbers[answer]["execution_id"]})
+            elif await self._line("Take none of the answers?", "y/N") in YES:
+                return DECLINED_DECISION
+        return ENDED
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
         if request.payload.get("single"):  # no run continues after it
@@ -159,7 +158,7 @@ class Questions:
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
         answer = await self.choose(request.message, keys, help_text, YES | NO | known)
-        if answer is None:
+        if answer is None or answer == LEAVE:
             return ENDED
         return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
@@ -167,11 +166,11 @@ class Questions:
         payload = request.payload if isinstance(request.payload, dict) else {}
         back = payload.get("back")
         keys, known = "y/N", frozenset[str]()
-        help_text = "y yes · n or Enter back to the review" if back else "y yes · n no"
+        help_text = "y yes · n or Enter back to the review" if back else f"y yes · n no · {LEAVE_HELP}"
         if payload.get("fixable"):
             keys, help_text, known = "y/N/f", f"{help_text} · f let the model correct it", frozenset("f")
         answer = await self.choose(request.message, keys, help_text, YES | NO | known)
-        if answer is None:
+        if answer is None or (answer == LEAVE and not back):
             return ENDED
         if back and answer in NO:
             return Decision(False, BACK, reason="back to the review")
@@ -183,12 +182,13 @@ class Questions:
         draft = PlanDraft([*request.payload["files"]], [*request.payload.get("out", ())])
         comments = _Comments(request.payload)
         help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3 · {LEAVE_HELP}"
-        while files := draft.files:
-            question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
+        while True:
+            files = draft.files
+            question = f"Continue with {len(files)} file{'' if len(files) == 1 else 's'}?"
             answer = await self._line(question, f"y/N/e{comments.keys}/numbers")
             if answer is None or answer == LEAVE:
                 return ENDED
-            if answer in YES:
+            if answer in YES and files:
                 return Decision(True, {"files": files})
             if answer in NO:
                 return DECLINED_DECISION
@@ -204,10 +204,9 @@ class Questions:
             elif (numbers := _numbers(answer, len(files))) is not None:
                 draft.take_out(numbers)
             else:
-                self._console.print(help_text, style="dim")
+                self._console.print(help_text if files else NO_FILE, style="dim")
                 continue
             self._console.print(_plan_table(draft.files), *_taken_out(draft.out), sep="\n")
-        return Decision(False, reason="no file is left in the plan")
 
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)

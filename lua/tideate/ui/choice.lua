@@ -143,10 +143,15 @@ function M.open(question, respond, on_left)
       end)
     end
   end
-  key({ 'n' }, 'none', 'take none of them', function()
-    answer(nil, 'none of the answers was taken')
+  key({ 'n' }, 'none', 'take none of them, after a question', function()
+    local asked = { about = question.message, back = 'back to the choice', decline = 'take none of them' }
+    require('tideate.ui.confirm_action').decline(asked, function()
+      return not dialog.closed
+    end, function(reason)
+      answer(nil, reason or 'none of the answers was taken')
+    end)
   end)
-  key({ 'q', '<Esc>' }, 'leave', 'leave it: the runs wait', leave)
+  key({ 'q' }, 'leave', 'leave it: the runs wait', leave)
   key({ 'd' }, 'answers', 'show the answers', function()
     require('tideate.ui.preview').open('answers', answers(runs), 'diff')
   end)

@@ -38,4 +38,27 @@ function M.yes(question, on_yes, expecting)
   end
 end
 
+--- Ask whether the work of a run is declined, and why. Anything but a yes leads back to its question.
+---@param question {about: string, back: string, decline: string} what it is about, and the words of the answers
+---@param is_open fun(): boolean whether the run's question still waits
+---@param on_decline fun(reason: string?)
+function M.decline(question, is_open, on_decline)
+  local without, with = question.decline, question.decline .. ', because …'
+  require('tideate.ui').select({ question.back, without, with }, {
+    prompt = ('%s: %s?'):format(question.about, question.decline),
+    kind = 'tideate.decline',
+  }, function(choice)
+    if not is_open() or not choice or choice == question.back then
+      return
+    elseif choice == without then
+      return on_decline()
+    end
+    vim.ui.input({ prompt = 'Because: ' }, function(text)
+      if text and is_open() then
+        on_decline(vim.trim(text) ~= '' and vim.trim(text) or nil)
+      end
+    end)
+  end)
+end
+
 return M

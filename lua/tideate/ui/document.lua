@@ -26,6 +26,7 @@ local MARK = '▌' -- before a line that a revision changed
 ---@field comments tideate.PlaceComments
 ---@field rows table<integer, integer> lines of the text by buffer row, 1-based
 ---@field respond fun(result: table<string, any>)
+---@field on_left fun()
 ---@field written? boolean whether the person wrote something that no answer holds yet
 local Document = {}
 Document.__index = Document
@@ -186,10 +187,22 @@ function Document:send(comments)
   self:answer({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
----@param reason string?
-function Document:decline(reason)
+--- Decline it, if the person means it.
+function Document:ask_to_decline()
+  local about = self.question.payload.title or ''
+  local question = { about = about ~= '' and about or 'document', back = 'back to it', decline = 'decline it' }
+  require('tideate.ui.confirm_action').decline(question, function()
+    return not self.dialog.closed
+  end, function(reason)
+    self:close()
+    self.respond({ accepted = false, reason = reason })
+  end)
+end
+
+--- Leave it as it is: its run waits.
+function Document:leave()
   self:close()
-  self.respond({ accepted = false, reason = reason })
+  self.on_left()
 end
 
 function Document:focus()
@@ -238,8 +251,8 @@ function Document:keys()
     key({ 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', function()
       self:accept()
     end),
-    key({ 'n', 'q', '<Esc>' }, 'no', 'decline it', function()
-      self:decline()
+    key({ 'n' }, 'no', 'decline it, after a question', function()
+      self:ask_to_decline()
     end),
     key({ 'e' }, 'edit', 'edit the text', function()
       self:edit()
@@ -249,6 +262,9 @@ function Document:keys()
     end),
     key({ '<Space>' }, 'more', 'the next page', function()
       vim.cmd('normal! ' .. vim.keycode('<C-f>'))
+    end),
+    key({ 'q' }, 'leave', 'leave it: the run waits', function()
+      self:leave()
     end),
     key({ '?', 'g?' }, 'help', 'this help', function()
       require('tideate.ui.keys').help('document', keys)
@@ -291,7 +307,7 @@ end
 --- Let a person read a document and change it.
 ---@param question tideate.Question payload: `tideate.DocumentPayload`
 ---@param respond fun(result: table<string, any>) called once, unless `on_left` is; `value` is `{ text }` where it was changed
----@param on_left fun() its window was closed: the run waits, to be resumed
+---@param on_left fun() it is left, or its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local payload = question.payload ---@type tideate.DocumentPayload
@@ -304,6 +320,7 @@ function M.open(question, respond, on_left)
     filetype = (payload.filetype or ''):match('^[%w_.-]+$') or 'markdown',
     problems = problems,
     respond = respond,
+    on_left = on_left,
   }, Document)
   self.comments = require('tideate.ui.place_comments').new(question, 'line', {
     at_cursor = function()
@@ -339,8 +356,7 @@ function M.open(question, respond, on_left)
       return self:lines(width)
     end,
     on_closed = function()
-      self:close()
-      on_left()
+      self:leave()
     end,
   })
   return self

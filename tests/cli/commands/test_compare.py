@@ -45,7 +45,7 @@ def servers(shell: Shell) -> Iterator[dict[str, ModelServer]]:
 
 def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict[str, ModelServer]) -> None:
     terminal = shell.open(*MODELS)
-    terminal.wait_for("Take which of 2 answers? [1/2/N/d]")
+    terminal.wait_for("Take which of 2 answers? [1/2/n/d]")
     assert "── 1 a ──" in terminal.text
     assert "+fünf" in terminal.text
     assert "+2 -2 lines in 1 file" in terminal.text
@@ -98,7 +98,7 @@ def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
     shell: Shell, servers: dict[str, ModelServer]
 ) -> None:
     terminal = shell.open(*MODELS)
-    terminal.wait_for("Take which of 2 answers? [1/2/N/d]")
+    terminal.wait_for("Take which of 2 answers? [1/2/n/d]")
     terminal.type("\x04")
     assert terminal.wait_exit() == 130
     (resumes,) = re.findall(r"the comparison waits; `tideate (.*?)` resumes it", terminal.text)
@@ -117,6 +117,31 @@ def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
     assert again.wait_exit() == 0
     assert (shell.project / "a.txt").read_text() in (LOUD, GERMAN)
     assert [len(server.requests) for server in servers.values()] == requests
+
+
+def test_taking_none_of_the_answers_is_asked_and_keeps_the_reviews(
+    shell: Shell, servers: dict[str, ModelServer]
+) -> None:
+    terminal = shell.open(*MODELS)
+    for question, answer in (
+        ("Take which of 2 answers? [1/2/n/d]", ""),  # Enter answers nothing
+        ("Take which of 2 answers? [1/2/n/d]", "n"),
+        ("Take none of the answers? [y/N]", ""),
+        ("Take which of 2 answers? [1/2/n/d]", "n"),
+        ("Take none of the answers? [y/N]", "y"),
+    ):
+        terminal.wait_for(question)
+        terminal.type(f"{answer}\n")
+    assert terminal.wait_exit() == 3
+    requests = [len(server.requests) for server in servers.values()]
+    kept = re.findall(r"kept; `tideate (review \w+)` opens the review of .([ab]). again", terminal.text)
+    assert [model for _, model in kept] == ["a", "b"]
+    again = shell.open(*kept[1][0].split())
+    again.wait_for("y/N/p/c/d]")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert (shell.project / "a.txt").read_text() == GERMAN
+    assert [len(server.requests) for server in servers.values()] == requests, "no model is asked again"
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,12 @@ def _report(done: ComparisonResult, interaction: Interaction) -> None:
         console.print(f"roll back: tideate rollback {done.taken}", style="dim", soft_wrap=True)
     if "error" in shape and not interaction.json:
         tell(console, Text(shape["error"], style="yellow"))
+    for one, adapter in zip(done.results, done.adapters, strict=False) if done.taken is None else ():
+        if one.reason == "declined":
+            words = (
+                f"kept; `tideate review {short_id(one.execution_id)}` opens the review of {adapter!r} again"
+            )
+            tell(console, Text(words, style="dim"))
     if interaction.json:
         print_json(shape)
     elif done.result is not None and done.result.ok:

@@ -16,6 +16,7 @@ M.SIGNS = {
 ---@field dialog tideate.Dialog
 ---@field editor tideate.PlanEditor?
 ---@field respond fun(result: table<string, any>)
+---@field on_left fun()
 ---@field rows table<integer, tideate.PlannedFile> by buffer row, 1-based
 ---@field first integer first row with a file, 0-based
 ---@field problems string[] why the plan cannot be carried out
@@ -228,10 +229,21 @@ function Plan:send(comments)
   self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
----@param reason string?
-function Plan:decline(reason)
+--- Decline it, if the person means it.
+function Plan:ask_to_decline()
+  local question = { about = self:summary(), back = 'back to the plan', decline = 'decline the plan' }
+  require('tideate.ui.confirm_action').decline(question, function()
+    return not self.dialog.closed
+  end, function(reason)
+    self:close()
+    self.respond({ accepted = false, reason = reason })
+  end)
+end
+
+--- Leave it as it is: its run waits.
+function Plan:leave()
   self:close()
-  self.respond({ accepted = false, reason = reason })
+  self.on_left()
 end
 
 function Plan:focus()
@@ -309,8 +321,8 @@ function Plan:keys()
     key({ 'y', '<CR>' }, 'yes', 'continue with these files', function()
       self:accept()
     end),
-    key({ 'n', 'q', '<Esc>' }, 'no', 'decline the plan', function()
-      self:decline()
+    key({ 'n' }, 'no', 'decline the plan, after a question', function()
+      self:ask_to_decline()
     end),
     key({ 'x', '<Space>', 'dd' }, 'leave out', 'leave a file out, or include it again', function()
       self:toggle()
@@ -321,6 +333,9 @@ function Plan:keys()
     vim.tbl_extend('error', key({ 'd', 'K' }, 'details', 'the whole reason, and the details', function()
       self:details()
     end), { begins = true }), -- dd
+    key({ 'q' }, 'leave', 'leave it: the run waits', function()
+      self:leave()
+    end),
     key({ '?', 'g?' }, 'help', 'this help', function()
       require('tideate.ui.keys').help('plan', keys)
     end),
@@ -333,7 +348,7 @@ end
 --- Let a person review a plan.
 ---@param question tideate.Question payload: { files: tideate.PlannedFile[] }
 ---@param respond fun(result: table<string, any>) called once, unless `on_left` is
----@param on_left fun() its window was closed: the run waits, to be resumed
+---@param on_left fun() it is left, or its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local self = setmetatable({
@@ -342,6 +357,7 @@ function M.open(question, respond, on_left)
     out = {},
     question = question,
     respond = respond,
+    on_left = on_left,
     rows = {},
     first = 0,
   }, Plan)
@@ -377,8 +393,7 @@ function M.open(question, respond, on_left)
       return self:lines(width)
     end,
     on_closed = function()
-      self:close()
-      on_left()
+      self:leave()
     end,
   })
   return self

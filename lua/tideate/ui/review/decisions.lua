@@ -326,24 +326,13 @@ function Decisions:decline(reason)
   self.respond({ accepted = false, reason = reason })
 end
 
---- Decline all of it, if the person means it. Anything but a yes leads back to the review.
+--- Decline all of it, if the person means it.
 function Decisions:ask_to_decline()
-  local words = self.model:words()
-  local back, without, with = 'back to the review', words.decline, words.decline .. ', because …'
-  require('tideate.ui').select({ back, without, with }, {
-    prompt = ('%s: %s?'):format(self.model:summary(), words.decline),
-    kind = 'tideate.decline',
-  }, function(choice)
-    if self.closed or not choice or choice == back then
-      return
-    elseif choice == without then
-      return self:decline()
-    end
-    vim.ui.input({ prompt = 'Because: ' }, function(text)
-      if text and not self.closed then
-        self:decline(vim.trim(text) ~= '' and vim.trim(text) or nil)
-      end
-    end)
+  local question = { about = self.model:summary(), back = 'back to the review', decline = self.model:words().decline }
+  require('tideate.ui.confirm_action').decline(question, function()
+    return not self.closed
+  end, function(reason)
+    self:decline(reason)
   end)
 end
 
