@@ -53,6 +53,25 @@ async def test_thoughts_are_no_part_of_an_answer(
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ('{"a": "', "<think>", "x", "</think>", '"}'),
+        ('{"a": "', "<think>", "x", "</think>y", '"}'),
+        ("<p>", "\n", "<think>", "x", "</think>", "<think>", "</think>", "\n", "</p>"),
+        ("\n", "<p>", "<think>"),
+    ],
+)
+async def test_tags_of_an_answer_in_code_stay(
+    server: ModelServer, adapter: ModelAdapter, pieces: tuple[str, ...]
+) -> None:
+    server.streams("look", *deltas(*pieces))
+    told: list[str] = []
+    turn = await adapter.take_turn(ASKED, [READ], on_token=told.append)
+    assert turn.reasoning == ""
+    assert turn.text == "".join(told) == "".join(pieces)
+
+
 async def test_thoughts_stream_as_such(server: ModelServer, adapter: ModelAdapter) -> None:
     server.streams("look", *deltas("<thi", "nk>se", "cret</thin", "k>\n\none ", "two"))
     told: list[str] = []

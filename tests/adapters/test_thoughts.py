@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+
 import pytest
 from hypothesis import given, strategies as st
 
+from tideate_core.adapters.answer_lines import is_line_of_code
 from tideate_core.adapters.thoughts import Kind, ThoughtSplitter
 
 DRAFT = "```python\nimport math\n\ndef f(x):\n    return x + 1\n```"
@@ -38,6 +42,16 @@ THOUGHTS = {
     "a tag that a thought names": f"<think>It ends with `</think>`.\n{DRAFT}\n</think>\n{CODE}",
     "a tag that a thought names bare": f"<think>It ends with </think> here.\n{DRAFT}\n</think>\n{CODE}",
     "line ends of Windows": f"<think>\r\nhm\r\n</think>\r\n\r\n{CODE}",
+    "blanks in the tags": f"<think >\n{DRAFT}\n</think >\n{CODE}",
+    "attributes": f'<think signature="plan://a" id=1>\n{DRAFT}\n</think>\n{CODE}',
+    "analysis": f"<analysis>\n{DRAFT}\n</analysis>\n{CODE}",
+    "a scratchpad": f"<Scratchpad>\n{DRAFT}\n</Scratchpad>\n{CODE}",
+    "a closing tag at the beginning": f"</think>\n\n{CODE}",
+    "no opening tag, with a list": f"The user wants x = 1.\n\n- a\n1. b\n\n{DRAFT}\n</think>\n\n{CODE}",
+    "no opening tag, after a sentence": f"Okay.\n{DRAFT}\nI do it. </think>\n\n{CODE}",
+    "no opening tag, with a headline": f"# Plan\n\n{DRAFT}\n</think>\n{CODE}",
+    "no opening tag, with code that has no fence": f"Hm.\ndef f(x):\n    return 1\n</think>\n\n{CODE}",
+    "no opening tag, in another script": f"\u55ef\u3002\n{DRAFT}\n\u597d\u3002</think>\n{CODE}",
 }
 OWN = {
     "tags in a fence": "```\n<think>\nx\n</think>\n[THINK]\n<|im_end|>\n<|channel|>final<|message|>\n```",
@@ -50,6 +64,31 @@ OWN = {
     "no answer behind it": "analysisWe need " + DRAFT,
     "an end token in code": "```\nprint('</s>')\n```",
     "a word struck through": "<s>no</s>",
+    "prose that names both": "The model writes <think> first.\nIt ends with </think> on a line.\n",
+    "prose that names one": "It drops everything up to </think>\nand no more.\n",
+    "prose behind a fence": f"{CODE}\nIt drops all up to </think>\n",
+    "prose that names brackets": "The token [THINK] begins it and [/THINK] ends it.\nDone.",
+}
+PROGRAMS = {
+    "JSON": '{\n  "text": "hm\\n</think>\\nanswer",\n  "other": "<think>x</think>"\n}',
+    "JSON in one line": '{"text": "hm</think>x", "mark": "<|channel|>analysis<|message|>[THINK]"}',
+    "a list": '["a</think>b"]',
+    "HTML": "<div>\n  <think>\n    x\n  </think>\n</div>\n",
+    "XML": '<?xml version="1.0"?>\n<root>\n<think>\nx\n</think>\n</root>',
+    "a component": '<Think mode="deep">\n  hi\n</Think>\n',
+    "JSX": "return (\n<div>\n<think>\nx\n</think>\n</div>\n);",
+    "a diff": "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n <think>\n-x\n+y\n </think>\n",
+    "a diff of git": "diff --git a/x b/x\n@@ -1 +1 @@\n foo\n </think>\n+</think>\n",
+    "a docstring": '    """Drop thoughts.\n\n    All up to </think>\n    </think>\n    """\n    return 1\n',
+    "a docstring of a module": '"""Drop.\n\nAll before\n</think>\nis dropped.\n"""\nx = 1\n',
+    "a function": "def f(text):\n    # ends with </think>\n    return text\n",
+    "comments": "# Up to\n# </think>\n# is dropped</think>\ndef f(): ...\n",
+    "a template": "const a = `\n<think>\nx\n</think>\n`;\n",
+    "Lua": "--- Drops thoughts.\n--- Ends at </think>\nlocal M = {}\n",
+    "a table": "id,text\n1,hm</think>x\n",
+    "YAML": "text: |\n  <think>\n  x\n  </think>\nother: a</think>b\n",
+    "TOML": '[section]\ntext = """\n<think>\nx\n</think>\n"""\n',
+    "a report": "<report>\n<analysis>\nx\n</analysis>\n</report>",
 }
 
 
@@ -78,9 +117,45 @@ def test_tags_that_are_the_answers_own_stay(text: str) -> None:
     assert split(text) == ("", text)
 
 
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_tags_in_code_without_a_fence_stay(text: str) -> None:
+    assert split(text) == ("", text)
+    assert split(f"<think>\nhm\n</think>\n{text}")[1] == text
+
+
+@pytest.mark.parametrize("name", ["JSON", "JSON in one line", "XML", "a diff", "a diff of git"])
+def test_tags_in_code_behind_prose_stay(name: str) -> None:
+    text = f"Here it is:\n\n{PROGRAMS[name]}"
+    assert split(text) == ("", text)
+
+
+@pytest.mark.parametrize("answer", ["Here it is</think>done", "Code: print('</think>')"])
+def test_a_closing_tag_in_a_line_behind_a_thought_is_a_word(answer: str) -> None:
+    assert split(f"<think>reason</think>{answer}") == ("reason", answer)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Okay, the user wants x.",
+        "hm",
+        "- a list",
+        "1. First",
+        "**Plan**",
+        "> quoted",
+        "`f` is wrong",
+        "",
+        "-1 is",
+    ],
+)
+def test_prose_is_no_code(line: str) -> None:
+    assert not is_line_of_code(line)
+
+
 def test_words_before_a_thought_stay_and_a_fence_behind_it_begins_a_line() -> None:
     assert split(f"Sure! <think>\n{DRAFT}\n</think>{CODE}")[1] == f"Sure! \n{CODE}"
     assert split(f"Sure!\n<think>\n{DRAFT}\n</think>\n\n{CODE}")[1] == f"Sure!\n{CODE}"
+    assert split(f"Sure!\n<analysis>\n{DRAFT}\n</analysis>\n\n{CODE}")[1] == f"Sure!\n{CODE}"
 
 
 def test_the_indentation_of_the_first_line_stays() -> None:
@@ -132,6 +207,9 @@ TEXTS = st.lists(
                 "<|message|>",
                 "<|end|>",
                 "<|start|>",
+                "<think ",
+                "</think >",
+                ' a="1">',
             ),
             *(
                 "assistant",
@@ -165,12 +243,14 @@ TEXTS = st.lists(
 
 @st.composite
 def cut_texts(draw: st.DrawFn) -> list[str]:
-    text = draw(st.one_of(TEXTS, st.sampled_from([*THOUGHTS.values(), *OWN.values()])))
+    text = draw(st.one_of(TEXTS, st.sampled_from([*THOUGHTS.values(), *OWN.values(), *PROGRAMS.values()])))
     places = sorted(draw(st.sets(st.integers(0, len(text)), max_size=12)))
     return [text[begin:end] for begin, end in zip([0, *places], [*places, len(text)], strict=True)]
 
 
-@pytest.mark.parametrize("text", [*THOUGHTS.values(), *OWN.values()], ids=[*THOUGHTS, *OWN])
+@pytest.mark.parametrize(
+    "text", [*THOUGHTS.values(), *OWN.values(), *PROGRAMS.values()], ids=[*THOUGHTS, *OWN, *PROGRAMS]
+)
 def test_a_text_that_comes_letter_by_letter_is_split_like_the_whole(text: str) -> None:
     assert split(*text) == split(text)
 
@@ -189,3 +269,63 @@ def test_a_fence_of_an_answer_is_untouched(text: str, ticks: str) -> None:
     answer = f"Words.\n\n{ticks}\n{inner}\n{ticks}\n\nMore words.\n"
     assert split(answer) == ("", answer)
     assert split(f"<think>\nhm\n</think>\n{answer}")[1] == answer
+
+
+NAMES = "<think> </think> <thinking> </Think> [THINK] [/THINK] <analysis> </analysis> <|END_THINKING|> </s>x"
+TAGS = st.sampled_from([*NAMES.split(), "<think a='b'>", "<|channel|>analysis<|message|>"])
+WORDS = st.sampled_from(["a", "x = 1", "Hm.", "the end", "", "    return 1", "é 😀", "- b"])
+FORMS = {
+    "JSON": lambda text: json.dumps({"text": text, "n": 1}, indent=1),
+    "a list": lambda text: json.dumps([text], ensure_ascii=False),
+    "a diff": lambda text: (
+        "--- a/x\n+++ b/x\n@@ -1 +1,9 @@\n" + "".join(f"+{line}\n" for line in text.split("\n"))
+    ),
+    "context of a diff": lambda text: (
+        "diff --git a/x b/x\n@@ -1,9 +1 @@\n-a\n" + "".join(f" {line}\n" for line in text.split("\n"))
+    ),
+    "markup": lambda text: f"<div>\n{text}\n</div>\n",
+    "a docstring": lambda text: f'    """Split.\n\n    {text}\n    """\n    return 1\n',
+    "a function": lambda text: f'def f():\n    """{text}"""\n',
+    "a component": lambda text: f"export default function F() {{\n return <p>{text}</p>;\n}}\n",
+}
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a thought, which may be empty, and an answer in code with tags in any places."""
+    pieces = draw(st.lists(st.one_of(TAGS, WORDS, st.sampled_from(["\n", " "])), min_size=1, max_size=12))
+    answer = FORMS[draw(st.sampled_from(sorted(FORMS)))]("".join(pieces))
+    return draw(st.sampled_from(["", "<think>\nhm\n</think>\n", "Hm.\n</think>\n\n", "</think>\n"])), answer
+
+
+@pytest.mark.slow
+@given(programs(), st.lists(st.integers(0, 300), max_size=8))
+def test_an_answer_in_code_is_untouched_however_it_is_cut(drawn: tuple[str, str], places: list[int]) -> None:
+    thought, answer = drawn
+    text = thought + answer
+    cuts = sorted({0, len(text), *(place for place in places if place < len(text))})
+    assert split(*(text[a:b] for a, b in itertools.pairwise(cuts)))[1] == answer
+
+
+LINES = st.lists(
+    st.sampled_from(["Okay, so", "The user wants x.", "- a list", "1. One", "", "So x = 1.", "Wait, no."]),
+    min_size=1,
+    max_size=6,
+).map("\n".join)
+PAIRS = [
+    ("<think>", "</think>"),
+    ("<Thinking>", "</thinking>"),
+    ("<think a=1>", "</think >"),
+    ("[THINK]", "[/THINK]"),
+]
+
+
+@pytest.mark.slow
+@given(LINES, st.sampled_from(PAIRS), st.booleans(), st.sampled_from(["", "Sure.\n", "Let me see:\n\n"]))
+def test_thoughts_in_prose_are_no_answer(
+    lines: str, tags: tuple[str, str], has_opening: bool, words: str
+) -> None:
+    opening = f"{words}{tags[0]}\n" if has_opening else "Hm.\n"
+    thoughts, answer = split(f"{opening}{lines}\n{DRAFT}\n{tags[1]}\n\n{CODE}")
+    assert answer == (words if has_opening else "") + CODE
+    assert DRAFT in thoughts

@@ -6,6 +6,8 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from tideate_core.adapters.answer_lines import AnswerLines
+
 __all__ = ["Kind", "ThoughtSplitter"]
 
 
@@ -30,8 +32,10 @@ class _Mode(StrEnum):
 
 
 _TAG: Final = re.compile(
-    r"(?P<think><(?P<ends>/?)(?:[a-z][\w.-]{0,23}:)?think(?:ing)?>)"
-    r"|(?P<leading><(?P<leading_ends>/?)(?P<name>thoughts?|reasoning|reflection)>)"
+    r"(?P<think><(?P<ends>/?)(?P<word>(?:[a-z][\w.-]{0,23}:)?think(?:ing)?)"
+    r"(?P<attributes>[ \t][^<>\n]{0,300})?(?<!/)>)"
+    r"|(?P<leading><(?P<leading_ends>/?)(?P<name>thoughts?|reasoning|reflection|analysis|scratchpad)"
+    r"(?:[ \t][^<>\n]{0,300})?(?<!/)>)"
     r"|(?P<begin>\[THINK\]|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|<\|channel>)"
     r"|(?P<finish>\[/THINK\]|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|<channel\|>)"
     r"|(?P<header><\|(?:start|channel)\|>)"
@@ -42,15 +46,14 @@ _TAG: Final = re.compile(
     r"|(?P<mark><\|(?:START_RESPONSE|begin_of_solution)\|>)",
     re.IGNORECASE,
 )
-_BEGUN: Final = re.compile(r"(?:<[\w|/:.\-\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5})\Z", re.IGNORECASE)
+_BEGUN: Final = re.compile(
+    r"(?:<[\w|/:.\-\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5}"
+    r"|</?[a-z][\w.:-]{1,35}[ \t][^<>\n]{0,300})\Z",
+    re.IGNORECASE,
+)
 """The end of a text that the next delta may complete to a tag."""
-_LONGEST_TAG: Final = 48
+_LONGEST_TAG: Final = 350
 _SPACES: Final = re.compile(r"[ \t]{0,40}")
-_FENCE: Final = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)\Z")
-_LONGEST_LINE: Final = 200
-"""Characters of a line that are looked at for a fence."""
-_INDENT: Final = 3
-"""Columns by which a tag that begins a line may be indented, and a fence deeper than the one it closes."""
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
 _FINAL_CHANNEL: Final = "final"
 _THOUGHT_CHANNELS: Final = frozenset({"analysis", "commentary"})
@@ -60,81 +63,19 @@ _MOST_READINGS: Final = 8
 """Times that the rest of an answer is read again because a thought before it has no clear end."""
 _QUOTES: Final = "'\"\u201c\u2018([{"
 _UNQUOTES: Final = "'\"\u201d\u2019)]}"
-_ENDS_OF_WORDS: Final = ".!?:;…)]}*\"'`"
 _GO_ON: Final = "'\"\\)]|,;"
 """Characters behind a tag in code that make it a part of the line, as of a pattern."""
 _ANALYSIS: Final = "analysis"
 _FINAL: Final = "assistantfinal"
 
 
-class _Lines:
-    """The line of a text that is being read, and the code fence around it."""
-
-    def __init__(self) -> None:
-        self.last = ""
-        """Its last character."""
-        self._line = ""
-        self._backticks = 0
-        self._fence: re.Match[str] | None = None
-        """The open one."""
-
-    def take(self, text: str) -> None:
-        first, *rest = text.split("\n")
-        self._extend(first)
-        for line in rest:
-            self._end_line()
-            self._extend(line)
-
-    def begin_line(self) -> None:
-        """Begin a new line after a thought."""
-        self.last = self._line = ""
-        self._backticks = 0
-
-    @property
-    def is_fenced(self) -> bool:
-        return self._fence is not None
-
-    @property
-    def is_code(self) -> bool:
-        """True in a fence, and between backticks."""
-        return self.is_fenced or (self._backticks % 2 == 1 and not _FENCE.match(self._line))
-
-    @property
-    def begins(self) -> bool:
-        """True if the line has no text yet."""
-        return not self._line.strip() and len(self._line.expandtabs(4)) <= _INDENT
-
-    @property
-    def closes_fence(self) -> bool:
-        """True if the line closes the fence, as far as it is known."""
-        fence = _FENCE.match(self._line.rstrip("\r"))
-        return (
-            self._fence is not None
-            and fence is not None
-            and not fence["info"].strip()
-            and fence["ticks"].startswith(self._fence["ticks"])
-            and len(fence["indent"].expandtabs(4)) <= len(self._fence["indent"].expandtabs(4)) + _INDENT
-        )
-
-    def _extend(self, text: str) -> None:
-        if text:
-            self._line += text[: _LONGEST_LINE - len(self._line)]
-            self._backticks += text.count("`")
-            self.last = text[-1]
-
-    def _end_line(self) -> None:
-        if self.closes_fence:
-            self._fence = None
-        elif self._fence is None:
-            self._fence = _FENCE.match(self._line.rstrip("\r"))
-        self.begin_line()
-
-
 class ThoughtSplitter:
     """Splits the text of one answer, delta by delta; how it is cut makes no difference in the end.
 
-    Tags in code fences of the answer, between backticks and in quotation marks are its own. A thought that
-    nothing ends reaches to the end of the text.
+    A thought stands at the beginning or after prose. In code, data and diffs each tag is the answer's own,
+    with a fence or without; so are tags between backticks and in quotation marks. A closing tag alone ends a
+    thought if it begins a line or follows words without a blank. A thought that nothing ends reaches to the
+    end.
     """
 
     def __init__(self) -> None:
@@ -142,9 +83,9 @@ class ThoughtSplitter:
         self._buffer = ""
         """Text that is not taken yet: the next delta may complete a tag."""
         self._fresh = True
-        self._lines = _Lines()
+        self._lines = AnswerLines()
         """Of the answer."""
-        self._inner = _Lines()
+        self._inner = AnswerLines()
         """Of the thought."""
         self._ended_by = ""
         """The tag that ends the thought: a group of `_TAG`, or a name of a leading tag."""
@@ -160,6 +101,10 @@ class ThoughtSplitter:
         self._answer: list[str] = []
         self._since_thought = 0
         """Pieces of the answer before the last thought."""
+        self._had_tag = False
+        """A tag began a thought."""
+        self._own_tags = 0
+        """Opening tags of the answer, on lines of their own, that have no closing one yet."""
         self._blank: str | None = None
         """White space after a thought, which is left out; None after the first word."""
         self._stops = ""
@@ -340,7 +285,7 @@ class ThoughtSplitter:
                 self._take_tag_in_text(tag, after, ends_line=ends_line)
             case _Mode.THOUGHT if self._is_end(tag):
                 self._take_end(tag, after, ends_line=ends_line)
-            case _Mode.PERHAPS if self._is_end(tag) and not _is_own(self._inner, after):
+            case _Mode.PERHAPS if self._is_end(tag) and not self._is_word(after, ends_line=ends_line):
                 if self._later_line:
                     self._say_thought("".join(self._held[1:]))
                     self._held = []
@@ -359,43 +304,69 @@ class ThoughtSplitter:
                 self._stops += tag[0]
         elif _is_own(lines, after):
             self._take(tag[0])
-        elif tag["think"]:
-            self._take_think(tag, ends_line=ends_line)
-        elif not self._take_special(tag):
+        elif lines.is_program or not self._take_special(tag, ends_line=ends_line):
+            self._own_tags += lines.begins and bool(tag["begin"] or (tag["think"] and not tag["ends"]))
             self._take(tag[0])
 
-    def _take_special(self, tag: re.Match[str]) -> bool:
-        """Take a tag that stands for something anywhere in a text; return False if it is none."""
+    def _take_special(self, tag: re.Match[str], *, ends_line: bool) -> bool:
+        """Take a tag in prose; return False if it is a word of the answer."""
+        lines = self._lines
         channel = self._first_word() if tag["message"] else ""
-        if tag["header"]:
+        if tag["header"] and (self._stops or lines.begins or not lines.is_line_of_code):
             self._mode, self._held = _Mode.HEADER, [tag[0]]
-        elif tag["begin"]:
-            self._begin_thought("finish")
-        elif tag["finish"] or channel == _FINAL_CHANNEL:
+        elif channel == _FINAL_CHANNEL:
             self._retract()
         elif channel in _THOUGHT_CHANNELS:
             self._retract()
             self._begin_thought("channel")
-        elif tag["leading"] and not tag["leading_ends"] and not any(map(str.strip, self._answer)):
-            self._begin_thought(tag["name"].lower())
+        elif tag["finish"] or (tag["think"] and tag["ends"]):
+            return self._take_closing(ends_line=ends_line)
+        elif tag["begin"] or (tag["think"] and not _is_component(tag)):
+            return self._take_opening("finish" if tag["begin"] else "think", tag[0])
+        elif tag["leading"] and not tag["leading_ends"]:
+            return self._take_leading(tag["name"].lower(), tag[0], ends_line=ends_line)
         else:
             return bool(tag["mark"])
         return True
 
-    def _take_think(self, tag: re.Match[str], *, ends_line: bool) -> None:
-        lines, last = self._lines, self._lines.last
-        if tag["ends"]:
-            if lines.begins or ends_line or last.isalnum() or last in _ENDS_OF_WORDS:
-                self._retract()
-            else:
-                self._take(tag[0])
-        elif lines.begins:
-            self._begin_thought("think")
-        elif self._may_begin_within_line and (last.isspace() or last in _ENDS_OF_WORDS):
-            self._begin_thought("think")
-            self._mode, self._held, self._later_line = _Mode.PERHAPS, [tag[0]], False
+    def _take_opening(self, ended_by: str, tag: str) -> bool:
+        """Begin a thought at a place that may have one."""
+        lines = self._lines
+        if lines.begins and not lines.is_line_of_code:
+            self._begin_thought(ended_by)
+            return True
+        after_words = lines.last.isspace() or lines.ends_words
+        if self._may_begin_within_line and after_words and not lines.is_line_of_code:
+            self._begin_perhaps(ended_by, tag)
+            return True
+        return False
+
+    def _take_leading(self, name: str, tag: str, *, ends_line: bool) -> bool:
+        """Begin a thought at an ordinary word as a tag, which counts only before the answer."""
+        lines = self._lines
+        if lines.is_blank and not any(map(str.strip, self._answer)):
+            self._begin_thought(name)
+            return True
+        if self._may_begin_within_line and lines.begins and ends_line and lines.is_preamble:
+            self._begin_perhaps(name, tag)
+            return True
+        return False
+
+    def _take_closing(self, *, ends_line: bool) -> bool:
+        """End a thought that has no opening tag; return False if the tag is the answer's own."""
+        lines = self._lines
+        if self._own_tags:
+            self._own_tags -= 1
+            return False
+        if lines.begins:
+            ends = ends_line if self._had_tag else lines.is_empty or not lines.is_line_of_code
+        elif self._had_tag or lines.is_line_of_code:
+            ends = False
         else:
-            self._take(tag[0])
+            ends = lines.closes_fence or lines.ends_words or (ends_line and lines.ends_sentence)
+        if ends:
+            self._retract()
+        return ends
 
     def _first_word(self) -> str:
         """Return the answer if it is a word so far."""
@@ -406,9 +377,14 @@ class ThoughtSplitter:
                 return ""
         return text.strip()
 
+    def _begin_perhaps(self, ended_by: str, tag: str) -> None:
+        self._begin_thought(ended_by)
+        self._mode, self._held, self._later_line, self._had_tag = _Mode.PERHAPS, [tag], False, False
+
     def _begin_thought(self, ended_by: str) -> None:
+        self._had_tag = True
         self._mode, self._ended_by = _Mode.THOUGHT, ended_by
-        self._inner, self._end, self._held = _Lines(), None, []
+        self._inner, self._end, self._held = AnswerLines(), None, []
 
     def _is_end(self, tag: re.Match[str]) -> bool:
         match self._ended_by:
@@ -436,9 +412,16 @@ class ThoughtSplitter:
         self._inner.take(tag[0])
         self._think(tag[0])
 
+    def _is_word(self, after: str, *, ends_line: bool) -> bool:
+        """Tell whether a closing tag is a word within a sentence."""
+        inner = self._inner
+        within = inner.last.isspace() and not inner.begins and not ends_line
+        return within or _is_own(inner, after)
+
     def _end_thought(self) -> None:
         self._mode, self._held, self._end, self._is_own_line = _Mode.TEXT, [], None, False
-        self._lines.begin_line()
+        self._lines.begin_text()
+        self._own_tags = 0
         self._blank = ""
         self._since_thought = len(self._answer)
 
@@ -462,7 +445,12 @@ class ThoughtSplitter:
         self._end_thought()
 
 
-def _is_own(lines: _Lines, after: str) -> bool:
+def _is_component(tag: re.Match[str]) -> bool:
+    """Tell whether an opening tag is an element of a user interface, not of a thought."""
+    return bool((tag["attributes"] or "").strip()) and not tag["word"].islower()
+
+
+def _is_own(lines: AnswerLines, after: str) -> bool:
     """Tell whether a tag is the text's own: in code, or quoted."""
     quoted = bool(lines.last) and lines.last in _QUOTES and bool(after) and after in _UNQUOTES
     return lines.is_code or quoted
