@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ import pytest
 
 from tests.agents.tools.project import Project
 from tideate_core.app import review_names
+from tideate_core.builtin.review.git_changes import git_difference
 from tideate_core.builtin.review.target import find_target
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import find_repository, run_git
+from tideate_core.git import find_repository, program, run_git
 from tideate_core.mentions import ContextResolver
 from tideate_core.snapshots.gitignore import IgnoreQuery
+from tideate_core.snapshots.scratch import ignoring
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 from tideate_core.workspace import Workspace
 
@@ -152,11 +155,26 @@ def an_archive_with_a_worktree(here: Path, other: Path) -> None:
     (main / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
 
 
+def a_single_object(here: Path, other: Path) -> None:
+    git(here, "init", "-q", "-b", "main")
+    commit = git(other, "rev-parse", "HEAD").strip()
+    (here / ".git/objects" / commit[:2]).mkdir()
+    (here / ".git/objects" / commit[:2] / commit[2:]).symlink_to(
+        other / ".git/objects" / commit[:2] / commit[2:]
+    )
+
+
+def a_deep_branch(here: Path, other: Path) -> None:
+    git(here, "init", "-q", "-b", "main")
+    (here / ".git/refs/heads/some/where").mkdir(parents=True)
+    (here / ".git/refs/heads/some/where/main").symlink_to(other / ".git/refs/heads/main")
+
+
 FOREIGN: list[Arm] = [
     *(a_file, a_relative_file, a_link, a_link_to_a_file, a_common_directory, a_made_up_worktree),
     *(alternates, quoted_alternates, far_alternates, a_pack, a_worktree_of_it, files_elsewhere, a_nul),
     *map(linked, ("objects", "refs", "refs/heads", "index", "HEAD", "packed-refs")),
-    an_archive_with_a_worktree,
+    *(an_archive_with_a_worktree, a_single_object, a_deep_branch),
 ]
 
 
@@ -318,8 +336,70 @@ def test_an_included_configuration_leads_git_nowhere(here: Path, other: Path) ->
 def test_a_pipe_in_the_place_of_a_file_does_not_block(here: Path, name: str) -> None:
     git(here, "init", "-q")
     os.mkfifo(here / ".git" / name)
-    if name == "gitdir":  # it is looked at where a part is elsewhere only
+    with pytest.raises(WorkspaceError, match=r"finds no repository|is a pipe"):
         find_repository(here)
-    else:
-        with pytest.raises(WorkspaceError, match="finds no repository"):
-            find_repository(here)
+
+
+def test_a_link_is_seen_that_came_after_the_last_look(here: Path, other: Path) -> None:
+    git(here, "init", "-q", "-b", "main")
+    folder = here / ".git/objects/ab"
+    folder.mkdir()
+    for place in (folder, *folder.parents):
+        if place.is_relative_to(here / ".git"):
+            os.utime(place, (1, 1))
+    find_repository(here)
+    (folder / ("c" * 38)).symlink_to(other / ".git/HEAD")
+    with pytest.raises(WorkspaceError, match="linked to a file outside"):
+        find_repository(here)
+
+
+def test_shared_exclude_rules_are_no_part_of_another_project(other: Path, tmp_path: Path) -> None:
+    (tmp_path / "rules").write_text("*.log\n")
+    (other / ".git/info/exclude").unlink()
+    (other / ".git/info/exclude").symlink_to(tmp_path / "rules")
+    same(find_repository(other), other)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "shallow", "info/exclude"])
+def test_a_pipe_in_a_repository_is_named(other: Path, name: str) -> None:
+    (other / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(other / ".git" / name)
+    with pytest.raises(WorkspaceError, match=f"/?{name} is a pipe|finds no repository"):
+        find_repository(other)
+
+
+READ = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"]
+
+
+async def review_all(root: Path) -> str:
+    target = await find_target(Workspace(root), "HEAD", "")
+    return str(await git_difference(Workspace(root), root, target.id))
+
+
+@pytest.mark.parametrize("use", [tools, mention, review_all, names, ignored])
+@pytest.mark.parametrize("name", [*READ, "deep/er/.gitignore", "deep/er/.gitattributes"])
+@pytest.mark.attack
+async def test_a_pipe_that_git_opens_holds_nothing_up(
+    other: Path, monkeypatch: pytest.MonkeyPatch, name: str, use: Any
+) -> None:
+    monkeypatch.setattr(program, "_SILENT", 0.02)
+    monkeypatch.setattr(ignoring, "_SILENT", 0.02)
+    (other / name).parent.mkdir(parents=True, exist_ok=True)
+    (other / "deep/er").mkdir(parents=True, exist_ok=True)
+    (other / "deep/er/code.py").write_text("x\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "second")
+    (other / "deep/er/code.py").write_text("y\n")
+    os.mkfifo(other / name)
+    async with asyncio.timeout(8):  # git itself waits for ever, and is ended after ten seconds
+        try:
+            await use(other)
+        except WorkspaceError as error:
+            assert name in str(error)
+
+
+@pytest.mark.parametrize("name", READ)
+async def test_a_directory_in_place_of_a_file_that_git_opens_is_none(other: Path, name: str) -> None:
+    (other / name).mkdir()
+    (other / name / "inner.py").write_text("x\n")
+    assert "inner.py" in await review_all(other)

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
         SAFE_OPTIONS as SAFE_OPTIONS,
         GitOutput as GitOutput,
         find_git as find_git,
+        finish as finish,
         git_environment as git_environment,
         query as query,
+        refuse_pipes as refuse_pipes,
         run_git as run_git,
         start_git as start_git,
     )
@@ -44,7 +46,8 @@ else:
                 "read_tree"
             ),
             "program": (
-                "EXCLUDE_PRIVATE SAFE_OPTIONS GitOutput find_git git_environment query run_git start_git"
+                "EXCLUDE_PRIVATE SAFE_OPTIONS GitOutput find_git finish git_environment query refuse_pipes "
+                "run_git start_git"
             ),
         },
     )

@@ -8,12 +8,15 @@ worktree's and a submodule's do.
 from __future__ import annotations
 
 import os
+import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git.program import run_git
+from tideate_core.git.program import READ_BY_NAME, WAITS, is_pipe_or_device, run_git
 from tideate_core.git.repository import Repository, without_repository
 from tideate_core.project import real_path
+from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -28,11 +31,13 @@ _LONG: Final = 1 << 20
 """Bytes of a list of other places, and of a configuration."""
 _DEEPEST: Final = 5
 """Levels of alternates that git follows."""
-_PARTS: Final = (
-    *("objects", "objects/info", "objects/pack", "reftable"),
-    *("refs", "refs/heads", "refs/remotes", "refs/tags"),
-)
-"""Directories of which no entry may be a link out."""
+_PARTS: Final = ("objects", "refs", "reftable", "logs", "info")
+"""Directories below which no entry may be a link out."""
+_SHARED: Final = frozenset({"hooks", "exclude"})
+"""Entries that people share by a link: hooks are not run without trust, and exclude rules tell nothing."""
+_MOST_FOLDERS: Final = 100_000
+_SETTLED_NS: Final = 2_000_000_000
+"""Age from which on the times of a directory tell its next change for certain."""
 _TIMEOUT: Final = 10.0
 """Seconds."""
 _NONE: Final = "git finds no repository here that it can read; `git status` tells why"
@@ -84,8 +89,13 @@ class _Search:
             raise WorkspaceError(_ELSEWHERE)
         if not (os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir()):
             raise WorkspaceError(_NONE)
-        for folder in {git_dir, common, *(common / name for name in _PARTS)}:
+        for folder in {git_dir, common}:
             self._refuse_links(folder)
+            for name in _PARTS:
+                self._refuse_links_below(folder / name)
+        for name in READ_BY_NAME:
+            if is_pipe_or_device(top / name):
+                raise WorkspaceError(WAITS.format(name=name))
         self._refuse_alternates(common / "objects", _DEEPEST)
         return Repository(top, git_dir, common)
 
@@ -117,20 +127,32 @@ class _Search:
         pointer = git_dir / "commondir"
         return real_path(git_dir / _pointer(pointer)) if os.path.lexists(pointer) else git_dir
 
-    def _refuse_links(self, folder: Path) -> None:
-        """Look for links among the entries of one directory, and whether it is one itself."""
+    def _refuse_links_below(self, folder: Path) -> None:
+        folders = [folder]
+        for count, one in enumerate(folders):
+            if count > _MOST_FOLDERS:
+                raise WorkspaceError(f"{folder} has more than {_MOST_FOLDERS:,} directories")
+            folders += self._refuse_links(one)
+
+    def _refuse_links(self, folder: Path) -> list[Path]:
+        """Look for links out and for pipes in one directory; return its directories."""
         if not self._is_inside(real_path(folder)):
             raise self._linked("a directory")
         try:
-            with os.scandir(folder) as entries:
-                links = [entry.path for entry in entries if entry.is_symlink()]
+            found = folder.stat()
+            times = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+            is_settled = time.time_ns() - max(times[2:]) > _SETTLED_NS
+            look = _entries_of if is_settled else _entries_of.__wrapped__
+            folders, links, odd = look(str(folder), times)
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return []
+        if odd:
+            raise WorkspaceError(WAITS.format(name=label(f"{folder.name}/{odd}")))
         for link in links:
-            # hooks are not run without trust in them, and many are shared by a link
-            shared = self._within is None and os.path.basename(link) == "hooks"  # noqa: PTH119
-            if not shared and not self._is_inside(real_path(folder / link)):
+            is_shared = self._within is None and link in _SHARED
+            if not is_shared and not self._is_inside(real_path(folder / link)):
                 raise self._linked("a file")
+        return [folder / name for name in folders]
 
     def _refuse_alternates(self, objects: Path, depth: int) -> None:
         file = objects / "info" / "alternates"
@@ -144,7 +166,7 @@ class _Search:
             if line.startswith('"') or not self._is_inside(other):
                 raise self._linked("objects", "" if self._within else _BORROWED)
             if depth > 0:
-                self._refuse_links(other)
+                self._refuse_links_below(other)
                 self._refuse_alternates(other, depth - 1)
 
     def _is_inside(self, path: Path) -> bool:
@@ -155,6 +177,24 @@ class _Search:
             hint = "; start the server with a root that holds all of it"
         root = "the project" if self._within is None else "the server's root"
         return WorkspaceError(_LINKED.format(what=what, root=root, hint=hint))
+
+
+@lru_cache(maxsize=4_096)
+def _entries_of(folder: str, _times: tuple[int, ...]) -> tuple[list[str], list[str], str]:
+    """Return the names of directories and links, and of a pipe or device if there is one.
+
+    :param _times: identity and times of the directory; a change asks again.
+    """
+    folders, links, odd = [], [], ""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                links.append(entry.name)
+            elif entry.is_dir():
+                folders.append(entry.name)
+            elif not entry.is_file() and is_pipe_or_device(entry.path):
+                odd = entry.name
+    return folders, links, odd
 
 
 def _refers_back(top: Path, git_dir: Path, common: Path) -> bool:

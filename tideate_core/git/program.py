@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import signal
+import stat
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXCLUDE_PRIVATE",
+    "READ_BY_NAME",
     "SAFE_OPTIONS",
+    "WAITS",
     "GitOutput",
     "find_git",
+    "finish",
     "git_environment",
+    "is_pipe_or_device",
     "query",
+    "refuse_pipes",
     "run_git",
     "start_git",
 ]
@@ -40,6 +47,10 @@ SAFE_OPTIONS: Final = (
 
 EXCLUDE_PRIVATE: Final = ("-x", ".tideate")
 """For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""
+
+READ_BY_NAME: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".mailmap"})
+"""Files of a work tree that git opens by their names."""
+WAITS: Final = "{name} is a pipe or a device, for which git would wait: remove it"
 
 _OVERRIDES: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -57,6 +68,8 @@ PATIENCE: Final = 60.0
 """Seconds that git may take to answer a question."""
 LARGEST: Final = 16 << 20
 """Bytes of an answer that are read; git is ended after them."""
+_SILENT: Final = 1.0
+"""Seconds without an end after which a work tree is searched for pipes that hold git up."""
 _CHUNK: Final = 1 << 16
 _POLLS: Final = 50
 """Polls for the end of a program that closed its output; then a thread waits for it."""
@@ -136,12 +149,45 @@ def run_git(
             stderr=subprocess.PIPE,
         )
     try:
-        out, said = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        raise WorkspaceError(f"git did not answer within {patience:g} s") from None
+        out, said = finish(process, repository.top, patience)
     finally:
         _kill(process)
     return GitOutput(process.returncode, out, said.decode("utf-8", "replace"), whole=True)
+
+
+def finish(process: subprocess.Popen[bytes], top: Path, patience: float) -> tuple[bytes, bytes]:
+    """Wait for the end of git; return its output and its errors; blocking.
+
+    :param top: its work tree.
+    :raises WorkspaceError: it does not answer in time, or waits for a pipe.
+    """
+    try:
+        return process.communicate(timeout=min(_SILENT, patience))
+    except subprocess.TimeoutExpired:
+        refuse_pipes(top)
+    try:
+        return process.communicate(timeout=max(0.0, patience - _SILENT))
+    except subprocess.TimeoutExpired:
+        raise WorkspaceError(f"git did not answer within {patience:g} s") from None
+
+
+def refuse_pipes(top: Path) -> None:
+    """Refuse a work tree with a pipe or a device in place of a file that git opens by its name; blocking."""
+    for folder, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if name not in (".git", ".tideate")]
+        for name in READ_BY_NAME.intersection(names):
+            path = Path(folder, name)
+            if is_pipe_or_device(path):
+                raise WorkspaceError(WAITS.format(name=label(str(path.relative_to(top)))))
+
+
+def is_pipe_or_device(path: str | Path) -> bool:
+    """Tell whether git would wait for a path; it does not open a socket."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 async def query(
@@ -166,7 +212,12 @@ async def query(
         reader = _Reader(_start(argv, cwd, environment, stdin, subprocess.PIPE), largest)
     try:
         async with asyncio.timeout(patience):
-            await reader.ended.wait()
+            try:
+                async with asyncio.timeout(_SILENT):
+                    await reader.ended.wait()
+            except TimeoutError:
+                await asyncio.to_thread(refuse_pipes, Path(environment.get("GIT_WORK_TREE", cwd)))
+                await reader.ended.wait()
             status = await reader.status() if reader.whole else 0
     except TimeoutError:
         raise WorkspaceError(f"git did not answer within {patience:g} s and was ended") from None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import EXCLUDE_PRIVATE, find_repository, start_git
+from tideate_core.git import EXCLUDE_PRIVATE, find_repository, finish, start_git
 from tideate_core.project import real_path
 from tideate_core.snapshots.entries import above
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Collection
     from pathlib import Path
 
@@ -50,9 +50,12 @@ class IgnoreQuery:
 
     def __init__(self, directory: Path, prefix: str = "") -> None:
         self._prefix = prefix
+        self._top = directory
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = start_git(find_repository(real_path(directory)), *_COMMAND, cwd=directory)
+            repository = find_repository(real_path(directory))
+            self._top = repository.top
+            self._process = start_git(repository, *_COMMAND, cwd=directory)
         except WorkspaceError:
             return  # no git, or another project's repository: the names decide
 
@@ -69,8 +72,8 @@ class IgnoreQuery:
         if self._process is None:
             return IgnoredPaths()
         try:
-            output, _ = self._process.communicate(timeout=_TIMEOUT)
-        except subprocess.TimeoutExpired:
+            output, _ = finish(self._process, self._top, _TIMEOUT)
+        except WorkspaceError:  # too slow, or held up by a pipe
             self._process.kill()
             self._process.communicate()
             return IgnoredPaths()

@@ -358,11 +358,15 @@ async def test_only_so_many_tasks_are_given_to_others(bench: Bench, write: Write
     agent(bench, "cook", "You cook.\n")
     agent(bench, "chef", CHEF % "")
     write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=MOST_CALLS + 1)
+    # each task is another one: the same call again and again ends the work by a limit of its own
+    for number in range(MOST_CALLS + 1):
+        task = {"task": f"Name a soup for day {number}"}
+        bench.server.calls("Make a menu", "agent_cook", task, times=1)
     bench.server.answers("Name a soup", "goulash", times=MOST_CALLS)
     bench.server.answers("Make a menu", "enough")
     result = await bench.run("flow")
     assert result.results == {"menu": "enough"}, result.error
+    assert len(bench.server.requests) == 2 * (MOST_CALLS + 1)
     told = json.dumps(bench.server.requests[-1]["messages"][-1])
     assert f"no more than {MOST_CALLS} tasks may be given" in told
 

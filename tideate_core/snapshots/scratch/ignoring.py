@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import SAFE_OPTIONS, find_repository, run_git, start_git
+from tideate_core.git import SAFE_OPTIONS, find_repository, refuse_pipes, run_git, start_git
 from tideate_core.project import real_path
 from tideate_core.snapshots.caches import CacheDirectories
 from tideate_core.snapshots.entries import NEVER
@@ -29,6 +29,8 @@ _FIELDS: Final = 4
 """Of an answer: source, line, pattern, path."""
 _TIMEOUT: Final = 10.0
 """Seconds for an answer; after that the names decide."""
+_SILENT: Final = 1.0
+"""Seconds after which the reason is looked for."""
 _CHUNK: Final = 65_536
 
 
@@ -43,6 +45,7 @@ class IgnoredNames:
 
     def __init__(self, root: Path, view: Path) -> None:
         self._root = root
+        self._top = root
         self._caches = CacheDirectories(view)
         self._git: subprocess.Popen[bytes] | None = None
         self._asked = False
@@ -86,8 +89,8 @@ class IgnoredNames:
             self._git.stdin.write(b"./" + os.fsencode(path) + b"\0")
             self._git.stdin.flush()
             _, _, pattern, _ = self._answer()
-        except (OSError, ValueError):
-            self._end()  # no repository, or a path in another one
+        except (OSError, ValueError, WorkspaceError):
+            self._end()  # no repository, a path in another one, or a pipe
             return None
         return pattern
 
@@ -96,6 +99,7 @@ class IgnoredNames:
             return  # by a repository around it, which says nothing about its parts
         try:
             repository = find_repository(real_path(self._root))
+            self._top = repository.top
             self._git = start_git(
                 repository, *_COMMAND, cwd=self._root, options=_OPTIONS, stdin=subprocess.PIPE
             )
@@ -106,11 +110,15 @@ class IgnoredNames:
         """Return the fields of one answer.
 
         :raises ValueError: there is none, or not in time.
+        :raises WorkspaceError: git waits for a pipe.
         """
         assert self._git is not None and self._git.stdout is not None  # noqa: S101 it was asked
         descriptor = self._git.stdout.fileno()
         while self._read.count(b"\0") < _FIELDS:
-            ready, _, _ = select.select([descriptor], [], [], _TIMEOUT)
+            ready, _, _ = select.select([descriptor], [], [], _SILENT)
+            if not ready:
+                refuse_pipes(self._top)
+                ready, _, _ = select.select([descriptor], [], [], _TIMEOUT)
             data = os.read(descriptor, _CHUNK) if ready else b""
             if not data:
                 raise ValueError("git does not answer")
