@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.agents.tools.project import Project
 from tideate_core.errors import WorkspaceError
 from tideate_core.mentions import git_program
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -164,3 +166,110 @@ async def test_a_name_that_looks_like_an_option_is_a_name(repository: Path) -> N
     item = await ContextResolver(repository).resolve('@diff:"--output=x"')
     assert "+a" in item.content
     assert not (repository / "x").exists()
+
+
+def flagged(flag: str) -> Callable[[Path], None]:
+    return lambda root: run(root, "update-index", flag, "src/one.py")
+
+
+def configured(key: str, value: str) -> Callable[[Path], None]:
+    return lambda root: run(root, "config", key, value)
+
+
+def excluded(root: Path) -> None:
+    (root / ".git/info/exclude").write_text("new.txt\n")
+
+
+def attributed(root: Path) -> None:
+    (root / ".git/info/attributes").write_text("*.py -diff\n")
+
+
+def excluded_by_a_file(root: Path) -> None:
+    (root / ".git/rules").write_text("*.txt\n")
+    run(root, "config", "core.excludesFile", str(root / ".git/rules"))
+
+
+def stale(root: Path) -> None:
+    """The index has the times and the size of the file that will be changed."""
+    run(root, "config", "core.checkStat", "minimal")
+    run(root, "config", "core.trustctime", "false")
+    os.utime(root / "src" / "one.py", (1_000_000_000, 1_000_000_000))
+    run(root, "update-index", "--refresh")
+
+
+HIDING: list[Callable[[Path], None]] = [
+    *(flagged("--assume-unchanged"), flagged("--skip-worktree"), excluded, attributed, excluded_by_a_file),
+    *(configured("core.ignoreStat", "true"), configured("core.worktree", "."), stale),
+    *(configured("diff.ignoreSubmodules", "all"), configured("diff.context", "0")),
+    *(configured("status.showUntrackedFiles", "no"), configured("core.fsmonitor", "true")),
+    *(configured("index.skipHash", "true"), configured("core.sparseCheckout", "true")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hide", HIDING)
+@pytest.mark.attack
+async def test_nothing_of_the_repository_hides_a_change(
+    repository: Path, hide: Callable[[Path], None]
+) -> None:
+    hide(repository)
+    file = repository / "src" / "one.py"
+    file.write_text(file.read_text().replace("1", "3"))
+    os.utime(file, (1_000_000_000, 1_000_000_000))
+    (repository / "new.txt").write_text("new")
+    run(repository, "config", "core.worktree", str(repository))
+    content = (await ContextResolver(repository).resolve("@diff")).content
+    assert "-    return 1\n+    return 3\n" in content
+    assert "new.txt" in content
+    status = await Project(repository).call("git_status")
+    assert "M src/one.py" in status
+    assert "?? new.txt" in status
+
+
+@pytest.mark.attack
+async def test_a_mode_that_the_configuration_hides_is_in_the_diff(repository: Path) -> None:
+    run(repository, "config", "core.fileMode", "false")
+    (repository / "src" / "one.py").chmod(0o755)
+    assert "new mode 100755" in (await ContextResolver(repository).resolve("@diff")).content
+
+
+async def test_a_file_system_without_modes_has_none_in_the_diff(repository: Path) -> None:
+    run(repository, "config", "core.fileMode", "false")
+    for folder, _, names in os.walk(repository):
+        for name in names:
+            os.chmod(os.path.join(folder, name), 0o755)  # noqa: PTH101, PTH118
+    assert (await ContextResolver(repository).resolve("@diff")).content == "nothing has changed\n"
+
+
+async def test_a_sparse_checkout_is_named_and_no_deletion(repository: Path) -> None:
+    run(repository, "sparse-checkout", "set", "--no-cone", "/doc/")
+    assert not (repository / "src").exists()
+    item = await ContextResolver(repository).resolve("@diff")
+    assert item.content == "nothing has changed\n"
+    assert "files are not there, as the index says (sparse checkout)" in item.cut
+
+
+async def test_line_ends_that_the_repository_converts_are_no_change(repository: Path) -> None:
+    run(repository, "config", "core.autocrlf", "true")
+    file = repository / "src" / "one.py"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert "one.py" not in (await ContextResolver(repository).resolve("@diff")).content
+
+
+async def test_many_files_that_only_the_repository_hides_are_a_number(repository: Path) -> None:
+    excluded(repository)
+    (repository / ".git/info/exclude").write_text("hidden*\n")
+    for number in range(101):
+        (repository / f"hidden{number}").touch()
+    item = await ContextResolver(repository).resolve("@diff")
+    assert "hidden1" not in item.content
+    assert "101 new files that only .git/info/exclude" in item.cut
+
+
+async def test_a_new_file_that_is_staged_and_one_whose_removal_is_are_shown(repository: Path) -> None:
+    (repository / "added.py").write_text("added\n")
+    run(repository, "add", "added.py")
+    run(repository, "rm", "-q", "--cached", "src/one.py")
+    content = (await ContextResolver(repository).resolve("@diff")).content
+    assert "+added\n" in content
+    assert "one.py" not in content  # it is there, as it was

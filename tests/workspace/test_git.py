@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import git_environment
-from tideate_core.mentions import git_program as contexts_git
+from tideate_core.mentions import ask_git, git_program as contexts_git, without_filters
 from tideate_core.mentions.git import read_changes
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
@@ -199,7 +200,14 @@ async def differing(root: Path) -> list[str]:
         return ["one.py"]
 
 
-@pytest.mark.parametrize("use", [listed, ignored, differing])
+async def asked(root: Path) -> list[str]:
+    """Have git compare with the configuration of the repository."""
+    with contextlib.suppress(WorkspaceError):  # of what is missing there is no diff
+        await ask_git(root, *await without_filters(root), "diff", "--no-ext-diff", "--no-textconv", "HEAD")
+    return ["one.py"]
+
+
+@pytest.mark.parametrize("use", [listed, ignored, differing, asked])
 @pytest.mark.parametrize("arm", TRAPS.values(), ids=TRAPS)
 async def test_no_place_that_asks_git_runs_what_a_repository_configures(
     hostile: Hostile, arm: Arm, use: Callable[[Path], Awaitable[list[str]]]
@@ -219,16 +227,20 @@ async def test_a_git_that_fetches_what_is_missing_may_speak_no_protocol(
     }  # an older one
     monkeypatch.setattr(contexts_git, "git_environment", lambda: kept)
     assert await differing(hostile.root) == ["one.py"]
+    await asked(hostile.root)
     assert not hostile.sprung.exists(), hostile.sprung.read_text()
     del kept["GIT_ALLOW_PROTOCOL"]
     await differing(hostile.root)
+    assert not hostile.sprung.exists()  # the configuration is not read
+    await asked(hostile.root)
     assert hostile.sprung.exists()  # by what the repository allows itself
 
 
 async def test_a_filter_whose_name_no_setting_can_have_is_not_run(hostile: Hostile) -> None:
     driver("filter=a=b", **{"filter__a=b__clean": "{trap}"})(hostile)
     with pytest.raises(WorkspaceError, match="nothing can turn off"):
-        await read_changes(hostile.root)
+        await without_filters(hostile.root)
+    await read_changes(hostile.root)
     assert not hostile.sprung.exists()
     hostile.plainly("diff")
     assert hostile.sprung.exists()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Changes as Changes,
         commit_changes as commit_changes,
         compare as compare,
+        hidden_changes as hidden_changes,
         read_changes as read_changes,
         without_secrets as without_secrets,
     )
@@ -94,7 +95,10 @@ else:
         {
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
-            "git": "ALL_LINES LARGEST_LOOKED Changes commit_changes compare read_changes without_secrets",
+            "git": (
+                "ALL_LINES LARGEST_LOOKED Changes commit_changes compare hidden_changes read_changes "
+                "without_secrets"
+            ),
             "git_program": "ask_git check_place empty_tree find_commit refuse_commit without_filters",
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import EXCLUDE_PRIVATE
 from tideate_core.mentions.git_program import (
+    LARGEST_LIST,
     ask_git,
     check_place,
     empty_tree,
     find_commit,
-    without_filters,
+    saved_files,
 )
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
+    from tideate_core.mentions.git_program import SavedFiles
+
 __all__ = [
     "ALL_LINES",
     "LARGEST_LOOKED",
     "Changes",
     "commit_changes",
     "compare",
+    "hidden_changes",
     "read_changes",
     "without_secrets",
 ]
@@ -40,6 +44,8 @@ _DIFF: Final = (
 ALL_LINES: Final = 1_000_000_000
 LARGEST_LOOKED: Final = 8 * 1024 * 1024
 """Bytes of changed files, as they were and are, that are looked through for secrets."""
+MOST_HIDDEN: Final = 100
+"""New files that only the repository's own exclude rules hide; more are told as a number."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 
 
@@ -55,6 +61,8 @@ class Changes:
     """New files that git does not know yet, relative to the root."""
     whole: bool
     """False if the diff is so long that its end was not read."""
+    notes: tuple[str, ...] = ()
+    """What else is not shown, in words."""
 
 
 async def read_changes(root: Path, path: str = "") -> Changes:
@@ -63,14 +71,53 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     :param path: relative to the root.
     :raises WorkspaceError: there is no git, no repository, or it does not answer.
     """
+    before = await _last_commit(root)
+    async with saved_files(root, before) as empty:
+        files = await empty.index(before)
+        found = await _compare(files, (before,), path)
+        others, notes = await _others(files, path)
+    return replace(found, untracked=tuple(others), notes=(*found.notes, *notes))
+
+
+async def hidden_changes(root: Path, shown: Collection[str]) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """Return what differs from the last commit beside what git shows: kinds and names, and notes.
+
+    :param shown: names that git shows, relative to the root.
+    """
+    before = await _last_commit(root)
+    async with saved_files(root, before) as empty:
+        files = await empty.index(before)
+        named = (*_DIFF, "--name-status", "--no-renames", "-z", before, "--", ".")
+        fields = iter((await files.ask(*named, largest=LARGEST_LIST))[0].split(b"\0"))
+        changed = [(kind.decode(), os.fsdecode(next(fields))) for kind in fields if kind]
+        others, notes = await _others(files, "")
+    changed += [("??", name) for name in others]
+    return [one for one in changed if one[1] not in shown], (*_sparse(files), *notes)
+
+
+async def _last_commit(root: Path) -> str:
     await check_place(root)
     try:
-        before = await find_commit(root, "HEAD")
+        return await find_commit(root, "HEAD")
     except WorkspaceError:
-        before = await empty_tree(root)  # before the first commit all is new
-    found = await compare(root, (before,), path)
-    others = await _names(root, *await without_filters(root), *_OTHERS, "--", path or ".")
-    return Changes(found.diff, found.left_out, tuple(others), found.whole)
+        return await empty_tree(root)  # before the first commit all is new
+
+
+async def _others(files: SavedFiles, path: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return new files and notes; of many that only the repository itself hides, their number."""
+    told = (*_OTHERS, "--", path or ".")
+    names = _names((await files.ask(*told, largest=LARGEST_LIST))[0])
+    believed = set(_names((await ask_git(files.root, *told, largest=LARGEST_LIST))[0]))
+    hidden = [name for name in names if name not in believed]
+    if len(hidden) <= MOST_HIDDEN:
+        return names, ()
+    note = f"{len(hidden):,} new files that only .git/info/exclude or core.excludesFile hides are not listed"
+    return sorted(believed.intersection(names)), (note,)
+
+
+def _sparse(files: SavedFiles) -> tuple[str, ...]:
+    words = "files are not there, as the index says (sparse checkout)"
+    return (f"{files.sparse:,} {words}",) if files.sparse else ()
 
 
 async def commit_changes(root: Path, commit: str, path: str = "") -> Changes:
@@ -92,19 +139,19 @@ async def compare(root: Path, sides: tuple[str, ...], path: str = "") -> Changes
     :param path: only of this file or folder, relative to the root.
     :raises WorkspaceError: there is no git, no repository, or it does not answer.
     """
-    settings = await without_filters(root)
-    names = [
-        one
-        for one in await _changed_names(root, settings, sides)
-        if any(_is_below(path, name) for name in one)
-    ]
-    why = await asyncio.to_thread(_reasons, root, names)
+    async with saved_files(root, sides[0]) as files:
+        return await _compare(await files.index(sides[0]) if len(sides) == 1 else files, sides, path)
+
+
+async def _compare(files: SavedFiles, sides: tuple[str, ...], path: str) -> Changes:
+    names = [one for one in await _changed_names(files, sides) if any(_is_below(path, name) for name in one)]
+    why = await asyncio.to_thread(_reasons, files.root, names)
     places = [path or "."]
     if why:
         places = sorted({name for one in names for name in one if _is_below(path, name)} - why.keys())
-    shown, whole, leaking = await _diff_texts(root, settings, sides, places) if places else ("", True, [])
+    shown, whole, leaking = await _diff_texts(files, sides, places) if places else ("", True, [])
     left_out = (*(f"{name} ({reason})" for name, reason in sorted(why.items())), *leaking)
-    return Changes(shown, left_out, (), whole)
+    return Changes(shown, left_out, (), whole, _sparse(files))
 
 
 def _is_below(path: str, name: str) -> bool:
@@ -124,10 +171,10 @@ def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
     return why
 
 
-async def _changed_names(root: Path, settings: list[str], sides: tuple[str, ...]) -> list[tuple[str, ...]]:
+async def _changed_names(files: SavedFiles, sides: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return the names of the files that differ; of one that was moved or copied both."""
     named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", *sides)
-    output, whole = await ask_git(root, *settings, *named, "--", ".", largest=LARGEST_LOOKED)
+    output, whole = await files.ask(*named, "--", ".", largest=LARGEST_LOOKED)
     if not whole:
         raise WorkspaceError("more files have changed than can be looked through for secrets")
     fields = iter(os.fsdecode(field) for field in output.split(b"\0") if field)
@@ -135,7 +182,7 @@ async def _changed_names(root: Path, settings: list[str], sides: tuple[str, ...]
 
 
 async def _diff_texts(
-    root: Path, settings: list[str], sides: tuple[str, ...], places: list[str]
+    files: SavedFiles, sides: tuple[str, ...], places: list[str]
 ) -> tuple[str, bool, list[str]]:
     """Return changes without those of files that seem to hold secrets, if that is all, and these files.
 
@@ -144,8 +191,8 @@ async def _diff_texts(
     shown, looked = (
         (*_DIFF, "--no-renames", f"--unified={lines}", *sides, "--", *places) for lines in (3, ALL_LINES)
     )
-    output, whole = await ask_git(root, *settings, *shown)
-    full, all_of_it = await ask_git(root, *settings, *looked, largest=LARGEST_LOOKED)
+    output, whole = await files.ask(*shown)
+    full, all_of_it = await files.ask(*looked, largest=LARGEST_LOOKED)
     texts = (one.decode("utf-8", "replace") for one in (output, full))
     kept, left_out = await asyncio.to_thread(without_secrets, *texts, cut=not all_of_it)
     return kept, whole, left_out
@@ -204,6 +251,5 @@ def _without_signs(part: str) -> str:
     return "\n".join(line[1:] for line in part.split("\n"))
 
 
-async def _names(root: Path, *arguments: str) -> list[str]:
-    output, _ = await ask_git(root, *arguments)
+def _names(output: bytes) -> list[str]:
     return sorted({os.fsdecode(name) for name in output.split(b"\0") if name})

@@ -5,22 +5,37 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import AmbiguousCommit, InvalidInput, WorkspaceError
-from tideate_core.git import SAFE_OPTIONS, GitOutput, find_git, find_repository, git_environment, query
+from tideate_core.git import (
+    SAFE_OPTIONS,
+    GitOutput,
+    find_git,
+    find_repository,
+    git_environment,
+    objects_only,
+    query,
+)
 from tideate_core.project import real_path
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from tideate_core.git import Repository
 
 __all__ = [
     "LARGEST",
+    "SavedFiles",
     "ask_git",
     "check_place",
     "empty_tree",
     "find_commit",
     "refuse_commit",
+    "saved_files",
     "without_filters",
 ]
 
@@ -28,6 +43,10 @@ TIMEOUT: Final = 10.0
 """Seconds that one call of git may take."""
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of output that are read."""
+LARGEST_LIST: Final = 256 << 20
+"""Bytes of the names of all files."""
+PATIENCE: Final = 60.0
+"""Seconds to compare all files with their contents."""
 LONGEST: Final = 250
 """Characters of the name of a commit."""
 _FOREIGN_SCOPES: Final = frozenset({b"local", b"worktree"})
@@ -39,6 +58,8 @@ _HARMLESS: Final = (
     *("-c", "color.ui=false", "-c", "status.submoduleSummary=false", "-c", "i18n.logOutputEncoding=UTF-8"),
     *("-c", "blame.ignoreRevsFile=", "-c", "core.warnAmbiguousRefs=true"),
 )
+_KEPT: Final = (b"core.autocrlf", b"core.eol", b"core.precomposeunicode")
+_KEPT_VALUES: Final = frozenset({b"true", b"false", b"input", b"lf", b"crlf", b"native"})
 _CERTAIN: Final = re.compile(r"(?:HEAD(?![\w/.-])|@|[0-9a-f]{40}(?:[0-9a-f]{24})?(?![\w/.-])).*")
 """Names that stand for the same commit whatever else is called so."""
 
@@ -130,13 +151,96 @@ async def ask_git(
     return answer.out, answer.whole
 
 
-async def _answer(root: Path, *arguments: str, largest: int | None = None, given: bytes = b"") -> GitOutput:
-    repository = await asyncio.to_thread(find_repository, real_path(root))
+async def _answer(
+    root: Path,
+    *arguments: str,
+    largest: int | None = None,
+    given: bytes = b"",
+    repository: Repository | None = None,
+    patience: float | None = None,
+) -> GitOutput:
+    if repository is None:
+        repository = await asyncio.to_thread(find_repository, real_path(root))
     return await query(
         [find_git(), *SAFE_OPTIONS, *_HARMLESS, *arguments],
         cwd=root,
         environment={**git_environment(), **repository.variables()},
         given=given,
         largest=LARGEST if largest is None else largest,
-        patience=TIMEOUT,
+        patience=TIMEOUT if patience is None else patience,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFiles:
+    """A repository with the saved files, and without the index and the configuration that may hide them."""
+
+    root: Path
+    repository: Repository
+    settings: tuple[str, ...]
+    sparse: int = 0
+    """Files that are not there because the index says so."""
+
+    async def ask(
+        self, *arguments: str, largest: int | None = None, given: bytes = b""
+    ) -> tuple[bytes, bool]:
+        """Run git as `ask_git` does."""
+        answer = await self._run(*arguments, largest=largest, given=given)
+        if answer.status:
+            raise WorkspaceError(f"git cannot compare the files: {answer.said.strip()[:200]}")
+        return answer.out, answer.whole
+
+    async def _run(self, *arguments: str, largest: int | None = None, given: bytes = b"") -> GitOutput:
+        told = (*self.settings, *arguments)
+        return await _answer(
+            self.root,
+            *told,
+            largest=largest,
+            given=given,
+            repository=self.repository,
+            patience=PATIENCE,
+        )
+
+    async def index(self, commit: str) -> SavedFiles:
+        """Make an index of a commit, and of the files that only the repository's index has.
+
+        Each file is compared by its content: neither flags nor times of the repository's index are believed.
+        """
+        known, _ = await ask_git(self.root, "ls-files", "-s", "-z", "--full-name", largest=LARGEST_LIST)
+        # an entry of the index: mode, id, stage; of a conflict any will do
+        added = [re.sub(rb" [123]\t", b" 0\t", one, count=1) for one in known.split(b"\0") if one]
+        tree, _ = await self.ask("ls-tree", "-r", "-z", "--full-name", commit, largest=LARGEST_LIST)
+        given = b"".join(one + b"\0" for one in added) + tree
+        await self.ask("update-index", "-z", "--index-info", given=given)
+        told, _ = await ask_git(self.root, "ls-files", "-t", "-z", largest=LARGEST_LIST)
+        skipped = [one[2:] for one in told.split(b"\0") if one.startswith(b"S ")]
+        absent = await asyncio.to_thread(_absent, self.root, skipped)
+        if absent:
+            names = b"".join(name + b"\0" for name in absent)
+            await self._run("update-index", "--skip-worktree", "-z", "--stdin", given=names)
+        await self._run("update-index", "-q", "--refresh", largest=LARGEST_LIST)
+        return SavedFiles(self.root, self.repository, self.settings, len(absent))
+
+
+def _absent(root: Path, names: list[bytes]) -> list[bytes]:
+    return [name for name in names if not os.path.lexists(root / os.fsdecode(name))]
+
+
+@asynccontextmanager
+async def saved_files(root: Path, some_id: str) -> AsyncIterator[SavedFiles]:
+    """Give a repository that has the same files and objects, and settings about line ends and names only.
+
+    :param some_id: the id of an object.
+    :raises WorkspaceError: there is no git, no repository, or it does not answer.
+    """
+    repository = await asyncio.to_thread(find_repository, real_path(root))
+    listed, _ = await ask_git(root, "config", "--list", "-z")
+    values = dict(entry.partition(b"\n")[::2] for entry in listed.split(b"\0") if entry)
+    settings = [
+        os.fsdecode(b"%s=%s" % (key, value)) for key in _KEPT if (value := values.get(key)) in _KEPT_VALUES
+    ]
+    # a file system without modes marks what git never makes executable
+    if values.get(b"core.filemode") == b"false" and os.access(repository.git_dir / "HEAD", os.X_OK):
+        settings.append("core.fileMode=false")
+    with objects_only(repository, some_id) as alone:
+        yield SavedFiles(root, alone, tuple(word for one in settings for word in ("-c", one)))

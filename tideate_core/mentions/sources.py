@@ -108,6 +108,7 @@ class Sources:
         about = "changes since the last commit (saved files only)"
         notes = [] if changes.whole else ["the diff is longer than what is read of it"]
         notes += [f"{name} was left out, it seems to hold a secret" for name in changes.left_out]
+        notes += changes.notes
         content = changes.diff or "nothing has changed\n"
         content += "".join(
             f"new file that git does not know yet: {_in_one_line(name)}\n"

@@ -13,7 +13,7 @@ from tideate_core.agents.tools.project_paths import name_in_project, project_roo
 from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_line, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
-from tideate_core.git import EXCLUDE_PRIVATE
+from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ LONGEST_MESSAGE: Final = 4_000
 _PLAIN: Final = ("--no-color", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-decorate")
 _FIELDS: Final = "%h %as%x01%an%x01%B"
 _UNSEEN: Final = dict.fromkeys([*(c for c in range(32) if c not in (9, 10)), *range(127, 160)])
-UNTRACKED: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _PATH: Final = "Only this file or folder."
 
 
@@ -43,7 +42,7 @@ class Status(Arguments):
 
 async def status(context: ToolContext, _arguments: Status) -> str:
     """Return the branch and the files that differ from the last commit."""
-    from tideate_core.mentions import ask_git, check_place, hide_secrets, without_filters
+    from tideate_core.mentions import ask_git, check_place, hidden_changes, hide_secrets, without_filters
 
     root = project_root(context)
     await check_place(root)
@@ -52,22 +51,19 @@ async def status(context: ToolContext, _arguments: Status) -> str:
     output, whole = await ask_git(
         root, *await without_filters(root), *told, "--ignore-submodules=dirty", "--", "."
     )
-    others, all_others = await ask_git(root, *UNTRACKED)
-    branch, *files = _names(output)
-    files = [f"{file[:3]}{hide_secrets(file[3:].removeprefix(prefix))}" for file in files]
-    files += [f"?? {hide_secrets(name)}" for name in _names(others)]
-    lines = [f"on {hide_secrets(branch.removeprefix('## '))}", *(files or ["nothing is changed"])]
+    branch, *entries = [os.fsdecode(one) for one in output.split(b"\0") if one]
+    told_files = [(one[:2], one[3:].removeprefix(prefix)) for one in entries]
+    # not what the repository's index and exclude file hide, but what differs
+    hidden, notes = await hidden_changes(root, {name for _, name in told_files})
+    told_files += [(kind.rjust(2), name) for kind, name in hidden]
+    files = [f"{kind} {hide_secrets(label(name))}" for kind, name in told_files]
+    lines = [f"on {hide_secrets(label(branch.removeprefix('## ')))}", *(files or ["nothing is changed"])]
     if staged := len(context.staged.changed_texts()):
         lines.append(f"[staged edits of {staged} file{'' if staged == 1 else 's'} are not in it yet]")
-    if not (whole and all_others):
+    lines += [f"[{note}]" for note in notes]
+    if not whole:
         lines.append("[more is changed than can be listed]")
     return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more lines; git_diff takes a path")
-
-
-def _names(output: bytes) -> list[str]:
-    from tideate_core.util.escaping import label
-
-    return [label(os.fsdecode(name)) for name in output.split(b"\0") if name]
 
 
 class Diff(Arguments):
@@ -117,6 +113,7 @@ def _shown(changes: Changes) -> str:
         notes.append(f"{len(changes.untracked) - len(notes)} more new files")
     if changes.left_out:
         notes.append(f"left out, they seem to hold secrets: {', '.join(map(hide_secrets, changes.left_out))}")
+    notes += changes.notes
     if not changes.whole:
         notes.append("the end of the diff was not read; ask for a path")
     text = bounded_text(changes.diff.rstrip("\n"), "ask for a path") if changes.diff else "no difference"
