@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from tests.adapters.test_turns import ASKED, READ
@@ -50,6 +51,8 @@ ANSWERS = {
     "one event in several lines of data": stream(PRETTY.replace("\n", "\ndata: "), TWO, END),
     "line ends in an event": stream(PRETTY, TWO, END),
     "no blank lines": f"data: {ONE}\ndata: {TWO}\ndata: {END}\ndata: [DONE]\n".encode(),
+    "no line end between events": f"data: {ONE}data: {TWO}data: {END}\n\n".encode(),
+    "several objects in an event": stream(f"{ONE}{TWO} {END}"),
     "lines of JSON": f"{ONE}\n{TWO}\n{END}\n".encode(),
     "one object": json.dumps(MESSAGE, indent=2).encode(),
     "one object as an event": stream(json.dumps(MESSAGE)),
@@ -126,6 +129,33 @@ def test_an_end_that_is_a_failure_is_an_error(reason: str) -> None:
     assert repr(reason) in error["message"]
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("begin", [b"", stream(ONE)], ids=["nothing", "an event"])
+def test_a_stream_that_ends_within_an_event_shows_no_part_of_it(begin: bytes, size: int) -> None:
+    event = b"data: " + chunk({"content": "caf\u00e9 \\n", "n": -1.5, "last": True}).encode()
+    for cut in range(len(b'data: {"'), len(event)):
+        with pytest.raises(httpx2.RemoteProtocolError, match="ended in the middle of an answer"):
+            read(begin + event[:cut], size)
+
+
+def test_an_answer_without_a_stream_that_is_cut_is_told() -> None:
+    whole = json.dumps({"choices": [{"message": {"content": "one two"}, "finish_reason": "stop"}]})
+    for sent in (whole[:-20], f"{ONE}\n{TWO[:-9]}"):
+        with pytest.raises(httpx2.RemoteProtocolError, match="ended in the middle of an answer"):
+            read(sent.encode())
+
+
+def test_an_event_that_is_cut_within_an_answer_is_told() -> None:
+    with pytest.raises(httpx2.RemoteProtocolError, match="ended in the middle of an answer"):
+        read(stream(ONE, TWO[:-9], END, "[DONE]"))
+
+
+def test_words_that_are_no_json_are_told() -> None:
+    for said in ("{'error': 'the quota is used up'}", "{error: the quota is used up}"):
+        (error,) = [value["error"] for value in read(stream(said))]
+        assert "the quota is used up" in error["message"]
+
+
 def test_a_stream_that_is_cut_has_no_end() -> None:
     assert [one["finish_reason"] for one in choices(read(stream(ONE, TWO)))] == [None, None]
 
@@ -199,3 +229,22 @@ async def test_a_stream_that_ends_early_is_told_as_that(server: ModelServer, ada
     server.sends("look", stream(ONE, TWO))
     with pytest.raises(AdapterUnavailable, match="was cut off after 7 characters"):
         await adapter.take_turn(ASKED, [READ])
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        TWO.encode()[:-9],
+        b"data: " + TWO.encode()[:-9],
+        stream(ONE) + b"data: " + TWO.encode()[:-9],
+        stream(ONE, TWO[:-9], END, "[DONE]"),
+    ],
+    ids=["one object", "an event", "events", "an event before others"],
+)
+async def test_a_stream_that_ends_within_an_event_is_told_as_that(
+    server: ModelServer, adapter: ModelAdapter, sent: bytes
+) -> None:
+    server.sends("look", sent)
+    with pytest.raises(AdapterUnavailable, match="ended in the middle of an answer") as raised:
+        await adapter.take_turn(ASKED, [READ])
+    assert "delta" not in str(raised.value)

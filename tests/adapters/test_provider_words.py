@@ -27,6 +27,7 @@ SAID = "tools are not allowed"
         {"error": {"message": '{"error": {"message": "' + SAID + '"}}'}},
         {"error_description": SAID},
         f"<!DOCTYPE html><html><head><style>p {{}}</style></head><p>{SAID}</p></html>",
+        '{"trace": "' + "x" * 10_000 + f'", "message": "{SAID}"}}',
         {"error": None, "message": "", "detail": {"reason": SAID}},
     ],
 )

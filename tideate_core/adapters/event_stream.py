@@ -26,6 +26,11 @@ _LONGEST_WHOLE: Final = 16 << 20
 _LONGEST_WORDS: Final = 2_000
 _LINE_END: Final = re.compile(rb"\r\n|\r(?=[^\n])|\n")
 _DONE: Final = "[DONE]"
+_DECODER: Final = json.JSONDecoder(strict=False)
+_BETWEEN: Final = re.compile(r"\s*(?:data:\s*)*")
+_ENDED_WITHIN: Final = "the connection ended in the middle of an answer"
+_END_OF_JSON: Final = re.compile(r"[tfn][a-z]{0,4}|-?|[.eE][-+]?|\\?u?[0-9a-fA-F]{0,4}")
+"""The end of a JSON text that is cut within a word, a number or a sign."""
 _FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "failed", "network_error"})
 """Reasons of an end that is none: what came before is not the whole answer."""
 
@@ -76,6 +81,8 @@ class EventReader:
         self._words: list[str] = []
         """Text that is no event; it is told if no answer comes."""
         self._calls = _Calls()
+        self._broken = ""
+        """The first event that is a part of a JSON object."""
         self._reason = ""
         """Why the answer ended; empty while it goes on."""
         self._has_text = self._has_end = self._is_done = self._has_failed = False
@@ -108,11 +115,15 @@ class EventReader:
         return events
 
     def finish(self) -> list[bytes]:
-        """Return the last events."""
+        """Return the last events.
+
+        :raises httpx2.RemoteProtocolError: the answer, or an event of it, has an end missing.
+        """
         if self._is_whole:
             return list(self._read_whole())
         rest = bytes(self._bytes).rstrip(b"\r\n").decode("utf-8", "replace")
         events = [*(self._take(rest) if rest else ()), *self._take("")]
+        self._require_whole()
         if self._words and not (self._has_end or self._is_done or self._has_failed):
             events.append(_error(" ".join(self._words)))
         return events
@@ -154,6 +165,8 @@ class EventReader:
                 yield from self._chunk(value, name)
             elif value == _DONE:
                 yield from self._end()
+            elif isinstance(value, str) and _is_cut(value):
+                self._broken = self._broken or value
             elif isinstance(value, str) and (words := value.strip()) and not words.startswith(":"):
                 self._note(words)
 
@@ -169,7 +182,12 @@ class EventReader:
         elif words := words_of(value):
             self._note(words)
 
+    def _require_whole(self) -> None:
+        if self._broken and not self._has_failed:
+            raise httpx2.RemoteProtocolError(_ENDED_WITHIN)
+
     def _end(self) -> Iterator[bytes]:
+        self._require_whole()
         if self._has_text and not self._has_end:  # the server says so in its own way
             yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self._is_done = self._has_text or self._has_end or not self._words
@@ -196,7 +214,10 @@ class EventReader:
 
     def _read_whole(self) -> Iterator[bytes]:
         text = bytes(self._bytes).decode("utf-8", "replace")
-        objects = [value for value in _values([text]) if isinstance(value, dict | list)]
+        values = _values([text])
+        if isinstance(last := values[-1] if values else "", str) and _is_cut(last):
+            raise httpx2.RemoteProtocolError(_ENDED_WITHIN)
+        objects = [value for value in values if isinstance(value, dict | list)]
         found = [one for value in objects for one in (value if isinstance(value, list) else [value])]
         for value in found:
             if isinstance(value, dict):
@@ -265,6 +286,22 @@ def _is_object(pieces: list[str]) -> bool:
         return False
 
 
+def _is_cut(text: str) -> bool:
+    """Tell whether a text begins as a JSON object and lacks its end."""
+    text = text.strip()
+    if not text.startswith("{"):
+        return False
+    try:
+        json.loads(text, strict=False)
+    except RecursionError:
+        return False
+    except json.JSONDecodeError as error:
+        return (
+            error.msg.startswith("Unterminated string") or _END_OF_JSON.fullmatch(text, error.pos) is not None
+        )
+    return False
+
+
 def _values(data: list[str]) -> list[Any]:
     """Return the values of an event: its lines are one JSON text, or one each; words if they are no JSON."""
     for text in ("\n".join(data), "".join(data)):
@@ -274,14 +311,27 @@ def _values(data: list[str]) -> list[Any]:
             return [json.loads(text, strict=False)]
         except (ValueError, RecursionError):
             continue
-    lines = [line for one in data for line in one.splitlines() if line.strip()]
+    return _objects("\n".join(data)) or ["\n".join(data)]
+
+
+def _objects(text: str) -> list[Any]:
+    """Return objects one behind the other, and a cut one behind them as text; none if there is other text."""
     found: list[Any] = []
-    for line in lines:
+    at = 0
+    while between := _BETWEEN.match(text, at):
+        at = between.end()
+        if at == len(text):
+            return found
+        if text.startswith(_DONE, at):
+            found.append(_DONE)
+            at += len(_DONE)
+            continue
         try:
-            found.append(_DONE if line.strip() == _DONE else json.loads(line, strict=False))
+            value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            return ["\n".join(data)]
-    return found
+            return [*found, text[at:]] if found and _is_cut(text[at:]) else []
+        found.append(value)
+    raise AssertionError("the space between objects may be empty")
 
 
 def _event(value: object) -> bytes:

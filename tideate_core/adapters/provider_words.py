@@ -17,6 +17,7 @@ _DEEPEST: Final = 8
 _MOST: Final = 8
 """Errors of a list that are told."""
 _LONGEST: Final = 4_000
+_LONGEST_BODY: Final = 1 << 20
 _PAGE: Final = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
@@ -27,7 +28,7 @@ def words_of(body: Any, depth: int = 0) -> str:
         return ""
     match body:
         case str():
-            return _words_of_text(body[:_LONGEST], depth)
+            return _words_of_text(body[:_LONGEST_BODY], depth)
         case list():
             return "; ".join(filter(None, (words_of(one, depth + 1) for one in body[:_MOST])))
         case dict():
@@ -37,14 +38,16 @@ def words_of(body: Any, depth: int = 0) -> str:
 
 
 def _words_of_text(text: str, depth: int) -> str:
-    if _PAGE.match(text):
-        return " ".join(html.unescape(_UNSEEN.sub(" ", text)).split())
     if text.lstrip().startswith(("{", "[")):
         try:
-            return words_of(json.loads(text), depth + 1) or text
+            if words := words_of(json.loads(text), depth + 1):
+                return words
         except (ValueError, RecursionError):
             pass
-    return text.strip()
+    start = text[:_LONGEST]
+    if _PAGE.match(start):
+        return " ".join(html.unescape(_UNSEEN.sub(" ", start)).split())
+    return start.strip()
 
 
 def _words_of_object(body: dict[str, Any], depth: int) -> str:
