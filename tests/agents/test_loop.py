@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
 from tideate_core.adapters import ModelTurn, Prompt, UserMessage
-from tideate_core.agents.loop import LoopResult, Submission, WorkLoop
+from tideate_core.agents.loop import WRITTEN as WRITTEN_AS_TEXT, LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
 from tideate_core.workspace import FileChange
@@ -74,6 +74,50 @@ async def test_a_model_that_only_talks_is_told_to_submit_and_ends_after_that() -
     done = await work(step, submission=accepting())
     assert (done.value, done.text, done.turns) == (None, "hm", 3)
     assert "call submit if the work is done" in said(step.asked[-1])[-1]
+
+
+WRITTEN = [
+    '<tool_call>\n{"name": "echo", "arguments": {"text": "a"}}\n</tool_call>',
+    "I look.\n\n<function=echo>\n<parameter=text>\na\n</parameter>\n</function>",
+    '<function_calls>\n<invoke name="echo">\n<parameter name="text">a</parameter>\n</invoke>',
+    "<tool_call>echo\n<arg_key>text</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
+    '[TOOL_CALLS][{"name": "echo", "arguments": {"text": "a"}}]',
+    '[TOOL_CALLS]echo{"text": "a"}',
+    '<|tool_call_begin|>functions.echo:0<|tool_call_argument_begin|>{"text": "a"}',
+    '{"name": "echo", "arguments": {"text": "a"}}',
+    '```json\n{\n  "name": "echo",\n  "arguments": {"text": "a"}\n}\n```',
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+async def test_a_call_that_is_written_as_text_is_told_and_not_made(text: str) -> None:
+    made = []
+
+    async def note(arguments: dict[str, Any], _key: str) -> str:
+        made.append(arguments)
+        return ""
+
+    step = LoopStep([turn(text)])
+    done = await work(step, tools=[tool("echo", note)])
+    assert (done.text, made) == (text, [])
+    assert step.notices == ["the model wrote a call of the tool 'echo' as text; it was not made"]
+
+
+async def test_a_model_that_writes_calls_as_text_is_told_so() -> None:
+    step = LoopStep([turn(WRITTEN[0]), turn(WRITTEN[1]), turn("", ("submit", {"number": 1}))])
+    done = await work(step, submission=accepting())
+    assert done.value == Answer(number=1)
+    assert said(step.asked[-1])[-1] == f"user: {WRITTEN_AS_TEXT.format(name='echo')}"
+    assert len(step.notices) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["It calls <tool_call>.", '{"name": "echo", "age": 3}', "<function=other>", "echo(text)"]
+)
+async def test_a_text_without_a_call_of_a_tool_is_an_answer(text: str) -> None:
+    step = LoopStep([turn(text)])
+    assert (await work(step)).text == text
+    assert step.notices == []
 
 
 async def test_a_turn_that_was_cut_off_is_no_answer() -> None:

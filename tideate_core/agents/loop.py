@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -43,6 +44,19 @@ NUDGES: Final = 2
 """Turns without a call that are answered with the word to submit; the next one ends the loop."""
 GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
 NO_ANSWER: Final = "Your last turn has thoughts only: no text and no call came of it. Think less, and answer."
+WRITTEN: Final = (
+    "You wrote a call of {name} as text, so it was not made. Call tools as tools, not in the text."
+)
+_WRITTEN_CALL: Final = re.compile(
+    r"<(?:tool_call|function_call|tool|function)>\s*\{\s*[\"'](?:name|function|tool)[\"']\s*:\s*[\"']([\w.:-]+)"
+    r"|<tool_call>\s*([\w.:-]+)\s*<arg_key>"
+    r"|<function=([\w.:-]+)>"
+    r"|<(?:\w+:)?invoke\s+name=[\"']([\w.:-]+)"
+    r"|\[TOOL_CALLS\]\s*\[?\s*(?:\{\s*\"name\"\s*:\s*\")?([\w.:-]+)"
+    r"|<(?:\|tool_call_begin\|>|\uff5ctool\u2581call\u2581begin\uff5c>)(?:function\S{0,20}sep\S{0,3}>)?(?:functions\.)?([\w.-]+)"
+    r"|(?:\A|\n)\s*\{\s*\"(?:name|function|tool)\"\s*:\s*\"([\w.:-]+)\"\s*,\s*\"(?:arguments|parameters)\"\s*:",
+)
+"""A call in a text, as models write it where their server does not take it out."""
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
 SAME: Final = (
     "You made the same call {count} times and had the same result. Do something else, or come to an end."
@@ -155,6 +169,8 @@ class WorkLoop(Generic[T]):
         """The calls of the last turn, each with its result."""
         self._same = 0
         """Turns in a row that have made them."""
+        self._has_written_call = False
+        """The person was told that the model writes calls as text."""
 
     async def run(self, prompt: Prompt, earlier: Sequence[Message] = ()) -> LoopResult[T]:
         """Work until the model submits, answers without a call, or a limit is reached.
@@ -183,6 +199,7 @@ class WorkLoop(Generic[T]):
             await self._answer(turn)
             self._count_same(turn)
             if not turn.calls:
+                self._note_written_call(turn.text)
                 await self._take_as_submission(turn.text)
             if self._submitted is not None or exhausted or (not turn.calls and self._ends_with(turn, idle)):
                 return self._result(turn, "" if self._submitted is not None else exhausted)
@@ -257,7 +274,24 @@ class WorkLoop(Generic[T]):
         """Return what is said to a turn without calls that is not the end."""
         if turn.truncated:
             return CUT_OFF
+        if name := self._written_call(turn.text):
+            return WRITTEN.format(name=name)
         return GO_ON.format(submit=self._submit_name) if turn.text.strip() else NO_ANSWER
+
+    def _note_written_call(self, text: str) -> None:
+        """Tell the person once that the model writes calls as text."""
+        name = self._written_call(text)
+        if name and not self._has_written_call:
+            self._has_written_call = True
+            self._step.notice(
+                f"the model wrote a call of the tool {name!r} as text; it was not made",
+                level="warn",
+            )
+
+    def _written_call(self, text: str) -> str:
+        """Return the offered tool that a text calls; empty without one."""
+        names = (name for found in _WRITTEN_CALL.finditer(text) for name in found.groups() if name)
+        return next((name for name in names if name in self._tools), "")
 
     async def _take_as_submission(self, text: str) -> None:
         """Take a text that is what should be submitted, word for word, as some models answer."""
