@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,6 +12,9 @@ from hypothesis import given, strategies as st
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.gates.syntax import _GRAMMARS, _MOST_KEPT, _STRICT, _errors, _tree_problems
 from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GOOD_AND_BAD = {
     "python": (
@@ -264,3 +268,50 @@ def test_only_so_many_texts_are_kept() -> None:
     for number in range(_MOST_KEPT + 5):
         new_errors("json", "", f"{{{number}")
     assert len(_errors._known) <= _MOST_KEPT
+
+
+COMMENTED = '{\n  // one\n  "a": [1, 2,], /* two, ] */\n  "b": "x,]//",\n}\n'
+PLAIN = '{\n  "a": [1, 2],\n  "b": "x,]//"\n}\n'
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "tsconfig.json",
+            "tsconfig.base.json",
+            "packages/a/tsconfig.build.json",
+            "jsconfig.json",
+            "a.jsonc",
+        ),
+        *(".vscode/settings.json", "a/.vscode/launch.json", ".eslintrc", ".eslintrc.json", ".babelrc"),
+        *(".babelrc.json", "devcontainer.json", ".devcontainer/devcontainer.json", ".devcontainer.json"),
+        *(".devcontainer/python/devcontainer.json", ".swcrc", ".jshintrc", "a.code-workspace", "deno.json"),
+        *("api-extractor.json", "turbo.json", "wrangler.json", ".zed/settings.json", "pyrightconfig.json"),
+    ],
+)
+def test_json_that_tools_read_with_comments_may_have_them_and_last_commas(name: str) -> None:
+    assert new_errors(name, PLAIN, COMMENTED) == []
+    assert new_errors(name, "", COMMENTED) == []
+    assert new_errors(name, COMMENTED, COMMENTED.replace("1, 2,", "1, 2, 3,")) == []
+    for broken in ("[1, 2,,]", "[,]", "[1 2]", "[1, 2", '{"c" 1}', '{"c":,}'):
+        assert new_errors(name, PLAIN, PLAIN.replace("[1, 2]", broken)), broken
+        assert new_errors(name, COMMENTED, COMMENTED.replace("[1, 2,]", broken)), broken
+
+
+@pytest.mark.parametrize("name", ["package.json", "data.json", "a.webmanifest", "composer.json"])
+def test_plain_json_gets_no_comment_and_no_last_comma_but_keeps_those_it_has(name: str) -> None:
+    assert new_errors(name, PLAIN, COMMENTED)
+    assert new_errors(name, PLAIN, PLAIN.replace("2]", "2,]"))
+    assert new_errors(name, COMMENTED, COMMENTED.replace("1, 2,", "1, 2, 3,")) == []
+    assert new_errors(name, COMMENTED, COMMENTED.replace("[1, 2,]", "[1 2]"))
+
+
+def test_an_editors_filetype_does_not_forbid_the_comments_of_a_tool(tmp_path: Path) -> None:
+    assert language_of(str(tmp_path / ".vscode/tasks.json"), "json") == "jsonc"
+    assert language_of(str(tmp_path / "tasks.json"), "json") == "json"
+
+
+def test_last_commas_are_found_in_one_pass() -> None:
+    text = '{"a": [' + ",/*" * 200_000
+    assert new_errors("tsconfig.json", "{}", text)

@@ -57,6 +57,7 @@ _LARGEST_STRICT_YAML = 200_000
 """Characters; the strict reader takes a second for as many, the grammar a hundredth of it."""
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|<\?(?!xml)|\$\{\{|^#(?:if|end|foreach)\b", re.MULTILINE)
 """Marks of templates: their text is in no language until they are filled in."""
+_JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\S', re.DOTALL)
 _NAMED_TOKENS = ("identifier", "name", "number", "word", "constant")
 """Ends of the kinds of named tokens: other empty nodes (`raw_text`, `block`) may rightly be empty."""
 
@@ -87,6 +88,8 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     if before == after:
         return []
     language = _known(language_or_path) or _by_content(before, after)
+    if language == "json" and _errors.of("json", before) and not _errors.of("jsonc", before):
+        language = "jsonc"
     if not language:
         return []
     found = _errors.of(language, after)
@@ -267,7 +270,8 @@ def _tree_problems(language: str, text: str) -> list[SyntaxProblem]:
     # 45 MB of grammars: loaded with the first edit, not with the program
     from ast_grep_py import SgRoot
 
-    root = SgRoot(text, _GRAMMARS[language]).root()
+    parsed = _without_last_commas(text) if language == "jsonc" else text
+    root = SgRoot(parsed, _GRAMMARS[language]).root()
     found = [_node_problem(text, node, _unexpected(node)) for node in root.find_all(kind="ERROR")]
     if root.kind() == "ERROR" and not found:
         found.append(_node_problem(text, root, _unexpected(root)))
@@ -276,6 +280,21 @@ def _tree_problems(language: str, text: str) -> list[SyntaxProblem]:
     missing = [node for node in empty if not node.is_named() or node.kind().endswith(_NAMED_TOKENS)]
     found += [_node_problem(text, node, f"missing {node.kind()!r}") for node in missing]
     return sorted(found, key=lambda problem: (problem.line, problem.column))
+
+
+def _without_last_commas(text: str) -> str:
+    """Replace each comma between a value and a closing bracket by a blank."""
+    blanked = list(text)
+    comma, before = -1, ""
+    for found in _JSON_TOKEN.finditer(text):
+        token = found[0]
+        if token.startswith(("//", "/*")):
+            continue
+        if token in ("]", "}") and comma >= 0:
+            blanked[comma] = " "
+        comma = found.start() if token == "," and before not in (",", "[", "{", ":", "") else -1
+        before = token
+    return "".join(blanked)
 
 
 def _unexpected(node: Any) -> str:

@@ -13,6 +13,14 @@ _TEST: Final = re.compile(
     r"(?i)(?:^|/)(?:tests?|spec|__tests__)(?:/|$)|(?:^|/)test[^/]*$|[._-](?:test|spec)s?\."
 )
 
+_COMMENTED: Final = re.compile(
+    r"(?:^|/)(?:\.(?:vscode|zed|devcontainer)/(?:[^/]+/)?[^/]+|(?:tsconfig|jsconfig)[^/]*|\.?devcontainer"
+    r"|\.(?:eslintrc|babelrc|luarc|oxlintrc|markdownlint|mocharc|stylelintrc|jscsrc)"
+    r"|babel\.config|tslint|api-extractor[^/]*|deno|wrangler|turbo|nx|pyrightconfig|biome|rush|typedoc|knip"
+    r"|\.?cspell|language-configuration|basedpyrightconfig|lerna|launchSettings)\.json$"
+)
+"""JSON files that tools read with comments and commas before a closing bracket."""
+
 
 class _Row(NamedTuple):
     tags: str
@@ -36,8 +44,9 @@ _TABLE: dict[str, _Row] = {
     ),
     "jsonc": _Row(
         "json5 jsonl",
-        "jsonc json5 jsonl ndjson code-workspace code-snippets sublime-project",
-        "tsconfig.json jsconfig.json .babelrc .eslintrc",
+        "jsonc json5 jsonl ndjson hjson code-workspace code-snippets sublime-project sublime-settings "
+        "sublime-keymap",
+        "tsconfig.json jsconfig.json .babelrc .eslintrc .swcrc .jshintrc .hintrc .stylelintrc .nycrc bun.lock",
         "json",
     ),
     "yaml": _Row("yml", "yaml yml cff", ".clang-format .clang-tidy .clangd .prettierrc .yamllint"),
@@ -109,12 +118,14 @@ def language_of(path: str, filetype: str = "") -> str:
     """
     kind = filetype.lower().split(".", 1)[0]
     pure = PurePath(path)
-    if kind:
-        return _BY_TAG.get(kind, kind)
-    if pure.name in _BY_FILE:
-        return _BY_FILE[pure.name]
     extension = pure.suffix[1:]
-    return _BY_EXTENSION.get(extension) or _BY_EXTENSION.get(extension.lower(), "")
+    if kind:
+        found = _BY_TAG.get(kind, kind)
+    elif pure.name in _BY_FILE:
+        found = _BY_FILE[pure.name]
+    else:
+        found = _BY_EXTENSION.get(extension) or _BY_EXTENSION.get(extension.lower(), "")
+    return "jsonc" if found == "json" and _COMMENTED.search(pure.as_posix()) else found
 
 
 class Fit(IntEnum):
