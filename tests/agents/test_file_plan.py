@@ -74,3 +74,19 @@ def test_a_planned_file_takes_the_place_of_a_directory_that_the_plan_empties(wor
     assert [file.path for file in parse_plan({"files": files}, workspace)] == ["src/kit/api.py", "src/kit"]
     with pytest.raises(InvalidInput, match="src/kit exists already"):
         parse_plan({"files": files[1:]}, workspace)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"\x89PNG\0", "is binary"), (b"caf\xe9\n", "not UTF-8"), (b"\xff\xfea\0", "is binary")],
+)
+async def test_a_file_that_is_no_text_is_not_planned_to_be_modified(
+    workspace: Workspace, content: bytes, why: str
+) -> None:
+    assert workspace.root is not None
+    (workspace.root / "logo").write_bytes(content)
+    model = Model(plan("modify", "logo"), plan("move", "logo", move_to="src/logo"))
+    files = await make_plan(model, Prompt("plan it"), workspace, [], attempts=2)  # type: ignore[arg-type]
+    assert [file.action for file in files] == ["move"]
+    assert "logo cannot be modified" in model.asked[1]
+    assert why in model.asked[1]

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         PlannedFile as PlannedFile,
         make_plan as make_plan,
         parse_plan as parse_plan,
+        unreadable_files as unreadable_files,
     )
     from tideate_core.agents.loop import (
         LoopResult as LoopResult,
@@ -125,7 +126,7 @@ else:
             "documenter": "document_task",
             "executor": "Executed execute_plan result_of",
             "file_edits": "removes",
-            "file_plan": "Plan PlannedFile make_plan parse_plan",
+            "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
             "model_input": "clip is_small named_files text_budget why_hidden",

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from tideate_core.adapters import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.agents.attempts import OnRefused
@@ -36,7 +36,7 @@ async def ask_until_valid(
     ask: AskBySchema,
     schema: type[T],
     prompt: Prompt,
-    find_mistakes: Callable[[T], list[str]],
+    find_mistakes: Callable[[T], Awaitable[list[str]]],
     *,
     attempts: int,
     correction: str,
@@ -51,7 +51,7 @@ async def ask_until_valid(
         parsed = (await ask(prompt, schema=schema)).parsed
         assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
         answer: T = parsed
-        mistakes = find_mistakes(answer)
+        mistakes = await find_mistakes(answer)
         if not mistakes or attempt == attempts:
             break
         turn, found = Turn(prompt.user, answer.model_dump_json()), "; ".join(mistakes)

@@ -92,11 +92,15 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
         shown = await shown_files(step, real_names(step.workspace, named_files(plan)))
         if stage.may_look:
             shown = replace(shown, files=await in_part(shown.files, text_budget(step)))
+
+        async def mistakes_of(audit: AuditAnswer) -> list[str]:
+            return _mistakes(audit.as_report(), plan)
+
         answer, _ = await ask_until_valid(
             stage.ask,
             AuditAnswer,
             _prompt(stage, plan, shown),
-            lambda audit: _mistakes(audit.as_report(), plan),
+            mistakes_of,
             attempts=step.attempts,
             correction="This audit cannot be used: {mistakes}. Give the corrected audit.",
             on_refused=stage.report_refusal,

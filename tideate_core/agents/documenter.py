@@ -175,7 +175,7 @@ class _Documentation:
         self.errors += mistakes
         return answer
 
-    def _mistakes(self, answer: DocumentationAnswer) -> list[str]:
+    async def _mistakes(self, answer: DocumentationAnswer) -> list[str]:
         wrong = []
         if self._records.changelog and not plain_words(_entry_of(answer)):
             wrong.append("it has no entry for the changelog")

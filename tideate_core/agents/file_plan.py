@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tideate_core.agents.answers import ask_until_valid, tidy_line
 from tideate_core.agents.project_files import neighbours
-from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
+from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed, WorkspaceError
 from tideate_core.workspace import new_name_problem
 
 if TYPE_CHECKING:
@@ -68,11 +68,15 @@ async def make_plan(
     :param attempts: how often the model is asked before the step fails.
     :raises StepFailed: no usable plan came; says what was wrong with the last one.
     """
+
+    async def mistakes_of(plan: Plan) -> list[str]:
+        return _mistakes(plan.files, workspace, known) or await unreadable_files(plan.files, workspace)
+
     plan, mistakes = await ask_until_valid(
         ask,
         Plan,
         prompt,
-        lambda plan: _mistakes(plan.files, workspace, known),
+        mistakes_of,
         attempts=attempts,
         correction="This plan cannot be carried out: {mistakes}. Give the corrected plan.",
         on_refused=on_refused,
@@ -80,6 +84,18 @@ async def make_plan(
     if mistakes:
         raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")
     return plan.files
+
+
+async def unreadable_files(files: Sequence[PlannedFile], workspace: Workspace) -> list[str]:
+    """Return why files cannot be modified as planned; one that is no text can be moved or deleted."""
+    found = []
+    for file in files:
+        if file.action == "modify":
+            try:
+                await workspace.read(file.path)
+            except WorkspaceError as error:
+                found.append(f"{file.path} cannot be modified: {error}")
+    return found
 
 
 def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:

@@ -18,6 +18,7 @@ from tideate_core.agents import (
     planning_model,
     project_rules,
     refusal_notice,
+    unreadable_files,
     within_plan,
 )
 from tideate_core.builtin.planned_files import PlannedFiles, ask_about_secrets, in_order
@@ -112,6 +113,8 @@ async def confirm(step: StepContext) -> dict[str, Any]:
         answer = proposed if unchanged else decision.value
         try:
             wanted = parse_plan(answer, step.workspace)
+            if unreadable := await unreadable_files(wanted, step.workspace):
+                raise InvalidInput(f"the plan cannot be carried out: {'; '.join(unreadable)}")
         except InvalidInput as error:
             if decision.by not in PERSONS:
                 raise

@@ -287,13 +287,13 @@ def _without_last_commas(text: str) -> str:
     blanked = list(text)
     comma, before = -1, ""
     for found in _JSON_TOKEN.finditer(text):
-        token = found[0]
-        if token.startswith(("//", "/*")):
+        sign = found[0]
+        if sign.startswith(("//", "/*")):
             continue
-        if token in ("]", "}") and comma >= 0:
+        if sign in ("]", "}") and comma >= 0:
             blanked[comma] = " "
-        comma = found.start() if token == "," and before not in (",", "[", "{", ":", "") else -1
-        before = token
+        comma = found.start() if sign == "," and before not in (",", "[", "{", ":", "") else -1
+        before = sign
     return "".join(blanked)
 
 

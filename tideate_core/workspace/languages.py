@@ -46,7 +46,8 @@ _TABLE: dict[str, _Row] = {
         "json5 jsonl",
         "jsonc json5 jsonl ndjson hjson code-workspace code-snippets sublime-project sublime-settings "
         "sublime-keymap",
-        "tsconfig.json jsconfig.json .babelrc .eslintrc .swcrc .jshintrc .hintrc .stylelintrc .nycrc bun.lock",
+        "tsconfig.json jsconfig.json .babelrc .eslintrc .swcrc .jshintrc .hintrc .stylelintrc .nycrc "
+        "bun.lock",
         "json",
     ),
     "yaml": _Row("yml", "yaml yml cff", ".clang-format .clang-tidy .clangd .prettierrc .yamllint"),
