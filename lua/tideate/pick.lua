@@ -40,15 +40,18 @@ local function run_item(run)
   }
 end
 
---- Have the person choose a run of the project.
+--- Have the person choose a run of the project, those of other processes included.
 ---@param fits fun(run: tideate.StoredRun): boolean
----@param at_once boolean whether one that is the only one is not asked for
+---@param at_once fun(runs: tideate.StoredRun[]): boolean whether the newest of those that fit is not asked for
 ---@param on_choice fun(run: tideate.StoredRun)
-local function choose_run(fits, at_once, on_choice)
+---@param nothing? string said where none fits; else the list is empty
+function M.choose_run(fits, at_once, on_choice, nothing)
   local params = { limit = MOST_RUNS, folder = require('tideate.context').folder() }
   require('tideate.client').request_or_tell('history', params, function(result)
     local runs = vim.tbl_filter(fits, result.runs)
-    if at_once and #runs == 1 then
+    if #runs == 0 and nothing then
+      return require('tideate.ui').notify(nothing, vim.log.levels.WARN)
+    elseif #runs > 0 and at_once(runs) then
       return on_choice(runs[1])
     end
     local items = vim.tbl_map(run_item, runs)
@@ -57,9 +60,11 @@ local function choose_run(fits, at_once, on_choice)
 end
 
 local function pick_runs()
-  choose_run(function()
+  M.choose_run(function()
     return true
-  end, false, function(run)
+  end, function()
+    return false
+  end, function(run)
     require('tideate.ui.run_page').show(run.execution_id)
   end)
 end
@@ -118,7 +123,9 @@ local function pick_files(prefix)
   local function changed(run)
     return #(run.files or {}) > 0 and vim.startswith(run.execution_id, prefix)
   end
-  choose_run(changed, prefix ~= '', function(run)
+  M.choose_run(changed, function(runs)
+    return prefix ~= '' and #runs == 1
+  end, function(run)
     pick_file_of(run, root)
   end)
 end

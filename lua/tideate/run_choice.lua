@@ -1,9 +1,14 @@
---- Choice of a run of this Neovim by a prefix of its id.
+--- Choice of a run by a prefix of its id.
 local M = {}
 
+---@type { folder?: string, runs: tideate.StoredRun[] } runs of the project, as the host told them last
+local known = { runs = {} }
+
+local MOST = 100 -- runs that completion offers
 local SHORT = 8 -- characters of an id that people read and type
 local FROM_FILE = '--definition=file'
 local DEFINITIONS = { FROM_FILE, '--definition=stored' }
+local ENDED = { completed = true, failed = true, cancelled = true }
 local SHORTEST = 4 -- of them, where a word of a text could be meant instead
 
 --- Refuse an option that there is not.
@@ -32,11 +37,17 @@ function M.resumed(rest)
   return prefix, definition
 end
 
---- Ids of the paused runs of this Neovim, or which definition counts.
----@param lead string
----@return string[]
-function M.resumable(lead)
-  return vim.startswith(lead, '-') and DEFINITIONS or M.ids(M.is_paused)()
+--- Ask a host that is there for the project's runs; a failure only leaves them out.
+---@param folder string
+local function refresh(folder)
+  if require('tideate.host').state() ~= 'ready' then
+    return
+  end
+  require('tideate.client').request('history', { folder = folder, limit = MOST }, function(result)
+    if result.ok then
+      known = { folder = folder, runs = result.runs }
+    end
+  end)
 end
 
 ---@param wanted fun(run: tideate.Run): boolean
@@ -48,6 +59,41 @@ function M.ids(wanted)
       return run.execution_id:sub(1, SHORT)
     end, runs)
   end
+end
+
+--- Ids of the project's runs, those of this Neovim first, then others as the host told them last. Never waits for
+--- the host, but asks it for the next time.
+---@param here fun(run: tideate.Run): boolean which of this Neovim
+---@param others fun(run: tideate.StoredRun): boolean
+---@return fun(): string[] ids
+function M.stored_ids(here, others)
+  return function()
+    local folder = require('tideate.context').folder()
+    local found = M.ids(here)()
+    for _, run in ipairs(known.folder == folder and known.runs or {}) do
+      local id = run.execution_id:sub(1, SHORT)
+      if others(run) and not vim.list_contains(found, id) then
+        table.insert(found, id)
+      end
+    end
+    refresh(folder)
+    return found
+  end
+end
+
+---@param action tideate.RunAction
+---@return fun(run: tideate.StoredRun): boolean whether the host would do it
+function M.can(action)
+  return function(run)
+    return vim.list_contains(run.can or {}, action)
+  end
+end
+
+--- Ids of the runs that can be resumed, or which definition counts.
+---@param lead string
+---@return string[]
+function M.resumable(lead)
+  return vim.startswith(lead, '-') and DEFINITIONS or M.stored_ids(M.is_paused, M.can('resume'))()
 end
 
 --- Read what is to be run anew: `[id[.step]] [--definition=file]`.
@@ -69,7 +115,7 @@ function M.retried(rest)
   return params
 end
 
---- Ids of the runs of this Neovim that ended, or behind a point the steps of the one that is named.
+--- Ids of the runs that ended, or behind a point the steps of the one that is named.
 ---@param lead string
 ---@return string[]
 function M.steps(lead)
@@ -77,14 +123,13 @@ function M.steps(lead)
     return { FROM_FILE }
   end
   local prefix, point = lead:match('^(%x+)(%.)')
-  local ended = vim.tbl_filter(M.has_ended, require('tideate.state').runs())
   if not point then
-    return vim.tbl_map(function(run)
-      return run.execution_id:sub(1, SHORT)
-    end, ended)
+    return M.stored_ids(M.has_ended, function(run)
+      return ENDED[run.state] == true
+    end)()
   end
-  local run = vim.iter(ended):find(function(one)
-    return vim.startswith(one.execution_id, prefix)
+  local run = vim.iter(require('tideate.state').runs()):find(function(one)
+    return M.has_ended(one) and vim.startswith(one.execution_id, prefix)
   end)
   return vim.tbl_map(function(step)
     return ('%s.%s'):format(prefix, step.name)
@@ -112,12 +157,6 @@ end
 ---@return boolean
 function M.is_paused(run)
   return run.state == 'paused' or run.pausing
-end
-
----@param run tideate.Run
----@return boolean
-function M.changed_files(run)
-  return not M.is_active(run) and #run.files > 0
 end
 
 --- The newest run that is meant by a prefix, if there is one.

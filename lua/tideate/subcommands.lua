@@ -194,7 +194,7 @@ return {
     name = 'show',
     args = '[id]',
     help = 'Show a run with its steps, their results and its events',
-    complete = run_choice.ids(run_choice.any),
+    complete = run_choice.stored_ids(run_choice.any, run_choice.any),
     run = function(prefix)
       require('tideate.ui.run_page').show(prefix ~= '' and prefix or nil)
     end,
@@ -294,13 +294,16 @@ return {
   {
     name = 'rollback',
     args = '[id]',
-    help = 'Roll back the files that a run changed, the newest by default, after you saw which',
-    complete = run_choice.ids(run_choice.changed_files),
+    help = 'Roll back the files that a run changed, after you saw which: the newest if it ran in this Neovim, else one that you choose from those of the project',
+    complete = run_choice.stored_ids(function()
+      return false -- which of its runs changed files, the host knows
+    end, run_choice.can('rollback')),
     run = function(prefix)
-      local id = run_choice.pick(prefix, run_choice.changed_files, 'run that changed a file')
-      if id then
-        local run = require('tideate').get_status(id)
-        require('tideate.ui.run_actions').roll_back({ execution_id = id, workflow = run and run.name or 'run' })
+      local actions = require('tideate.ui.run_actions')
+      if prefix == '' then
+        actions.choose_to_roll_back()
+      else
+        actions.roll_back(prefix)
       end
     end,
   },

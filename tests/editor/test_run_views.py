@@ -10,7 +10,7 @@ import pytest
 
 from tests.editor.test_snapshots import half_restore
 from tests.editor.test_trust import trust
-from tests.support.dialogs import say_yes
+from tests.support.dialogs import choose, say_yes
 from tests.support.runs import accept_all, configure, result, start
 from tideate_core.store.reader import Reader
 
@@ -340,3 +340,52 @@ def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> N
     nvim.command("Workflow history")
     nvim.wait("vim.bo.filetype == 'tideate-panel' and vim.fn.search('nothing has run', 'nw') > 0")
     assert nvim.lines() == ["  nothing has run in this project yet"]
+
+
+MOVING = {
+    "files": [
+        {"action": "modify", "path": "a.py", "why": "rename"},
+        {"action": "move", "path": "here.py", "move_to": "there.py", "why": "belongs there"},
+    ]
+}
+
+
+def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    """By the beginning of its id, or out of a list; a move is one file."""
+    (nvim.cwd / "here.py").write_text("HERE = 1\n")
+    (nvim.cwd / "a.py").write_text("A = 1\n")
+    accept_all(nvim)
+    runs = []
+    for name, plan in (("B", MOVING), ("C", {"files": MOVING["files"][:1]})):
+        server.answers("Which files have to be", plan, times=1)
+        server.answers("Change a.py", f"```python\n{name} = 1\n```", times=1)
+        start(nvim, "multi_file", "rename A")
+        done = result(nvim)
+        assert done["ok"], done
+        runs.append(done["execution_id"])
+    editor = second(start_editor, nvim, server)
+    choose(editor, 1)
+    editor.command("Workflow rollback")
+    editor.wait("#_G.choices == 1")
+    prompt, items = editor.lua("return _G.choices[1]")
+    assert [runs.index(item["execution_id"]) for item in items] == [1, 0], prompt
+    assert (
+        say_yes(editor) == f"Roll back 1 file to what was there before multi_file {runs[1][:8]} (rename A)?"
+    )
+    editor.wait_screen("rolled back: a.py")
+    assert (nvim.cwd / "a.py").read_text() == "B = 1\n"
+    assert editor.lua("return vim.fn.getcompletion('Workflow rollback ', 'cmdline')") == []
+    editor.wait(
+        "vim.tbl_contains(vim.fn.getcompletion('Workflow rollback ', 'cmdline'), ...)", 60, runs[0][:8]
+    )
+    editor.command(f"Workflow rollback {runs[0][:6]}")
+    assert say_yes(editor).startswith(f"Roll back 2 files to what was there before multi_file {runs[0][:8]}")
+    editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('here.py', 1, true)")
+    assert (nvim.cwd / "here.py").exists()
+    assert (nvim.cwd / "a.py").read_text() == "A = 1\n"
+    editor.command(f"Workflow rollback {runs[0][:6]}")
+    editor.wait_screen("nothing to roll back")
+    editor.command("Workflow rollback")
+    editor.wait_screen("no run of this project changed a file that can be rolled back")

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         choose_run as choose_run,
         find_changed_runs as find_changed_runs,
         list_changes as list_changes,
+        match_run as match_run,
+        named_run as named_run,
         preview_rollback as preview_rollback,
         roll_back as roll_back,
         rollback_diffs as rollback_diffs,
@@ -164,8 +166,8 @@ else:
             "roles": "agent_names eject_role own_tool_names role_json role_names role_origin tool_mistakes",
             "reviews": "review_names",
             "rollback": (
-                "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back "
-                "rollback_diffs rollback_files"
+                "RunChanges choose_run find_changed_runs list_changes match_run named_run preview_rollback "
+                "roll_back rollback_diffs rollback_files"
             ),
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ __all__ = [
     "choose_run",
     "find_changed_runs",
     "list_changes",
+    "match_run",
+    "named_run",
     "preview_rollback",
     "roll_back",
     "rollback_diffs",
@@ -80,19 +82,36 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     """
     from tideate_core.engine import nothing_changed_error
 
+    wanted = named_run(project.private, wanted)
+    members = find_changed_runs(project.private, note)
+    if (found := match_run(members, wanted)) is not None:
+        return found, members[found]
+    raise nothing_changed_error(Reader(project.private), wanted)
+
+
+def named_run(private: Path, wanted: str) -> str:
+    """Return an id or the beginning of one; of `last` the id of the run that began last.
+
+    :raises InvalidInput: it is no id.
+    """
     if wanted == LAST:
-        wanted = Reader(project.private).run(wanted).id
+        return Reader(private).run(wanted).id
     if not RUN_ID.fullmatch(wanted):
         raise InvalidInput(
             f"{wanted!r} is not a run id; `tideate rollback` lists the runs that changed files"
         )
-    members = find_changed_runs(project.private, note)
-    found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
+    return wanted
+
+
+def match_run(changed: Collection[str], wanted: str) -> str | None:
+    """Return the run of an id or the beginning of one, None if there is none.
+
+    :raises InvalidInput: several begin so.
+    """
+    found = [wanted] if wanted in changed else sorted(run for run in changed if run.startswith(wanted))
     if len(found) > 1:
         raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
-    if found:
-        return found[0], members[found[0]]
-    raise nothing_changed_error(Reader(project.private), wanted)
+    return found[0] if found else None
 
 
 def find_changed_runs(private: Path, note: Note) -> dict[str, list[str]]:

@@ -15,7 +15,9 @@ from tideate_core.app import (
     make_catalog,
     make_runtime,
     make_snapshot_manager,
+    match_run,
     moved_words,
+    named_run,
     plan_trust,
     recover_before,
     roll_back,
@@ -242,17 +244,18 @@ class Projects:
 
         One that could go on is cancelled: it would not find what it wrote.
 
+        :param execution_id: the beginning of it is enough; `last` is the run that began last.
         :param folder: in the project that the run may be of, beside those that are open.
         :raises RunNotFound: no project that is open here knows the run.
         :raises RunIsOwned: it is under way.
-        :raises InvalidInput: it changed no file.
+        :raises InvalidInput: it changed no file, or several runs are meant.
         :raises RollbackConflict: something was changed since; nothing was restored.
         """
-        root, members = await self._changes(execution_id, folder)
+        root, run, members = await self._changes(execution_id, folder)
         await self.tell_moved(find_root(root))
         return await roll_back(
             find_root(root),
-            execution_id,
+            run,
             members,
             self._notify_one,
             place=root,
@@ -260,27 +263,29 @@ class Projects:
             open_store=partial(self._store, root),
         )
 
-    async def rollback_preview(self, execution_id: str, folder: str | None = None) -> RollbackPlan:
-        """Return what a rollback would restore, and what stands in its way.
+    async def rollback_preview(self, wanted: str, folder: str | None = None) -> tuple[str, RollbackPlan]:
+        """Return the id of a run, what its rollback would restore, and what stands in its way.
 
+        :param wanted: as of `rollback`.
         :param folder: as of `rollback`.
         :raises RunNotFound: no project that is open here knows the run.
-        :raises InvalidInput: it changed no file.
+        :raises InvalidInput: it changed no file, or several runs are meant.
         """
-        root, members = await self._changes(execution_id, folder)
-        return await RunRollback(root, project_state(find_root(root)), self._buffers).plan(members)
+        root, run, members = await self._changes(wanted, folder)
+        return run, await RunRollback(root, project_state(find_root(root)), self._buffers).plan(members)
 
-    async def _changes(self, execution_id: str, folder: str | None) -> tuple[Path, list[str]]:
-        """Return where the project of a run that changed files is, and the runs whose changes are its."""
+    async def _changes(self, wanted: str, folder: str | None) -> tuple[Path, str, list[str]]:
+        """Return the project of a run that changed files, its id, and the runs whose changes are its."""
         here = self.root(folder) or self._folder(folder)
         started = find_root(self._cwd) or self._cwd
+        wanted = await asyncio.to_thread(named_run, project_state(find_root(here)), wanted)
         for root in dict.fromkeys([*self._open, here, started]):
             private = project_state(find_root(root))
             changed = await asyncio.to_thread(find_changed_runs, private, self._notify_one)
-            if members := changed.get(execution_id):
-                return root, members
+            if (run := match_run(changed, wanted)) is not None:
+                return root, run, changed[run]
         reader = Reader(project_state(find_root(here)))
-        raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
+        raise await asyncio.to_thread(nothing_changed_error, reader, wanted)
 
     @asynccontextmanager
     async def _store(self, root: Path) -> AsyncIterator[Store]:

@@ -312,11 +312,12 @@ class StoredRuns:
         :raises InvalidInput: it changed no file.
         """
         wanted = str(params["execution_id"])
-        plan = await self._projects.rollback_preview(wanted, params.get("folder"))
-        run = await read_runs(self._root(params), partial(_stored, wanted))
+        execution_id, plan = await self._projects.rollback_preview(wanted, params.get("folder"))
+        run = await read_runs(self._root(params), partial(_stored, execution_id))
         diffs = await asyncio.to_thread(rollback_diffs, plan, LONGEST_DIFFS)
         return {
             "ok": True,
+            "execution_id": execution_id,
             "run": run and run_json(run),
             "files": plan.names,
             "diffs": diffs,

@@ -98,23 +98,26 @@ end
 --- Show what a rollback would do, and do it after a yes.
 ---@param run {execution_id: string, workflow: string, prompt?: string}
 ---@param folder string
----@param roll_back fun()
+---@param roll_back fun(run: {execution_id: string}) with its whole id
 local function preview_rollback(run, folder, roll_back)
   local expecting = require('tideate.ui.typing').expect()
   ask('rollback_preview', run, folder, function(result)
-    local count = #result.files
-    if count == 0 then
-      return roll_back() -- nothing is lost, and the host says what stands in the way
+    local count = #result.diffs
+    run = result.run or { execution_id = result.execution_id, workflow = run.workflow }
+    if count == 0 or #result.changed_since > 0 then
+      return roll_back(run) -- nothing is lost, and the host says what stands in the way
     end
     local files = vim.tbl_map(function(one)
       return '- ' .. file_words(one, result.merged)
     end, result.diffs)
     local words = 'Roll back %d file%s to what was there before %s?'
     ask_first(run, 'roll back', {
-      message = words:format(count, count == 1 and '' or 's', named(result.run or run)),
+      message = words:format(count, count == 1 and '' or 's', named(run)),
       details = table.concat(files, '\n'),
       diff = patch_of(result),
-    }, expecting, roll_back)
+    }, expecting, function()
+      roll_back(run)
+    end)
   end)
 end
 
@@ -259,11 +262,22 @@ function M.made(result)
   return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.workflow, after)
 end
 
+--- Have the person choose a run to roll back, unless there is one, or the newest is of this Neovim.
+function M.choose_to_roll_back()
+  require('tideate.pick').choose_run(function(run)
+    return M.can(run, 'rollback')
+  end, function(runs)
+    return #runs == 1 or require('tideate.state').get_status(runs[1].execution_id) ~= nil
+  end, function(run)
+    M.roll_back(run.execution_id)
+  end, 'no run of this project changed a file that can be rolled back; `:Workflow history` lists the runs')
+end
+
 --- Roll back the files that a run changed, after the person saw which.
----@param run {execution_id: string, workflow: string}
-function M.roll_back(run)
+---@param wanted string its id, or the beginning of it
+function M.roll_back(wanted)
   local folder = require('tideate.context').folder()
-  preview_rollback(run, folder, function()
+  preview_rollback({ execution_id = wanted, workflow = 'run' }, folder, function(run)
     ask('rollback', run, folder, function(result)
       local files, merged = result.files, result.merged or {}
       local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
