@@ -69,7 +69,8 @@ def test_a_budget_is_kept_and_nothing_is_cut_without_need(contents: list[str], t
     kept = fit_to_budget(given_items, tokens)
     assert sum(len(one.content) for one in kept) <= tokens * 4
     assert all(
-        before.content.startswith(after.content) for before, after in zip(given_items, kept, strict=True)
+        before.content.startswith(after.content.removesuffix("…" if after.cut else ""))
+        for before, after in zip(given_items, kept, strict=True)
     )
     assert all((one.cut == "") == (one.content == before) for one, before in zip(kept, contents, strict=True))
     if sum(map(len, contents)) <= tokens * 4:
@@ -84,7 +85,7 @@ def test_short_items_leave_their_share_to_long_ones() -> None:
 @given(st.text(max_size=50), st.integers(0, 60))
 def test_the_head_of_a_text_ends_with_a_line_where_it_can(text: str, room: int) -> None:
     kept = head(text, room)
-    assert text.startswith(kept)
+    assert text.startswith(kept if kept == text else kept.removesuffix("…"))
     assert len(kept) <= room or kept == text
     assert kept == text or kept.endswith("\n") or "\n" not in text[:room]
 

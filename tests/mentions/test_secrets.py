@@ -12,10 +12,12 @@ from tideate_core.mentions.secrets import (
     _PARTS,
     _TEXTS,
     SIGNS_OF_SECRETS,
+    hide_secrets,
     secret_in,
     secret_lines,
     secret_name,
 )
+from tideate_core.util.escaping import HIDDEN
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ TOKENS = {
             ".kube/config",
             "release.jks",
         ),
+        *(".ssh", "home/.aws", ".ssh/known_hosts", ".AWS/sso/cache/x", "a/.gnupg/trustdb"),
         *("credentials.json", "client-secrets.yaml", "my_service_account.json", "secrets.toml", "x.tfstate"),
     ],
 )
@@ -64,7 +67,17 @@ def test_these_files_are_taken_for_secrets(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *(".env.example", "id_rsa.pub", "credentials.py", "test_secrets.py", "environment.md", "keys.lua"),
+        *(
+            ".env.example",
+            "id_rsa.pub",
+            "credentials.py",
+            "test_secrets.py",
+            "environment.md",
+            "keys.lua",
+            ".ssh/id.pub",
+            "ssh/a",
+            "aws.py",
+        ),
         *("doc/secrets.md", "monkey.py", "config/config.json", "keyboard.key.md", "passwords.rs"),
     ],
 )
@@ -105,7 +118,8 @@ async def test_a_secret_comes_without_its_content_until_somebody_agreed(
     assert (item.needs_consent, item.content) == (True, "")
     assert item.reason
     assert "TOKEN" not in resolver.format_for_prompt([item])
-    assert item.reason in resolver.format_for_prompt([item])
+    told = resolver.format_for_prompt([item]).partition("Left out: ")[2]
+    assert told == ("it seems to hold secrets." if "line 2 " in item.reason else f"{item.reason}.")
     given = await resolver.resolve(mention, consented=True)
     assert (given.needs_consent, "TOKEN=1" in given.content, given.reason) == (False, True, item.reason)
 
@@ -150,7 +164,6 @@ async def test_an_outline_of_the_project_passes_over_files_that_hold_secrets(roo
 
 FURTHER = {
     "a private key": ["PuTTY-User-Key-File-" + "2: x"],
-    "an AWS access key": ["ASIA" + "Q3EGRIPVT5J2XAMP"],
     "a GitHub token": [f"{kind}_" + "a1B2" * 9 for kind in ("gho", "ghu", "ghs", "ghr", "github_pat")],
     "a Slack token": [
         "xapp-" + "1-ABCDEFGHIJK",
@@ -162,6 +175,11 @@ FURTHER = {
     "a DigitalOcean token": [f"do{kind}_v1_" + "a1" * 32 for kind in "opr"],
     "a Docker token": ["dckr_pat_" + "a" * 27, "dckr_oat_" + "a" * 27],
     "a Vault token": ["hvs." + "a" * 24],
+    "an AWS access key": [name + "Q3EGRIPVT5J2XAMP" for name in ("ASIA", "ABIA", "ACCA")],
+    "a key in an address": [
+        f"https://host/x?{name}=abcd1234abcd1234abcd"
+        for name in ("access_token", "secret", "password", "key", "sig", "signature")
+    ],
     "a Telegram token": ["123456789:AA" + "a" * 33],
     "an Azure storage key": ["AccountKey=" + "a" * 86],
     "a password, as files of variables have it": [
@@ -187,3 +205,53 @@ def test_lines_of_secrets_are_all_that_a_secret_is_in() -> None:
     key = "-----BEGIN " + "PRIVATE KEY-----\nabc\ndef\n-----END " + "PRIVATE KEY-----"
     assert secret_lines(f"one\n{key}\nsix\ntoken = '{TOKENS['a GitHub token']}'\n") == {2, 3, 4, 5, 7}
     assert secret_lines("one\ntwo\n") == frozenset()
+
+
+GLUED = ("\\n{}", "%3D{}", "\\x1b{}", "\\u003d{}", "'{}'", "_{}", "?q={}&n=1", "[31m{}[0m", "x,{},y", "{}…")
+"""Texts around a token: escapes, quotes, addresses, colours."""
+
+
+@pytest.mark.parametrize("around", GLUED)
+@pytest.mark.parametrize("name", [one for one in TOKENS if "key" not in one.split()[:3] or "API" in one])
+def test_a_token_is_known_wherever_a_text_has_it(name: str, around: str) -> None:
+    assert TOKENS[name][8:-1] not in hide_secrets(around.format(TOKENS[name]))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"https://api.telegram.org/bot123456789:AA{'a1' * 16}b/getMe", f"123456789:AA{'a1' * 16}b"),
+        ('{"environment": ["DB_PASSWORD=hunter22"]}', "DB_PASSWORD=hunter22"),
+        (r'"first line\nDB_PASSWORD=hunter22\nlast line"', "DB_PASSWORD=hunter22"),
+        ("DB_PASSWORD=hunter22 # of the test server", "DB_PASSWORD=hunter22"),
+        ("https://host/x?n=1&api_key=abcd1234abcd1234abcd&m=2", "abcd1234abcd1234abcd"),
+        (r"\nAKIAQ3EGRIPVT5J2XAMP\n", "AKIAQ3EGRIPVT5J2XAMP"),
+        ("keyAKIAQ3EGRIPVT5J2XAMPof", "AKIAQ3EGRIPVT5J2XAMP"),
+    ],
+)
+def test_a_secret_within_a_line_is_hidden_and_no_more(text: str, secret: str) -> None:
+    assert hide_secrets(text) == text.replace(secret, HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task-550e8400-e29b-41d4-a716-446655440000",
+        "MAKIAVELLIANPROTEINSEQ",
+        "?page_token=abcd1234abcd1234abcd",
+        "http://localhost:8080… and on",
+        "risk-free…, disk-usage-of-2026…",
+        "-----END CERTIFICATE-----",
+        "keys:\nabc\n",
+    ],
+)
+def test_what_looks_like_a_token_is_left(text: str) -> None:
+    assert hide_secrets(text) == text
+
+
+def test_what_is_left_of_a_key_without_its_head_is_hidden() -> None:
+    lines = ["a" * 64, "b" * 64, "cd=="]
+    end = f"-----END RSA {'PRIVATE'} KEY-----"
+    for sign in ("", "+", " ", "12\t"):
+        text = "\n".join(["before it", *(f"{sign}{line}" for line in [*lines, end]), "after it"])
+        assert hide_secrets(text) == f"before it\n{HIDDEN}\nafter it", sign

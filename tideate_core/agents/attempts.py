@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.errors import ContextTooLong, EditConflict, NotText, UnusableAnswer
+from tideate_core.util.cutting import beginning
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:
     answer = (
         reply.text
         if len(reply.text) <= _MOST_QUOTED or not (reply.truncated or len(reply.text) > _LONGEST)
-        else reply.text[:_MOST_QUOTED]
+        else beginning(reply.text, _MOST_QUOTED)
     )
     stop = "" if "\n" in reason else "."  # it ends with lines of the file, which have to be copied exactly
     return replace(

@@ -23,6 +23,7 @@ from tideate_core.agents.staged_files import StagedFiles, shown_of
 from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
+from tideate_core.util.cutting import beginning, ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -277,7 +278,7 @@ def _finding(result: CheckResult, limit: int) -> str:
     lines += [f"{one.file}:{one.line}: {one.message}" for one in told]
     if len(result.failures) > len(told) or result.more_failures:
         lines.append("… and more")
-    words = "\n".join(lines)[:limit]
+    words = beginning("\n".join(lines), limit)
     left = limit - len(words)
-    tail = result.output.strip()[-left:] if left > 0 else ""
+    tail = ending(result.output.strip(), left)
     return f"{words}\n\nThe end of its output:\n{tail}" if tail else words

@@ -25,6 +25,7 @@ from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
 from tideate_core.gates import DocumentationResult, has_entry
+from tideate_core.util.cutting import beginning
 from tideate_core.util.markdown import plain_words, read_markdown
 from tideate_core.workspace import FileChange
 
@@ -151,17 +152,17 @@ class _Documentation:
 
     async def _ask(self) -> DocumentationAnswer:
         changelog = self._records.changelog
-        beginning = changelog.text[:LONGEST_CHANGELOG] if changelog else ""
+        shown = beginning(changelog.text, LONGEST_CHANGELOG) if changelog else ""
         prompt = self._stage.render(
             "task_document",
             objective=self._plan.objective,
             files=self._files,
             diff=self._diff,
-            changelog=beginning,
+            changelog=shown,
             items=[item.text for item in self._records.open_items],
             documents=self._documents,
             memory=MEMORY_FILE if MEMORY_FILE in self._documents else "",
-            fence=fence_for(self._diff, beginning),
+            fence=fence_for(self._diff, shown),
         )
         answer, mistakes = await ask_until_valid(
             self._stage.ask,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import label
 from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
 from tideate_core.workspace import is_test, language_of
@@ -34,7 +35,6 @@ __all__ = [
     "why_secret",
 ]
 
-HIDES_LINES: Final = "it seems to hold secrets"
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
 WHOLE: Final = 24_000
@@ -65,7 +65,7 @@ def clip(step: StepContext, text: str, budget: int | None = None) -> str:
     budget = text_budget(step) if budget is None else budget
     if budget is None or len(text) <= budget:
         return text
-    kept = text[:budget].rpartition("\n")[0] or text[:budget]
+    kept = text[:budget].rpartition("\n")[0] or beginning(text, budget)
     lines, total = kept.count("\n") + 1, text.count("\n") + 1
     step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
     return kept
@@ -193,7 +193,7 @@ async def why_hidden(step: StepContext, path: str, text: str) -> str:
 
 async def why_not_shown(step: StepContext, path: str, text: str) -> str:
     """Return `why_hidden` in words for the model: they do not tell which line holds what."""
-    from tideate_core.mentions import secret_in
+    from tideate_core.mentions import HIDES_LINES, secret_in
 
     why = await why_hidden(step, path, text)
     return HIDES_LINES if why and why == secret_in(text) else why

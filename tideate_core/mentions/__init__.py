@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         format_rules as format_rules,
     )
     from tideate_core.mentions.secrets import (
+        HIDES_LINES as HIDES_LINES,
         SIGNS_OF_SECRETS as SIGNS_OF_SECRETS,
         HardLinks as HardLinks,
         hide_lines as hide_lines,
@@ -105,7 +106,7 @@ else:
             "rules": "FoundRules RulesFile RulesFinder",
             "rules_text": "SentRules fit_rules format_rules",
             "secrets": (
-                "SIGNS_OF_SECRETS HardLinks hide_lines hide_secrets hide_secrets_within "
+                "HIDES_LINES SIGNS_OF_SECRETS HardLinks hide_lines hide_secrets hide_secrets_within "
                 "secret_in secret_lines secret_name secret_parts"
             ),
             "skills": "Skill describe_skills find_skills read_skill",

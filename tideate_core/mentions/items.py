@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.edits import fence_for
+from tideate_core.mentions.secrets import HIDES_LINES, secret_name
+from tideate_core.util.cutting import beginning
 from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def head(text: str, characters: int) -> str:
         return text
     kept = text[: max(0, characters)]
     lines = kept[: kept.rfind("\n") + 1]
-    return lines or kept
+    return lines or beginning(text, characters)
 
 
 def _cut_item(item: ContextItem, characters: int) -> ContextItem:
@@ -155,7 +157,7 @@ def _block(item: ContextItem) -> str:
     source = f" ({_line(item.source)})" if item.source else ""
     header = f"### {_line(item.mention)}{source}"
     if item.needs_consent:
-        return f"{header}\n\nLeft out: {_line(item.reason)}."
+        return f"{header}\n\nLeft out: {_line(secret_name(item.path) or HIDES_LINES)}."
     fence = fence_for(item.content)
     end = "" if item.content.endswith("\n") or not item.content else "\n"
     block = f"{header}\n\n{fence}{_tag(item.language)}\n{item.content}{end}{fence}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.edits import fence_for
 from tideate_core.mentions.items import head
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,7 +80,7 @@ def format_rules(sent: Sequence[SentRules], on_request: Sequence[RulesFile] = ()
     """
     blocks = [_block(one) for one in sent if one.text]
     if on_request:
-        listed = [f"- {_line(one.path)}: {_line(one.about)[:LONGEST_ABOUT]}" for one in on_request]
+        listed = [f"- {_line(one.path)}: {beginning(_line(one.about), LONGEST_ABOUT)}" for one in on_request]
         blocks.append("\n".join([_ON_REQUEST, "", *listed]))
     return "\n\n".join([_INTRODUCTION, *blocks]) if blocks else ""
 

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from fnmatch import translate
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.util.cutting import CUT
 from tideate_core.util.escaping import HIDDEN, HIDDEN_LINE
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "HIDES_LINES",
     "SIGNS_OF_SECRETS",
     "HardLinks",
     "hide_lines",
@@ -34,6 +37,8 @@ __all__ = [
     "secret_parts",
 ]
 
+HIDES_LINES: Final = "it seems to hold secrets"
+"""The reason why a model is not shown a file; only the person is told the line."""
 _NAMES: Final = (
     *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
     *("*.pem", "*.key", "*.ppk", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keytab", "*.kdbx"),
@@ -75,6 +80,8 @@ _PARENTS: Final = frozenset(
         ),
     }
 )
+_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".password-store"})
+"""Folders whose files are secrets, and which are secrets as a whole."""
 _DATA_NAME: Final = re.compile(
     r"(?:^|[._-])(?:credentials?|secrets?|passwords?|service[._-]?account|token|api[._-]?keys?|private[._-]?keys?)"
     r"(?:[._-]|$)"
@@ -89,58 +96,92 @@ _COPY: Final = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|rej|save|sw[a-p]|
 _HEAD_OF_KEY: Final = r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
 _END_OF_KEY: Final = r"(?:-----END [A-Z0-9 ]{0,60}(?:-----)?|Private-MAC:[^\n]{0,200})"
 _LINES_OF_KEY: Final = (
-    r"(?:[^\n]*\n)??(?:(?:\d{1,7}[\t:-])?[-+> ]?(?:[A-Za-z-]{1,40}: [^\n]*|[A-Za-z0-9+/=]+)?\r?(?:\n|\Z))*"
+    # joined by blanks or escapes, else lines
+    r"(?:(?: |\\[nr])+[A-Za-z0-9+/=]{8,})*"
+    r"(?:[^\n]*\n)??(?:(?:\d{1,7}[\t:-])?[-+> ]?"
+    r"(?:[A-Za-z-]{1,40}: [^\n]*|[A-Za-z0-9+/=]+(?: ?\[?…[^\n]*)?)?\r?(?:\n|\Z))*"
 )
 """What follows the head of a key that has no end, as far as it looks like lines of one."""
+_BEGIN: Final = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[abfnrtv0])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=\[\dm)|(?<=\[\d\dm))"
+)
+"""Begin of a word, or of what follows an escape: `\n`, `%3D`, `\x1b`, `\u003d`."""
+_TAIL_OF_KEY: Final = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?:-----)?")
+_LETTERS_OF_KEY: Final = f"{ascii_letters}{digits}+/=\\"
+_SIGNS_OF_LINE: Final = re.compile(r"(?:\d{1,7}[\t:-])?[-+> ]?")
+_LINE_OF_KEY: Final = re.compile(r"(?:\d{1,7}[\t:-])?[-+> ]?[A-Za-z0-9+/=]+\r?\n")
+_WORDS: Final = r"[A-Za-z0-9_.-]++"
+_AT_CUT: Final = re.compile(
+    rf"{_BEGIN}(?P<part>(?:A[KSBC][IC]A[0-9A-Z]++|gh[pousr]_{_WORDS}|github_pat_{_WORDS}|glpat-{_WORDS}"
+    rf"|xox[abeoprs]-{_WORDS}|xapp-{_WORDS}|AIza{_WORDS}|[rs]k_live_{_WORDS}|[gs]sk_{_WORDS}|sk-{_WORDS}"
+    rf"|xai-{_WORDS}|pplx-{_WORDS}|r8_{_WORDS}|npm_{_WORDS}|pypi-{_WORDS}|hf_{_WORDS}|SG[.]{_WORDS}|eyJ{_WORDS}"
+    rf"|AGE-SECRET-KEY-1{_WORDS}|do[opr]_v1_{_WORDS}|dckr_[po]at_{_WORDS}|hvs[.]{_WORDS}|\d{{8,10}}:AA{_WORDS}"
+    r"|(?:AccountKey|[A-Z0-9_]{0,80}(?:PASSWORDS?|PASSWD|SECRETS?|KEY|TOKEN)|[a-z_-]{0,40}(?:token|secret|key))"
+    rf"=[^\s{CUT}]++|[a-z][a-z0-9+.-]{{1,20}}://[^\s:/@{CUT}]++:(?!\d{{1,5}}[^\w])[^\s:/@{CUT}]++))"
+    rf"(?P<cut>\s{{0,2}}\[?{CUT})?"
+)
+"""The beginning of a secret, followed by the mark of a cut or not."""
 _TEXTS: Final[Mapping[str, str]] = {
+    # tokens whose beginnings no word has count within words, too: escapes and colours stand before them
     # all of it: lines of its middle are as secret as its head
     "a private key": rf"{_HEAD_OF_KEY}[\s\S]*?(?:{_END_OF_KEY}|\Z)",
-    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
-    "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "an AWS access key": (
+        rf"{_BEGIN}(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{{16}}(?![0-9A-Z])"
+        r"|(?:AKIA|ASIA|ABIA|ACCA)(?=[A-Z]{0,15}[0-9])[0-9A-Z]{16}"
+    ),
+    "a GitHub token": r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    "a GitLab token": r"glpat-[A-Za-z0-9_-]{20,}",
     "a Slack token": (
-        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|\bhooks\.slack\.com/services/T\w{6,40}/B\w{6,40}/\w{16,}"
+        rf"(?:{_BEGIN}|(?=xox.-\d))xox[abeoprs]-[A-Za-z0-9-]{{10,}}"
+        r"|xapp-\d-[A-Za-z0-9-]{10,}|\bhooks\.slack\.com/services/T\w{6,40}/B\w{6,40}/\w{16,}"
     ),
-    "a Google API key": r"\bAIza[A-Za-z0-9_-]{35}",
-    "a Stripe key": r"\b[rs]k_live_[A-Za-z0-9]{16,}",
+    "a Google API key": rf"{_BEGIN}AIza[A-Za-z0-9_-]{{35}}",
+    "a Stripe key": r"[rs]k_live_[A-Za-z0-9]{16,}",
     "an API key of a model provider": (
-        r"\b(?:sk-(?=[A-Za-z_-]{0,100}\d)[A-Za-z0-9_-]{32,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
-        r"|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{30,})"
+        rf"{_BEGIN}sk-(?=[A-Za-z_-]{{0,100}}\d)[A-Za-z0-9_-]{{32,}}"
+        r"|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}|pplx-[A-Za-z0-9]{40,}"
+        rf"|{_BEGIN}r8_[A-Za-z0-9]{{30,}}"
     ),
-    "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
-    "a PyPI token": r"\bpypi-[A-Za-z0-9_-]{50,}",
-    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}\b",
-    "a SendGrid key": r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    "an npm token": r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
+    "a PyPI token": rf"{_BEGIN}pypi-[A-Za-z0-9_-]{{50,}}",
+    "a Hugging Face token": r"hf_[A-Za-z0-9]{30,}",
+    "a SendGrid key": rf"{_BEGIN}SG\.[A-Za-z0-9_-]{{16,}}\.[A-Za-z0-9_-]{{16,}}",
     "a JSON web token": (
         # bounded: a text full of beginnings would be searched for as long as it is, squared
-        r"\beyJ[A-Za-z0-9_-]{10,500}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,}"
+        rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{10,500}}\.eyJ[A-Za-z0-9_-]{{10,4000}}\.[A-Za-z0-9_-]{{10,}}"
     ),
-    "an age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}",
-    "a DigitalOcean token": r"\bdo[opr]_v1_[a-f0-9]{64}\b",
-    "a Docker token": r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}",
-    "a Vault token": r"\bhvs\.[A-Za-z0-9_-]{24,}",
-    "a Telegram token": r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b",
-    "an Azure storage key": r"\bAccountKey=[A-Za-z0-9+/]{60,}",
+    "an age key": r"AGE-SECRET-KEY-1[0-9A-Z]{50,}",
+    "a DigitalOcean token": r"do[opr]_v1_[a-f0-9]{64}",
+    "a Docker token": r"dckr_[po]at_[A-Za-z0-9_-]{20,}",
+    "a Vault token": rf"{_BEGIN}hvs\.[A-Za-z0-9_-]{{24,}}",
+    "a Telegram token": r"(?<!\d)\d{8,10}:AA[A-Za-z0-9_-]{33}",
+    "an Azure storage key": r"AccountKey=[A-Za-z0-9+/]{60,}",
     "a bearer token": (
         r"(?i:\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:bearer|basic)) [A-Za-z0-9._~+/-]{20,}"
     ),
     "a password, as files of variables have it": (
         # as in a file that was called .env: no call, no reference to another variable, with a digit in it
         # before it may stand a line's number or the sign of a diff
-        r"(?m)(?:^|(?<=\t)|(?<=^[+> -])|(?<=\d[:-]))[ \t]{0,40}"
+        r"(?m)(?:(?:^|(?<=\t)|(?<=^[+> -])|(?<=\d[:-]))[ \t]{0,40}|(?<=[\"'`])|(?<=\\n))"
         r"(?P<secret>(?:export )?[A-Z0-9_]{0,80}"
         r"(?:PASSWORDS?|PASSWD|SECRETS?|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|TOKEN)"
-        r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}['\"]?)[ \t]*\r?$"
+        r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}?['\"]?)(?:(?=[\s'\"`;]|\\[nr])|$)"
     ),
     "a password in an address": (
-        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]+:(?!(?:pass|password|passwd|pw|secret|x+|\*+|\.+)@)"
+        rf"{_BEGIN}[a-z][a-z0-9+.-]{{1,20}}://"
+        r"[^\s:/@\"'<>{}$]+:(?!(?:pass|password|passwd|pw|secret|x+|\*+|\.+)@)"
         r"[^\s:/@\"'<>{}$]{3,}@"
+    ),
+    "a key in an address": (
+        r"[?&](?!page|next|cont)[a-z_-]{0,40}(?:token|secret|password|key|sig|signature)="
+        r"(?P<secret>(?=[^\s&#\"'<>]{0,100}\d)[A-Za-z0-9._~+/%-]{20,})"
     ),
 }
 """Expressions for texts; few texts need to be searched for more than one or two: see `_PARTS`."""
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a private key": ("PRIVATE KEY", "PuTTY-User-Key-File-"),
-    "an AWS access key": ("AKIA", "ASIA"),
+    "an AWS access key": ("AKIA", "ASIA", "ABIA", "ACCA"),
     "a GitHub token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     "a GitLab token": ("glpat-",),
     "a Slack token": ("xox", "xapp-", "hooks.slack.com"),
@@ -162,16 +203,18 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
         *("PASSWORD=", "PASSWORDS=", "PASSWD=", "SECRET=", "SECRETS=", "KEY=", "TOKEN="),
     ),
     "a password in an address": ("://",),
+    "a key in an address": ("token=", "secret=", "password=", "key=", "sig=", "signature="),
 }
 """Parts of which each match of a shape has one: a text without them is not searched for it."""
 _ANY_CASE: Final = "a bearer token"
 """The shape that has its part in any case."""
 SIGNS_OF_SECRETS: Final = (
-    r"PRIVATE KEY|PuTTY-User-Key-File-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-"
+    r"PRIVATE KEY|PuTTY-User-Key-File-|AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-"
     r"|hooks[.]slack[.]com|AIza|k_live_|sk-[A-Za-z0-9_-]{32}|gsk_|xai-|pplx-|r8_|npm_|pypi-|hf_"
     r"|SG[.][A-Za-z0-9_-]{16}|eyJ[A-Za-z0-9_-]{10}|AGE-SECRET-KEY-1|do[opr]_v1_|dckr_[po]at_|hvs[.]"
     r"|:AA[A-Za-z0-9_-]{33}|AccountKey=|(?i:authorization).{0,12}(?i:bearer|basic) "
     r"|(?:PASSWORDS?|PASSWD|SECRETS?|KEY|TOKEN)=|://[^\s:/@]+:[^\s:/@]{3,}@"
+    r"|[?&][a-z_-]*(?:token|secret|password|key|sig|signature)=[^\s&]{20}"
 )
 """Expression for Python and ripgrep: each secret has a line that fits; most other texts have none."""
 _MOST_NAMES: Final = 200_000
@@ -189,6 +232,9 @@ def secret_name(path: str) -> str:
     if name.endswith(_HARMLESS):
         return ""
     above = _normalize(pure.parent.name)
+    if folder := next((one for one in pure.parts if _normalize(one) in _FOLDERS), ""):
+        what = f"{folder}/" if folder == pure.name else f"{folder}/{pure.name}"
+        return f"{what} usually holds secrets"
     listed = _LISTED.match(name)
     beside = (above, name) in _PARENTS
     data = PurePosixPath(name).suffix in _DATA and _DATA_NAME.search(name)
@@ -318,11 +364,15 @@ def _keys_of_text(text: str) -> tuple[tuple[int, int], ...]:
 def _found(text: str, *, only_keys: bool) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for name, shape in _likely(text):
-        if only_keys and name == "a private key":
-            spans += _spans_of_keys(text)
-            continue
+        if name == "a private key":
+            spans += _headless_keys(text)
+            if only_keys:
+                spans += _spans_of_keys(text)
+                continue
         part = "secret" if "secret" in shape.groupindex else 0
         spans += (match.span(part) for match in shape.finditer(text))
+    if CUT in text:
+        spans += (match.span("part") for match in _AT_CUT.finditer(text) if match["cut"])
     return spans
 
 
@@ -338,6 +388,21 @@ def _spans_of_keys(text: str) -> Iterator[tuple[int, int]]:
         assert following is not None  # noqa: S101 it may be empty
         at = max(at, following.end())
         yield start, at
+
+
+def _headless_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of what is left of private keys whose heads were cut off."""
+    last = 0
+    for found in _TAIL_OF_KEY.finditer(text):
+        before = text[max(last, text.rfind("\n", 0, found.start()) + 1) : found.start()]
+        kept = "" if _SIGNS_OF_LINE.fullmatch(before) else before.rstrip(_LETTERS_OF_KEY)
+        start = found.start() - len(before) + len(kept)
+        while start > last and text[start - 1] == "\n":
+            line = max(last, text.rfind("\n", 0, start - 1) + 1)
+            if not _LINE_OF_KEY.fullmatch(text, line, start):
+                break
+            start = line
+        yield start, (last := found.end())
 
 
 _BEFORE: Final = re.compile(r"^\s*(?:\d{1,7}[\t:-])?[-+> ]*")

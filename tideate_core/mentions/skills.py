@@ -14,6 +14,7 @@ from tideate_core.errors import NotText, OutsideRoot, UnusableFile, WorkspaceErr
 from tideate_core.mentions.front_matter import read_front_matter
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.project import list_documents, read_document
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,7 +106,7 @@ def _skill(directory: str, text: str) -> Skill:
 def _line(texts: Sequence[str], longest: int) -> str:
     """Return texts as one line of characters that are seen."""
     whole = " ".join(" ".join(texts).split())
-    return "".join(one for one in whole if one.isprintable())[:longest].strip()
+    return beginning("".join(one for one in whole if one.isprintable()).strip(), longest)
 
 
 def _below(file: str) -> str:

@@ -94,9 +94,9 @@ class OutputCapture:
         head, tail = bytes(self._head), b"".join(self._tail)[-self._half :]
         if len(head) + len(tail) == self._size:
             return Output(strip_control_sequences((head + tail).decode(errors="replace")), self._size)
-        # whole lines only, where there are any
-        head = head[: head.rfind(b"\n") + 1] or head
-        tail = tail[tail.find(b"\n") + 1 :] or tail
+        # whole lines only, else whole words
+        head = head[: head.rfind(b"\n") + 1] or head[: head.rfind(b" ") + 1] or head
+        tail = tail[(tail.find(b"\n") + 1) or (tail.find(b" ") + 1) :] or tail
         cut = self._size - len(head) - len(tail)
         start, end = (
             strip_control_sequences(head.decode(errors="replace")),

@@ -87,9 +87,9 @@ async def test_after_the_end_nothing_is_told() -> None:
 
 def test_a_kept_report_is_small_and_the_same_errors_stay_the_same() -> None:
     failures = [Failure(f"f{number}.py", number + 1, None, f"m{number}") for number in range(500)]
-    first = VerificationReport(checks=[result(output="x" * 100_000, failures=failures)])
+    first = VerificationReport(checks=[result(output="x\n" * 50_000, failures=failures)])
     moved = [Failure(one.file, (one.line or 0) + 9, None, one.message) for one in failures]
-    again = VerificationReport(checks=[result(output="y" * 100_000, failures=moved)])
+    again = VerificationReport(checks=[result(output="y\n" * 50_000, failures=moved)])
     kept = bounded(first)
     assert (len(kept.checks[0].output), len(kept.checks[0].failures)) == (KEPT_OUTPUT, KEPT_FAILURES)
     assert kept.checks[0].more_failures

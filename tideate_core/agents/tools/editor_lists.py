@@ -12,6 +12,7 @@ from tideate_core.agents.model_input import why_not_shown
 from tideate_core.agents.tools.editor_queries import EditorTexts, ask, one_line, open_document
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.util.cutting import beginning
 from tideate_core.workspace import Document, FileChange, read_image, unified_diff
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ async def _unsaved_changes(context: ToolContext, name: str) -> str:
         return f"{name}: not shown: {why}"
     diff = unified_diff(FileChange(name, "create" if saved is None else "modify", saved, source.text))
     cut = "\n[the rest is left out; read the file]" if len(diff) > LONGEST_DIFF else ""
-    return f"Unsaved changes of {name}:\n{diff[:LONGEST_DIFF].rstrip()}{cut}"
+    return f"Unsaved changes of {name}:\n{beginning(diff, LONGEST_DIFF).rstrip()}{cut}"
 
 
 def _saved_text(path: Path, name: str) -> str | None:

@@ -17,6 +17,7 @@ from tideate_core.agents.tools.editor_queries import (
 )
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import ToolError
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,10 +69,13 @@ _SYMBOLS: Final = TypeAdapter(list[_Symbol])
 
 async def hover(context: ToolContext, arguments: AtSymbol) -> str:
     """Return what the language servers say of a symbol."""
+    from tideate_core.mentions import hide_secrets
+
     document = await open_document(context, arguments.path)
     found = await ask(context, "hover", {"path": str(document.path), **arguments.place()}, ServerAnswers)
     texts = [str(answer.result or "").strip() for answer in found.answers]
-    lines = [text[:LONGEST_HOVER] for text in texts if text] or ["the language server says nothing of it"]
+    lines = [beginning(hide_secrets(text), LONGEST_HOVER) for text in texts if text]
+    lines = lines or ["the language server says nothing of it"]
     return _text(lines, found, EditorTexts(context), [document.name])
 
 

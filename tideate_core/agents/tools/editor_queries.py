@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tideate_core.agents.model_input import read_if_there, why_not_shown
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import OutsideRoot, ToolError, WorkspaceError
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,9 +156,10 @@ def path_of_uri(uri: str) -> Path | None:
 
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text in one line, cut where it is too long."""
-    words = " ".join(text.split())
-    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+    """Return a text in one line without secrets, cut if it is too long."""
+    from tideate_core.mentions import hide_secrets
+
+    return beginning(" ".join(hide_secrets(text).split()), longest)
 
 
 @dataclass(slots=True)
@@ -187,7 +189,7 @@ class EditorTexts:
         if isinstance(lines, str):
             return f"{name}:{line} [{lines}]"
         text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-        return f"{name}:{line}: {text[:LONGEST_LINE]}"
+        return f"{name}:{line}: {beginning(text, LONGEST_LINE)}"
 
     async def may_show(self, name: str) -> bool:
         """Tell whether a model may see what stands in a file."""

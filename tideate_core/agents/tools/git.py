@@ -13,6 +13,7 @@ from tideate_core.agents.tools.project_paths import name_in_project, project_roo
 from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_line, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
 
@@ -177,7 +178,7 @@ async def show(context: ToolContext, arguments: Show) -> str:
         return await _file_of(context, commit, name_in_project(context, arguments.path), arguments.first)
     told = ("log", *_PLAIN, "--max-count=1", "--format=%H%n%an <%ae>, %ad%n%n%B", "--date=iso-strict", commit)
     about = hide_secrets(_text((await ask_git(root, *told))[0]).strip())
-    return f"{about[:LONGEST_MESSAGE]}\n\n{_shown(await commit_changes(root, commit))}"
+    return f"{beginning(about, LONGEST_MESSAGE)}\n\n{_shown(await commit_changes(root, commit))}"
 
 
 async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> str:

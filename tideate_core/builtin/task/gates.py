@@ -24,6 +24,7 @@ from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
 from tideate_core.machines import WorkflowEvent
 from tideate_core.toolchain import Failure
+from tideate_core.util.cutting import beginning
 from tideate_core.workflows import Declined
 from tideate_core.workspace import executable_paths
 
@@ -287,7 +288,7 @@ async def execution_gate(
         if not decided.passed:
             return _refused(failed, decided, issues)
     value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
-    return {**value, "diff": step.workspace.diff(accepted)[:LONGEST_DIFF]}
+    return {**value, "diff": beginning(step.workspace.diff(accepted), LONGEST_DIFF)}
 
 
 async def _revise(

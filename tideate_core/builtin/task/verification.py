@@ -14,6 +14,7 @@ from tideate_core.engine import EventName
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import VerificationPipeline
 from tideate_core.machines import WorkflowEvent
+from tideate_core.util.cutting import ending
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _bounded(result: CheckResult) -> CheckResult:
         return result.model_copy(update={"output": "", "failures": []})
     failures = result.failures[:KEPT_FAILURES]
     more = result.more_failures or len(failures) < len(result.failures)
-    output = result.output[-KEPT_OUTPUT:]
+    output = ending(result.output, KEPT_OUTPUT)
     return result.model_copy(update={"output": output, "failures": failures, "more_failures": more})
 
 

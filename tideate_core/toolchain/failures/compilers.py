@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.toolchain.failures.failure import AT, is_path, make_failure, severity_of
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ def parse_dashed(output: ToolOutput) -> Iterator[Failure]:
             found.append(make_failure(match, match["message"], code=match["code"] or "", severity=severity))
             inside = True
         elif inside and not found[-1].code and line.startswith("    "):
-            found[-1] = replace(found[-1], message=f"{found[-1].message} {line.strip()}"[:600])
+            found[-1] = replace(found[-1], message=beginning(f"{found[-1].message} {line.strip()}", 600))
         else:
             inside = False
     yield from map(_with_rule, found)

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from tideate_core.util.cutting import beginning
+
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
@@ -137,7 +139,7 @@ def make_failure(
         file=(groups.get("file") or file).strip(),
         line=_number(groups.get("line"), line),
         column=_number(groups.get("column"), column),
-        message=(f"{test}: {message}" if test else message).strip()[:_MESSAGE],
+        message=beginning((f"{test}: {message}" if test else message).strip(), _MESSAGE),
         code=code,
         severity=severity,
         test=test,

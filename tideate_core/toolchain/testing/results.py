@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from tideate_core.process import strip_control_sequences
 from tideate_core.project import Documents
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,10 +145,10 @@ def make_test_failure(
     """Make a test's failure of a runner's words: bounded, without control sequences."""
     return TestFailure(
         kind="error" if error else "failed",
-        name=_plain(name)[:_NAME],
+        name=beginning(_plain(name), _NAME),
         file=_plain(place.file)[:_MESSAGE] if place else "",
         line=place.line if place else None,
-        message=_plain(message).strip()[:_MESSAGE],
+        message=beginning(_plain(message).strip(), _MESSAGE),
     )
 
 
