@@ -112,3 +112,16 @@ def test_a_retry_says_that_the_workflow_was_changed_and_uses_the_file_where_that
     newest = reader.runs()[0]
     assert newest.status == "completed"
     assert [step.step for step in reader.steps(newest.id)] == ["one", "two", "three"]
+
+
+def test_a_model_without_a_key_is_told_before_the_question(nvim: Editor, server: ModelServer) -> None:
+    configure(nvim, server, api_key_env="KEY_OF_NOBODY")
+    failed = start(nvim, "pair", "go")
+    assert "KEY_OF_NOBODY" in result(nvim)["error"]
+    nvim.command("messages clear")
+    nvim.command(f"Workflow retry {failed[:8]}")
+    nvim.wait(
+        "vim.api.nvim_exec2('messages', {output = true}).output:find('KEY_OF_NOBODY is not set', 1, true)"
+    )
+    assert nvim.lua("return #require('tideate.ui').pending()") == 0
+    assert len(Reader(nvim.state).runs()) == 1

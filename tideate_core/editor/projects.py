@@ -184,6 +184,14 @@ class Projects:
         await self._recover(self.root(folder))
         return await runner.fork_run(execution_id, step, edits, changed=changed, or_whole=or_whole)
 
+    async def check_fork(
+        self, execution_id: str, step: str | None, folder: str | None = None, *, changed: Changed = "stored"
+    ) -> None:
+        """Refuse what `fork_run` would refuse without edits; see `WorkflowRunner.check_fork`."""
+        from tideate_core.engine import RunEdits
+
+        await self.runner(folder).check_fork(execution_id, step, RunEdits(), changed=changed, or_whole=True)
+
     async def review_again(
         self, execution_id: str, new_id: str | None, folder: str | None = None
     ) -> WorkflowResult:

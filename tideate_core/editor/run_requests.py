@@ -191,10 +191,14 @@ class StoredRuns:
 
         At a `turn` of its model that is its `adapter` only.
 
+        :param params: with `check` it is looked at whether it can begin as it is, with its model's key.
         :raises TideateError: there can be none; says why.
         """
         root, step = self._root(params), params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(root, _newest_failed)
+        if params.get("check"):
+            changed: Changed = "file" if params.get("definition") == "file" else "stored"
+            await self._projects.check_fork(str(wanted), step, params.get("folder"), changed=changed)
         return await fork_plans.fork_plan(root, str(wanted), step, params.get("turn"))
 
     async def _fork(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tideate_core.engine.continuation import ON_A_FILE
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.memory import CONVERSATION, EARLIER
 from tideate_core.engine.recording import now_ms
@@ -23,6 +24,7 @@ from tideate_core.engine.turns import cut_at_turn
 from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import InvalidInput, RunEnded, StoreError, did_you_mean
 from tideate_core.store import Fork
+from tideate_core.workflows import WorkflowDefinition
 from tideate_core.workspace import Hunk, rebase
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.engine.turns import TurnCut
     from tideate_core.store import Definition, Reader, RunRow, StepRow, Store
-    from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
+    from tideate_core.workflows import MachineWorkflow, Registration
     from tideate_core.workspace import Workspace
 
 __all__ = [
@@ -189,6 +191,29 @@ async def begin_fork(
     """Write the new run, which can then be resumed; returns the notices of what it begins with.
 
     :param changed: what counts where the workflow's file is another one than the source began with.
+    :raises TideateError: as `check_fork`.
+    """
+    happened, stands, _ = await check_fork(store, plan, catalog, front, dependencies, changed)
+    if plan.reopens:
+        await copy_drafts(store.private, plan.source.id, plan.request.execution_id)
+    await store.fork_at_step(plan.fork)
+    return _notices(plan, happened if changed == "stored" else "", stands=stands)
+
+
+async def check_fork(
+    store: Store,
+    plan: ForkPlan,
+    catalog: Workflows,
+    front: FrontEnd,
+    dependencies: RunDependencies,
+    changed: Changed,
+) -> tuple[str, bool, Registration]:
+    """Refuse what cannot begin; nothing is written or sent.
+
+    Returns how the workflow was changed since, whether what the source wrote in the repeated steps is still
+    there, and the workflow that counts.
+
+    :param changed: what counts where the workflow's file is another one than the source began with.
     :raises InvalidInput: an input is missing, unknown or of another type, what a reused step wrote was
         rolled back, the source wrote in the lines that the new run is about, or a turn is to be taken anew
         with another definition.
@@ -214,10 +239,22 @@ async def begin_fork(
         _is_rolled_back, store.reader(), plan.source, workspace.root, store.private
     )
     await _check_text(plan, registration.definition, workspace, stands=stands)
-    if plan.reopens:
-        await copy_drafts(store.private, plan.source.id, request.execution_id)
-    await store.fork_at_step(plan.fork)
-    return _notices(plan, happened if changed == "stored" else "", stands=stands)
+    return happened, stands, registration
+
+
+async def check_model(plan: ForkPlan, registration: Registration, dependencies: RunDependencies) -> None:
+    """Look for the key of the model that a fork asks, before a person is asked; nothing is sent.
+
+    :raises TideateError: there is none, or its library is missing; says which.
+    """
+    definition = registration.definition
+    tools_only = isinstance(definition, WorkflowDefinition) and all(
+        step.kind in ("tool", "workflow") for step in definition.steps
+    )
+    hooks = driver_hooks(definition.name, registration.kind, registration.source)
+    if hooks.asks_model and not tools_only:
+        name = plan.request.adapter or dependencies.config.adapter_for(definition.name)
+        await dependencies.adapters.check_key(name)
 
 
 def _check_request(

@@ -178,6 +178,29 @@ class WorkflowRunner(RunControls):
         notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
         return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
 
+    async def check_fork(
+        self,
+        execution_id: str,
+        step: str | None,
+        edits: RunEdits,
+        *,
+        changed: Changed = "stored",
+        or_whole: bool = False,
+    ) -> None:
+        """Refuse what `fork_run` would refuse, and a model without a key; nothing is begun.
+
+        :raises TideateError: it could not begin, or its model not be asked; says why.
+        """
+        from tideate_core.engine.forking import check_fork, check_model, plan_fork
+
+        store = await self._store.get()
+        plan = await asyncio.to_thread(
+            plan_fork, store.reader(), execution_id, step, edits, or_whole=or_whole
+        )
+        dependencies = self._dependencies
+        *_, registration = await check_fork(store, plan, self.registry, self._front, dependencies, changed)
+        await check_model(plan, registration, dependencies)
+
     async def review_again(self, execution_id: str, new_id: str | None = None) -> WorkflowResult:
         """Ask the declined question of an ended run again, as a new run that has what the model had made.
 

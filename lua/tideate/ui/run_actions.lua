@@ -126,7 +126,7 @@ end
 function M.retry(params)
   local expecting = require('tideate.ui.typing').expect()
   local folder = params.folder or require('tideate.context').folder()
-  local place = { execution_id = params.execution_id, step = params.step, folder = folder }
+  local place = vim.tbl_extend('force', {}, params, { folder = folder, check = true })
   require('tideate.stored_runs').ask('fork_plan', place, function(plan)
     local run = plan.run ---@type tideate.StoredRun
     local wanted = vim.tbl_extend('force', params, { execution_id = run.execution_id, folder = folder })

@@ -72,6 +72,28 @@ def test_nothing_is_started_before_a_yes(shell: Shell, answering: ModelServer, c
     assert len(answering.requests) > count
 
 
+NO_KEY = """adapter = "closed"
+[adapters.closed]
+base_url = "http://127.0.0.1:9/v1"
+model = "some"
+api_key_env = "KEY_OF_NOBODY"
+"""
+
+
+@pytest.mark.parametrize("command", [("retry",), ("fork", "--adapter", "nosuch"), ("fork",)])
+def test_a_model_that_cannot_be_asked_is_told_before_the_question(
+    shell: Shell, answering: ModelServer, command: tuple[str, ...]
+) -> None:
+    answering.fails("hello", status=400)
+    run = object_of(shell.run("run", "ask", "hello", "--json"))["execution_id"]
+    shell.configure(NO_KEY)
+    terminal = shell.open(*command, run[:8])
+    terminal.wait_for("unknown adapter 'nosuch'" if "nosuch" in command else "$KEY_OF_NOBODY is not set")
+    assert terminal.wait_exit() in (1, 2)
+    assert "[y/N]" not in terminal.text
+    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+
+
 def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     assert shell.run("rollback", "--yes", run).returncode == 0

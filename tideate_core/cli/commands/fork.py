@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from tideate_core.app import build_catalog, open_project, reader_of, short_id, title_of
+from tideate_core.app import build_catalog, open_project, open_runner, reader_of, short_id, title_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
@@ -165,12 +165,15 @@ async def _run(
 ) -> int:
     from tideate_core.app import prepare_state
     from tideate_core.cli.terminal import run_to_end
-    from tideate_core.engine import plan_fork
+    from tideate_core.engine import PolicyFrontEnd, plan_fork
 
     await asyncio.to_thread(prepare_state, project.root, note)
     # it is looked for before a store is opened, which makes one where there is none
     plan = await asyncio.to_thread(plan_fork, Reader(project.private), wanted, step, edits, or_whole=or_whole)
     run, policy = plan.source.id, interaction.policy
+    if policy is None:
+        async with open_runner(project, build_catalog(project.root), PolicyFrontEnd(None)) as runner:
+            await runner.check_fork(run, step, edits, changed=changed, or_whole=or_whole)
     if not (await confirmed_at_terminal("fork", _question(plan), run) if policy is None else policy):
         return declined("no run was started", "starts it", policy, as_json=interaction.json)
     return await run_to_end(
