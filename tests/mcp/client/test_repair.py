@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import Unreadable, parse_message
+from tideate_core.mcp.client.bounds import Unreadable, parse_message, parse_messages
 from tideate_core.mcp.client.repair import (
     FramingCheck,
     drop_invalid_tools,
@@ -157,6 +157,37 @@ async def test_events_are_repaired_one_by_one_however_they_arrive(size: int, end
     assert "error" in json.loads(datas[2])
     assert told.startswith(b"id: 1\nevent: message\n")
     assert b": comment" in told
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+async def test_the_messages_of_a_batch_become_events_of_their_own(size: int) -> None:
+    event = b"id: 4\ndata: [" + answer(TEXT) + b", " + answer(None, 8) + b"]\n\n"
+    told = b"".join([chunk async for chunk in events_repaired(_chunks(event, size))])
+    datas = [line[6:] for line in told.splitlines() if line.startswith(b"data: ")]
+    assert [json.loads(data)["id"] for data in datas] == [7, 8]
+    assert all(map(is_message, datas))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_an_answer_in_another_encoding_is_read(encoding: str) -> None:
+    assert parsed(answer(TEXT).decode().encode(encoding)).result == TEXT
+    both = f"[{answer(TEXT).decode()}, {answer(TEXT, 8).decode()}]".encode(encoding)
+    messages = [one.message for one in parse_messages(both) if isinstance(one, SessionMessage)]
+    assert [one.id for one in messages if isinstance(one, types.JSONRPCResponse)] == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "line", [b"{'jsonrpc': '2.0', 'id': 1, 'result': {}}", b'{jsonrpc: "2.0", id: 1, result: {}}\n']
+)
+def test_a_message_that_is_no_json_is_named(line: bytes) -> None:
+    assert "not JSON" in str(FramingCheck().unreadable(line))
+
+
+def test_a_message_that_is_cut_off_is_named_by_the_next() -> None:
+    check = FramingCheck()
+    assert check.unreadable(b'{"jsonrpc": "2.0", "id": 1, "result": {"a": [\n') is None
+    assert "without its end" in str(check.message())
+    assert check.message() is None
 
 
 def test_framing_of_language_servers_and_indented_messages_are_named() -> None:

@@ -132,7 +132,8 @@ class Refusing:
             result = {"tools": [{"name": "write", "inputSchema": {"type": "object"}}]}
         elif method == "tools/call":
             if self.refusals:
-                return self.refusals.pop(0)
+                status, kind, body, headers = self.refusals.pop(0)
+                return status, kind, body.replace("ASKED", json.dumps(asked["id"])), headers
             self.calls.append(session)
             result = {"content": [{"type": "text", "text": "done"}]}
         else:
@@ -159,6 +160,41 @@ def refusing() -> Iterator[Refusing]:
     yield made
     made.server.shutdown()
     made.server.server_close()
+
+
+BATCH = (
+    '[{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}, '
+    '{"jsonrpc": "2.0", "id": ASKED, "result": {"content": [{"type": "text", "text": "of a batch"}]}}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", BATCH),
+        ("text/event-stream", f"event: message\ndata: {BATCH}\n\n"),
+        ("text/event-stream", f"data: {BATCH}\r\r"),
+    ],
+)
+async def test_an_answer_in_a_batch_is_taken(
+    make: Make, tmp_path: Path, refusing: Refusing, kind: str, body: str
+) -> None:
+    client = make(server_at(refusing.url, tmp_path))
+    refusing.refusals = [(200, kind, body, {})]
+    assert (await client.call(refusing.url, "write")).text == "of a batch"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("application/json", "the answer is 5"), ("text/plain", "5"), ("text/html", "<p>5</p>")],
+)
+async def test_a_body_that_is_no_message_fails_at_once(
+    make: Make, tmp_path: Path, refusing: Refusing, kind: str, body: str
+) -> None:
+    client = make(server_at(refusing.url, tmp_path))
+    await client.tools(refusing.url)
+    refusing.refusals = [(200, kind, body, {})]
+    await error_of(client.call(refusing.url, "write", timeout=600))
 
 
 async def test_an_expired_session_is_begun_anew_and_the_refused_call_repeated(

@@ -30,6 +30,8 @@ HELP = "number or name go there · b back · g graph · h path so far · q quit"
 
 
 class Choices(Protocol):
+    """Source of the transitions that a walk takes: a person, or lines of a file or pipe."""
+
     asks_again: bool
     """A choice that is not allowed may be corrected."""
 

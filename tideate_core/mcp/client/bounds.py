@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.repair import repaired
+from tideate_core.mcp.client.repair import batch_of, repaired
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
@@ -25,6 +25,7 @@ __all__ = [
     "bounded_stream",
     "is_usable",
     "parse_message",
+    "parse_messages",
 ]
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,13 @@ def parse_message(data: bytes) -> SessionMessage | Exception:
     if made is None:
         return Unreadable(data)
     return SessionMessage(types.jsonrpc_message_adapter.validate_json(made, by_name=False))
+
+
+def parse_messages(data: bytes) -> list[SessionMessage | Exception]:
+    """Return the messages of a line: those of a batch, else one; or why there is none."""
+    item = parse_message(data)
+    batch = batch_of(data) if isinstance(item, Unreadable) else []
+    return [parse_message(one) for one in batch] or [item]
 
 
 class MessageBound:

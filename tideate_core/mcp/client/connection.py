@@ -93,11 +93,12 @@ class Connection:
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold_open(self._ready), name=f"MCP server {self.spec.name}")
         try:
-            async with asyncio.timeout(START):
+            async with self._monitor.answered_within(START):
                 await asyncio.shield(self._ready)
         except TimeoutError:
+            odd = self._odd_line()
             await self.close()
-            raise self._unavailable(f"no answer within {START:.0f} s of its start") from None
+            raise self._unavailable(odd or f"no answer within {START:.0f} s of its start") from None
         except ToolInterrupted as error:
             await self.close()
             raise self._unavailable("it ended before it answered") from error
@@ -167,7 +168,7 @@ class Connection:
         except TimeoutError:
             raise ToolTimedOut(
                 f"{tool.name!r} of the MCP server {self.spec.name!r} gave no answer within {timeout:g} s "
-                "and was cancelled; `timeout` allows it more"
+                f"and was cancelled; {self._odd_line() or '`timeout` allows it more'}"
             ) from None
         return result_of(tool, answer)
 
@@ -229,11 +230,12 @@ class Connection:
     async def _list_in_time(self) -> dict[str, Tool]:
         """:raises ToolError: they cannot be listed."""
         try:
-            async with asyncio.timeout(LIST):
+            async with self._monitor.answered_within(LIST):
                 found: dict[str, Tool] = await self._translating(self._list())
         except TimeoutError:
             raise ToolTimedOut(
-                f"the MCP server {self.spec.name!r} did not list its tools within {LIST:.0f} s"
+                f"the MCP server {self.spec.name!r} did not list its tools: "
+                f"{self._odd_line() or f'no answer within {LIST:.0f} s'}"
             ) from None
         return found
 
@@ -309,6 +311,12 @@ class Connection:
     def _unavailable(self, why: str) -> ServerUnavailable:
         what = self.spec.shown if not self.spec.own else "tideate's own server"
         return ServerUnavailable(f"MCP server {self.spec.name!r} ({what}): {why}{self._stderr_tail()}")
+
+    def _odd_line(self) -> str:
+        """Return words on a line that the server wrote in place of an answer; empty without one."""
+        line = self._monitor.odd_line.decode("utf-8", "replace")
+        shown = short_line(line, LONGEST_ODD_NAME)
+        return f"it wrote lines that are not messages of MCP, as {shown!r}" if line else ""
 
     def _stderr_tail(self) -> str:
         lines = self._stderr.lines(STDERR_SHOWN)

@@ -19,13 +19,24 @@ from tideate_core.errors import InvalidAnswer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["FramingCheck", "drop_invalid_tools", "events_repaired", "first_problem", "is_message", "repaired"]
+__all__ = [
+    "FramingCheck",
+    "batch_of",
+    "drop_invalid_tools",
+    "events_repaired",
+    "first_problem",
+    "is_message",
+    "repaired",
+]
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _SUSPECT: Final = re.compile(rb"\\u[dD][89a-fA-F]|[^\0-\x7f]")
+_BATCH: Final = re.compile(rb"data:\s*\[")
 _EVENT_END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END: Final = 3
 """Bytes of the end of an event that may have come already without its last one."""
+_BEFORE_JSON: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
+"""White space, marks of an encoding, and the other half of each letter in UTF-16."""
 _MOST_HELD: Final = 64 * 1024
 """Bytes of lines that are looked at for one message over several lines."""
 
@@ -57,18 +68,33 @@ def repaired(data: bytes) -> bytes | None:
     return whole
 
 
+def batch_of(data: bytes) -> list[bytes]:
+    """Return the messages of a JSON-RPC batch, which an earlier protocol had; none if it is no batch."""
+    if not data.lstrip(_BEFORE_JSON).startswith(b"["):
+        return []
+    try:
+        value = _loads(data)
+    except (ValueError, RecursionError):
+        return []
+    is_batch = isinstance(value, list) and all(isinstance(one, dict) and "jsonrpc" in one for one in value)
+    return [_dumped(one) for one in value] if is_batch else []
+
+
+def _loads(data: bytes) -> Any:
+    text = data.decode(json.detect_encoding(data), "replace")
+    return json.loads(text.removeprefix("\ufeff"), strict=False)
+
+
 def _object_of(data: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
+        value = _loads(data)
     except ValueError:
         return None
     except RecursionError:
         if not data.lstrip().startswith(b"{"):
             return None
         raise InvalidAnswer("a message is nested too deeply") from None
-    if isinstance(value, list) and value and all(isinstance(one, dict) and "jsonrpc" in one for one in value):
-        if len(value) > 1:
-            return None  # MCP has no batches any more
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "jsonrpc" in value[0]:
         (value,) = value
     return value if isinstance(value, dict) else None
 
@@ -120,15 +146,18 @@ async def events_repaired(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _event_repaired(event: bytes) -> bytes:
-    if not _SUSPECT.search(event) and re.search(rb'"result"\s*:\s*\{|"method"\s*:', event):
+    is_one = re.search(rb'"result"\s*:\s*\{|"method"\s*:', event) and not _BATCH.search(event)
+    if is_one and not _SUSPECT.search(event):
         return event  # as it should be
     lines = re.split(rb"\r\n|\n|\r", event)
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
     text = b"\n".join(data)
-    if not text.strip() or is_message(text) or (made := repaired(text)) is None:
+    if not text.strip() or is_message(text):
         return event
-    kept = [line for line in lines if line and not line.startswith(b"data:")]
-    return b"".join(line + b"\n" for line in (*kept, b"data: " + made)) + b"\n"
+    whole = repaired(text)
+    made = [repaired(one) or one for one in batch_of(text)] if whole is None else [whole]
+    kept = b"".join(line + b"\n" for line in lines if line and not line.startswith(b"data:"))
+    return b"".join(kept + b"data: " + one + b"\n\n" for one in made) or event
 
 
 def is_message(text: bytes) -> bool:
@@ -138,6 +167,12 @@ def is_message(text: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+_BROKEN: Final = re.compile(rb"\s*\{.{0,200}jsonrpc.*\}\s*\Z", re.DOTALL)
+"""A line that is meant as a message, as a dictionary of Python or an object of JavaScript."""
+_BEGUN: Final = re.compile(rb"\s*\{\s*\"(?:jsonrpc|id)\"")
+_SHOWN: Final = 100
 
 
 class FramingCheck:
@@ -154,12 +189,16 @@ class FramingCheck:
             )
         if not self._held and not line.lstrip().startswith(b"{"):
             return None
+        if _BROKEN.match(line) and not _is_json(line):
+            return InvalidAnswer(
+                f"it writes a message that is not JSON: {line[:_SHOWN].decode(errors='replace')}"
+            )
         self._held.append(line)
         if sum(map(len, self._held)) > _MOST_HELD:
             self._held = []
             return None
         try:
-            value = json.loads(b"".join(self._held))
+            value = json.loads(b"".join(self._held), strict=False)
         except (ValueError, RecursionError):
             return None
         count, self._held = len(self._held), []
@@ -171,9 +210,20 @@ class FramingCheck:
             )
         return None
 
-    def message(self) -> None:
-        """Begin again after a message."""
-        self._held = []
+    def message(self) -> InvalidAnswer | None:
+        """Begin again with a message; return an error if the one before it has no end."""
+        held, self._held = b"".join(self._held), []
+        if _BEGUN.match(held):
+            return InvalidAnswer("it writes a message without its end")
+        return None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def drop_invalid_tools(result: dict[str, Any], version: str) -> dict[str, str]:

@@ -8,8 +8,10 @@ killed. It offers no place for the guard and the bounds.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -21,8 +23,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, Unreadable, parse_message
-from tideate_core.mcp.client.repair import FramingCheck
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, Unreadable, parse_messages
+from tideate_core.mcp.client.repair import FramingCheck, is_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD_PROGRAM,
@@ -47,12 +49,15 @@ if TYPE_CHECKING:
     Outgoing = MemoryObjectReceiveStream[SessionMessage]
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
-__all__ = ["ErrorOutput", "stdio_transport"]
+__all__ = ["ErrorOutput", "LineReader", "stdio_transport"]
 
 log = logging.getLogger(__name__)
 
 GRACE: Final = 2.0
 """Seconds for a server to end by itself when its input ends, and again when it is asked to."""
+READ_SIZE: Final = 64 * 1024
+_LINE_END: Final = re.compile(rb"\n|(?<=[}\]])\r")
+"""The end of a line; a carriage return ends one only behind a value, for a text may have it."""
 KEPT_LINES: Final = 20
 """Lines of a server's standard error that are kept."""
 LONGEST_LINE: Final = 500
@@ -78,6 +83,66 @@ class ErrorOutput:
 
     def lines(self, count: int) -> list[str]:
         return [_decoded(line) for line in list(self._lines)[-count:]]
+
+
+class LineReader:
+    """Splits a server's output into lines, with any line ends and in UTF-8 or UTF-16.
+
+    A message is taken as soon as it is whole, even without a line end.
+    """
+
+    def __init__(self) -> None:
+        self._start = b""
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._held = bytearray()
+        self._looked = 0
+        self._tried = 0
+        """Bytes that were no whole message without their line end."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take bytes; return the lines that are complete.
+
+        :raises InvalidAnswer: a line is too long.
+        """
+        if len(self._start) < len(codecs.BOM_UTF16):
+            data = self._start + data
+            self._start = data[: len(codecs.BOM_UTF16)]
+            if len(self._start) < len(codecs.BOM_UTF16):
+                return []
+            if encoding := _utf_16_of(self._start):
+                self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._held += self._decoder.decode(data).encode() if self._decoder else data
+        lines: list[bytes] = []
+        begin = 0
+        for end in _LINE_END.finditer(self._held, self._looked):
+            lines.append(bytes(self._held[begin : end.end()]))
+            begin = end.end()
+        if begin:
+            del self._held[:begin]
+            self._tried = 0
+        self._looked = len(self._held)
+        if len(self._held) > LONGEST_MESSAGE:
+            raise InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB")
+        # a message is tried again only when it has doubled
+        if self._held.endswith(b"}") and len(self._held) >= 2 * self._tried:
+            self._tried = len(self._held)
+            if is_message(whole := bytes(self._held)):
+                lines.append(whole)
+                self._held.clear()
+                self._looked = self._tried = 0
+        return lines
+
+    def finish(self) -> bytes:
+        """Return the last line, which has no end."""
+        return bytes(self._held) or self._start[: len(self._start) % len(codecs.BOM_UTF16)]
+
+
+def _utf_16_of(start: bytes) -> str:
+    """Return the encoding of an output that begins with a mark or a letter in UTF-16; empty for others."""
+    first, second = start
+    if start == codecs.BOM_UTF16_LE or (first and not second):
+        return "utf-16-le"
+    return "utf-16-be" if start == codecs.BOM_UTF16_BE or (second and not first) else ""
 
 
 def _decoded(line: bytes) -> str:
@@ -138,21 +203,24 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
 
 async def _read_stdout(process: Process, told: Incoming) -> None:
     assert process.stdout is not None  # noqa: S101 it was asked for
-    framing = FramingCheck()
+    framing, reader = FramingCheck(), LineReader()
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             try:
-                while line := await process.stdout.readline():
-                    if not line.strip():
-                        continue
-                    item = parse_message(line)
-                    if not isinstance(item, Unreadable):
-                        framing.message()
-                    elif wrong := framing.unreadable(line):
-                        item = wrong
-                    await told.send(item)
-            except ValueError:  # asyncio's word for a line over the limit
-                await told.send(InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB"))
+                while data := await process.stdout.read(READ_SIZE):
+                    for line in reader.feed(data):
+                        await _tell_line(line, framing, told)
+                await _tell_line(reader.finish(), framing, told)
+            except InvalidAnswer as error:
+                await told.send(error)
+
+
+async def _tell_line(line: bytes, framing: FramingCheck, told: Incoming) -> None:
+    if not line.strip():
+        return
+    for item in parse_messages(line):
+        wrong = framing.unreadable(line) if isinstance(item, Unreadable) else framing.message()
+        await told.send(wrong or item)
 
 
 async def _write_stdin(process: Process, to_send: Outgoing, told: Incoming) -> None:

@@ -25,6 +25,7 @@ from tideate_core.mcp.client.bounds import (
     parse_message,
 )
 from tideate_core.mcp.client.repair import (
+    batch_of,
     drop_invalid_tools,
     events_repaired,
     is_message,
@@ -60,7 +61,9 @@ REFUSAL_TIME: Final = 5.0
 SERVERS_OWN: Final = 0
 """The code of a server's error whose own code means something else to the SDK."""
 OF_THE_SDK: Final = "SSE stream "
-"""How the SDK begins the errors that it puts among the messages when a stream ended."""
+"""The beginning of the errors that the SDK puts among the messages of HTTP when a stream ended."""
+ODD_LINES: Final = 10.0
+"""Seconds for an answer after a line that is no message; some servers print before they start."""
 SILENCE: Final = 3600.0
 """Seconds without a byte on a stream: calls have their own limits."""
 
@@ -84,6 +87,32 @@ class ConnectionMonitor:
     """Tools that the server lists wrongly, and the reasons."""
     listing: set[Any] = field(default_factory=set)
     """Requests for the list of tools."""
+    is_http: bool = False
+    odd_line: bytes = b""
+    """The last line since the last message that is no message."""
+    limit: asyncio.Timeout | None = None
+    """Time for the answer that is waited for; a server that writes other lines has less."""
+    longest: float = 0.0
+    """The time of the loop at which that ends at the latest."""
+
+    @asynccontextmanager
+    async def answered_within(self, seconds: float) -> AsyncIterator[None]:
+        """Limit the time for an answer.
+
+        :raises TimeoutError: none came, or only lines that are no messages.
+        """
+        async with asyncio.timeout(seconds) as limit:
+            self.limit, self.longest = limit, limit.when() or 0.0
+            try:
+                yield
+            finally:
+                self.limit = None
+
+    def note_odd_line(self, line: Unreadable) -> None:
+        """Wait less long for the answer."""
+        self.odd_line = line.start
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(min(self.longest, asyncio.get_running_loop().time() + ODD_LINES))
 
     def fail(self, error: InvalidAnswer) -> None:
         """Take nothing more from the connection."""
@@ -113,6 +142,7 @@ def _stdio(spec: ServerSpec, stderr: ErrorOutput, _monitor: ConnectionMonitor) -
 async def _http(
     spec: ServerSpec, stderr: ErrorOutput, monitor: ConnectionMonitor
 ) -> AsyncIterator[TransportStreams]:
+    monitor.is_http = True
     token = await token_of(spec)
     # compressed, a body is of any length
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -199,6 +229,7 @@ class _Body(httpx2.AsyncByteStream):
     def __init__(
         self, response: httpx2.Response, stream: httpx2.AsyncByteStream, monitor: ConnectionMonitor
     ) -> None:
+        self._asked = response.request.content
         self._events = "text/event-stream" in response.headers.get("content-type", "").lower()
         self._stream = stream
         self._monitor = monitor
@@ -211,10 +242,20 @@ class _Body(httpx2.AsyncByteStream):
                     yield chunk
             else:
                 body = b"".join([chunk async for chunk in bounded])
-                yield body if not body or is_message(body) else repaired(body) or body
+                yield body if not body or is_message(body) else repaired(body) or self._answer_in(body)
         except InvalidAnswer as error:
             self._monitor.fail(error)
             raise
+
+    def _answer_in(self, body: bytes) -> bytes:
+        """Return the answer to the request out of a batch; the body if it is none."""
+        batch = batch_of(body)
+        if not batch:
+            return body
+        asked = json.loads(self._asked or b"null")
+        request = asked.get("id") if isinstance(asked, dict) else None
+        answers = [one for one in batch if json.loads(one).get("id") == request]
+        return next((repaired(one) or one for one in answers), body)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -241,7 +282,9 @@ async def _websocket(
     from tideate_core.mcp.transport import websocket_client
 
     def parse(data: str) -> SessionMessage | Exception:
-        return parse_message(data.encode("utf-8", "surrogatepass"))
+        sent = data.encode("utf-8", "surrogatepass")
+        item = parse_message(sent)
+        return InvalidAnswer("it sends a batch of messages") if batch_of(sent) else item
 
     async with websocket_client(spec.url, token=await token_of(spec), parse=parse) as streams:
         yield streams
@@ -260,9 +303,11 @@ class _Incoming(ReadWrapper):
                 item = self._checked(await self._stream.receive())
                 if isinstance(item, Unreadable):
                     self._monitor.pace.unreadable(item)
+                    self._monitor.note_odd_line(item)
                 elif isinstance(item, Exception):
                     return item
                 else:
+                    self._monitor.odd_line = b""
                     self._adjust(item)
                     await self._monitor.pace.received(item)
                     if is_usable(item):
@@ -281,7 +326,7 @@ class _Incoming(ReadWrapper):
             self._monitor.listing.discard(message.id)
             self._monitor.left_out |= drop_invalid_tools(message.result, self._monitor.version)
         elif isinstance(message, types.JSONRPCError):
-            own = message.error.message.startswith(OF_THE_SDK)
+            own = self._monitor.is_http and message.error.message.startswith(OF_THE_SDK)
             if message.error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT) and not own:
                 message.error.code = SERVERS_OWN
 

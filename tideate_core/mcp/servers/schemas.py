@@ -102,6 +102,7 @@ def tool_result(content: BaseModel | dict[str, Any], text: str) -> CallToolResul
 
 
 def with_cursor(text: str, cursor: str | None) -> str:
+    """Append the cursor of the next page to a text; unchanged without one."""
     return f"{text}\n[there is more: cursor {cursor}]" if cursor else text
 
 

@@ -92,6 +92,7 @@ async def status(repository: Repository, untracked: Untracked, cursor: str) -> t
 
 
 def file_shape(entry: Entry) -> FileShape:
+    """Return a changed file as the tools report it, with names that are safe to print."""
     return FileShape(
         path=porcelain.printable_path(entry.path),
         staged=entry.index.strip("."),
