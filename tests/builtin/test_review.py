@@ -297,3 +297,24 @@ async def test_an_edit_that_cannot_be_written_is_shown_with_a_warning(
     assert [(entry["filename"], entry["tool"]) for entry in failed["entries"]] == [("a.py", "edit")]
     assert failed["entries"][0]["lnum"] > 0
     assert bench.fingerprint() == before
+
+
+async def test_a_hard_link_is_named_before_the_question_and_its_other_name_keeps_the_text(
+    bench: Bench,
+) -> None:
+    bench.write("a.py", LOOP)
+    other = bench.root.parent / "other.py"
+    other.hardlink_to(bench.root / "a.py")
+    analyzed(bench, f"```python\n{BETTER}\n```")
+    said: list[str] = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind == "review":
+            said.extend(one["message"] for one in bench.front.data(EventName.NOTICE))
+        return Decision(True)
+
+    bench.front.answer = answer
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert result.ok, result.error
+    assert [words for words in said if "a.py is a hard link: only this name gets the new text" in words]
+    assert (bench.root / "a.py").read_text() != other.read_text() == LOOP

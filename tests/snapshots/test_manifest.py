@@ -27,20 +27,22 @@ async def test_the_manifest_is_json_that_other_tools_can_read(root: Path, snapsh
     shape = json.loads(manifest_of(root, made).read_text())
     assert (shape["id"], shape["name"], shape["count"]) == (made, "one", 7)
     (row,) = [row for row in shape["tree"]["entries"] if row[0] == "run.sh"]
-    assert row == ["run.sh", "file", 0o751, 10, digest(b"#!/bin/sh\n"), ""]
+    assert row == ["run.sh", "file", 0o751, 10, digest(b"#!/bin/sh\n"), "", ""]
 
 
-async def test_a_manifest_of_the_first_version_is_restored_and_gone_on_from(
-    root: Path, snapshots: SnapshotManager
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_manifest_of_an_earlier_version_is_restored_and_gone_on_from(
+    root: Path, snapshots: SnapshotManager, version: int
 ) -> None:
     made = await snapshots.create("one")
     path = manifest_of(root, made)
     first, _, rest = path.read_bytes().partition(b"\n")
     tree = json.loads(rest.removesuffix(b"}\n"))
-    rows = [json.dumps([*row[:4], 1, 2, 3, *row[4:]]) for row in tree.pop("entries")]
+    times = [1, 2, 3] if version == 1 else []
+    rows = [json.dumps([*row[:4], *times, *row[4:6]]) for row in tree.pop("entries")]
     lines = ",\n".join(rows)
     old = f'{json.dumps(tree).removesuffix("}")},"entries":[\n{lines}\n]}}}}\n'.encode()
-    head = json.loads(first.removesuffix(b',"tree":') + b"}") | {"version": 1, "digest": digest(old)}
+    head = json.loads(first.removesuffix(b',"tree":') + b"}") | {"version": version, "digest": digest(old)}
     del head["pinned"]
     path.write_bytes(json.dumps(head).removesuffix("}").encode() + b',"tree":\n' + old)
     before = looked_at(root)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -393,3 +394,36 @@ async def test_what_was_changed_after_an_interrupted_restore_stays_and_is_said(
     assert "src/one.py" in recovered.left[0]
     assert await later.interrupted() == []
     assert looked_at(root) == before | {b"src/one.py": ("file", new_mode(), b"written since\n")}
+
+
+NOBODY: Final = 0xFFFFFFFF
+ACCESS: Final = struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", *entry)
+    for entry in ((1, 6, NOBODY), (2, 6, 1000), (4, 4, NOBODY), (16, 6, NOBODY), (32, 0, NOBODY))
+)
+"""An access control list: a named user may write, the group only reads."""
+
+
+async def test_a_deleted_file_comes_back_with_its_attributes(root: Path, snapshots: SnapshotManager) -> None:
+    attributes = {"user.note": b"\x00\xff", "system.posix_acl_access": ACCESS}
+    for name, value in attributes.items():
+        os.setxattr(root / "run.sh", name, value)
+    await snapshots.create("before")  # what is known of the others is taken over
+    (root / "other").write_text("x")
+    made = await snapshots.create("one")
+    mode = (root / "run.sh").stat().st_mode
+    (root / "run.sh").unlink()
+    await snapshots.restore(made)
+    assert {name: os.getxattr(root / "run.sh", name) for name in os.listxattr(root / "run.sh")} == attributes
+    assert (root / "run.sh").stat().st_mode == mode
+
+
+async def test_attributes_that_are_given_later_are_in_the_next_snapshot(
+    root: Path, snapshots: SnapshotManager
+) -> None:
+    await snapshots.create("before")
+    os.setxattr(root / "run.sh", "user.note", b"1")
+    made = await snapshots.create("one")
+    (root / "run.sh").unlink()
+    await snapshots.restore(made)
+    assert os.getxattr(root / "run.sh", "user.note") == b"1"

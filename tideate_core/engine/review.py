@@ -53,6 +53,7 @@ MOST_REFUSED: Final = 10
 NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
 NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
 MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
+HARD_LINK: Final = "only this name gets the new text, the file's other names keep the old one"
 UNASKED: Final = "no person was asked"
 REFUSED: Final = 'the configuration has [land] executed = "refuse"'
 ONLY_EXECUTED: Final = (
@@ -196,6 +197,8 @@ class _Review:
         """How often what was accepted could not be written, and nothing could be done for it."""
         self._unanswered: list[dict[str, Any]] = []
         """The comments that the model could not be asked about, for the person to send again."""
+        self._linked: set[str] = set()
+        """Hard links that were named."""
         self._warnings: list[str] = []
         """What went wrong in the last round, for a front end that shows the review over other messages."""
 
@@ -240,6 +243,7 @@ class _Review:
         except WorkspaceError as error:  # shown all the same: what a model made is not lost
             reason = str(error).partition(";")[0]
             step.notice(f"as things are this change cannot be written: {reason}", level="warn")
+        await self._name_hard_links(placed)
         executed = await executable_changes(step.workspace, placed)
         for _ in range(MOST_ASKED):
             decision = await step.confirm(
@@ -256,6 +260,14 @@ class _Review:
                 unusable = str(error)
                 message = f"{unusable}.\n{self._question()}"
         raise StepFailed(f"{unusable}; nothing was written")
+
+    async def _name_hard_links(self, changes: Sequence[FileChange]) -> None:
+        """Name files whose other names a write leaves behind; Neovim writes loaded files itself."""
+        paths = {one.path for one in changes if one.action == "modify" and one.buffer is None}
+        for path in sorted(paths - self._linked):
+            if await asyncio.to_thread(self._step.workspace.has_other_names, path):
+                self._linked.add(path)
+                self._step.notice(f"{label(path)} is a hard link: {HARD_LINK}", level="warn")
 
     async def _refuse_executed(self) -> None:
         """Take files that other tools execute out of the review.

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from pydantic import ValidationError
+
 from tideate_core.errors import NotText, WorkspaceError
 from tideate_core.snapshots.entries import Below, above
 from tideate_core.snapshots.limits import MIB
@@ -15,6 +17,7 @@ from tideate_core.workspace import (
     Document,
     FileChange,
     FileImage,
+    KeptMetadata,
     OutsideChanges,
     file_or_link,
     read_image,
@@ -29,7 +32,16 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manifest import Manifest
     from tideate_core.snapshots.packs import Packs
 
-__all__ = ["ChangesSince", "Comparison", "FileDiff", "Tree", "changes_since", "compare", "file_diffs"]
+__all__ = [
+    "ChangesSince",
+    "Comparison",
+    "FileDiff",
+    "Tree",
+    "changes_since",
+    "compare",
+    "file_diffs",
+    "image_of",
+]
 
 _LARGEST_SHOWN: Final = MIB
 """Bytes of a text whose differences are shown."""
@@ -219,4 +231,18 @@ def _then(was: Entry | None, packs: Packs) -> FileImage:
         return FileImage(ABSENT)
     if was.kind == "link":
         return FileImage.of_link(os.fsencode(was.target))
-    return FileImage.of_file(packs.read(was.hash), was.mode)
+    return image_of(was, packs)
+
+
+def image_of(entry: Entry, packs: Packs) -> FileImage:
+    """Return the image of a file, with its owner and attributes.
+
+    :raises WorkspaceError: its content or its metadata is damaged.
+    """
+    metadata = None
+    if entry.metadata:
+        try:
+            metadata = KeptMetadata.model_validate_json(entry.metadata).metadata()
+        except ValidationError as error:
+            raise WorkspaceError(f"the snapshot's attributes of {entry.path} are damaged") from error
+    return FileImage.of_file(packs.read(entry.hash), entry.mode, metadata)

@@ -31,6 +31,8 @@ class Entry(NamedTuple):
     """blake3 of a file's bytes, in hex; empty until they were read."""
     target: str
     """Target of a link, as it is written there."""
+    metadata: str = ""
+    """Owner and attributes of a file as JSON, if they are not those that a new file gets."""
 
     def holds_same_as(self, other: Entry) -> bool:
         """Tell whether both are the same but for permissions."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.snapshots.listing import make_stamps
 from tideate_core.snapshots.packs import compress_contents, digest
+from tideate_core.workspace import KeptMetadata, Metadata, read_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Frame, PackWriter
@@ -30,6 +31,7 @@ BATCH: Final = 1024 * 1024
 MOST: Final = 256
 """Files of a batch."""
 TRIES: Final = 3
+_LABEL: Final = "security.selinux"
 THREADS: Final = min(4, os.cpu_count() or 1)
 
 
@@ -171,9 +173,24 @@ def _read_steadily(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry 
             if before.st_size > largest:
                 return b"", "grew over the limit of a file while it was read", b""
             data = file.readall()
+            metadata = _metadata(before, read_attributes(handle))
             after = os.fstat(handle)
         stamp = make_stamps([before])
         if stamp == make_stamps([after]) and len(data) == after.st_size:
             mode = after.st_mode & 0o7777
-            return data, entry._replace(mode=mode, size=len(data), hash=digest(data)), stamp
+            now = entry._replace(mode=mode, size=len(data), hash=digest(data), metadata=metadata)
+            return data, now, stamp
     return b"", f"changed while it was read, {TRIES} times", b""
+
+
+def _metadata(found: os.stat_result, attributes: Mapping[str, bytes]) -> str:
+    """Return owner and attributes as JSON; empty if they are those of any new file.
+
+    The security label is left out: the system gives each file one by its place.
+    """
+    owner = (found.st_uid, found.st_gid)
+    kept = tuple(one for one in attributes.items() if one[0] != _LABEL)
+    if not kept and owner == (os.geteuid(), os.getegid()):
+        return ""
+    metadata = KeptMetadata.of(Metadata(owner, kept))
+    return metadata.model_dump_json() if metadata else ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "NEWEST",
     "Header",
     "Manifest",
     "ManifestCache",
@@ -44,8 +45,8 @@ _OPEN: Final = ',"tree":\n'
 """Stands between the header and the rest."""
 _BETWEEN: Final = b",\n"
 _END: Final = b"\n]}}\n"
-_TYPES: Final = (str, str, int, int, str, str)
-_NEWEST: Final = 2
+_TYPES: Final = (str, str, int, int, str, str, str)
+NEWEST: Final = 3
 CACHED: Final = 3
 """The one that is restored, the one that the files are compared with, and the one made before the restore."""
 LARGEST_CACHED: Final = 50_000
@@ -81,8 +82,8 @@ class Header(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    version: int = _NEWEST
-    """In version 1 each entry had times and an inode, too."""
+    version: int = NEWEST
+    """In version 1 each entry had times and an inode, too; before version 3 it had no metadata."""
     id: str
     number: int
     """Counts up; the time may go back."""
@@ -118,7 +119,7 @@ class Manifest:
     @cached_property
     def lines(self) -> list[bytes]:
         """The entries as they are written, in their order; none where new ones are written otherwise."""
-        return _split(self.rest)[1] if self.header.version == _NEWEST else []
+        return _split(self.rest)[1] if self.header.version == NEWEST else []
 
     def snapshot(self) -> Snapshot:
         """Return all that is known of it."""
@@ -191,7 +192,7 @@ def parse_manifest(path: Path, header: Header, rest: bytes, like: Manifest | Non
     :raises WorkspaceError: it is damaged.
     """
     try:
-        if like is None or not like.header.version == header.version == _NEWEST:
+        if like is None or not like.header.version == header.version == NEWEST:
             shape = _parsed(rest.removesuffix(b"}\n"))
             entries = {entry[0]: entry for entry in _entries(shape["entries"], header.version)}
         else:
@@ -208,7 +209,7 @@ def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
     known = dict(zip(like.lines, like.entries.values(), strict=True))
     new = [line for line in lines if line not in known]
     rows = _parsed(b"".join([b"[", _BETWEEN.join(new), b"]"]))
-    known |= zip(new, _entries(rows, _NEWEST), strict=True)
+    known |= zip(new, _entries(rows, NEWEST), strict=True)
     return map(known.__getitem__, lines)
 
 
@@ -288,7 +289,7 @@ def _header(line: bytes, path: Path) -> Header:
     if not text.endswith(_OPEN.rstrip("\n")):
         raise ValueError("its first line is cut off")
     header = Header.model_validate(json.loads(text.removesuffix(_OPEN.rstrip("\n")) + "}"))
-    if header.version not in (1, _NEWEST):
+    if header.version not in (1, 2, NEWEST):
         raise ValueError(f"it is of version {header.version}, which a newer tideate made")
     if header.id != path.stem:
         raise ValueError(f"it is of the snapshot {header.id}")
@@ -305,6 +306,8 @@ def _parsed(data: bytes) -> Any:
 def _entries(rows: Any, version: int) -> list[Entry]:
     if version == 1:
         rows = [[*row[:4], *row[7:]] for row in rows]
+    if version < NEWEST:
+        rows = [[*row, ""] for row in rows]
     if not set(map(len, rows)) <= {len(_TYPES)}:
         raise ValueError("an entry is cut off")
     for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):

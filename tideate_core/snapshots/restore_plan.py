@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, WorkspaceError
+from tideate_core.snapshots.compare import image_of
 from tideate_core.snapshots.entries import Below, above, checked_path
 from tideate_core.snapshots.packs import digest
 from tideate_core.workspace import (
@@ -159,7 +160,7 @@ def _contents(packs: Packs, entries: Iterable[Entry]) -> dict[str, FileImage]:
     files = sorted(
         (entry for entry in entries if entry.kind == "file"), key=lambda entry: packs.order(entry.hash)
     )
-    return {entry.path: FileImage.of_file(packs.read(entry.hash), entry.mode) for entry in files}
+    return {entry.path: image_of(entry, packs) for entry in files}
 
 
 def _operation(root: Path, entry: Entry, now: Entry | None, after: FileImage) -> FileOperation:

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
         ABSENT as ABSENT,
         FileImage as FileImage,
         FileState as FileState,
+        Metadata as Metadata,
         file_or_link as file_or_link,
         is_temporary as is_temporary,
+        read_attributes as read_attributes,
         read_image as read_image,
         read_image_nofollow as read_image_nofollow,
         text_digest as text_digest,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.journal_manifest import (
         FileEntry as FileEntry,
         JournalManifest as JournalManifest,
+        KeptMetadata as KeptMetadata,
     )
     from tideate_core.workspace.languages import (
         PROSE as PROSE,
@@ -128,14 +131,14 @@ else:
             "executable_files": "ExecutableFile executable_changes executable_paths",
             "file_writer": "FileWriter",
             "files": (
-                "ABSENT FileImage FileState file_or_link is_temporary read_image read_image_nofollow "
-                "text_digest"
+                "ABSENT FileImage FileState Metadata file_or_link is_temporary read_attributes read_image "
+                "read_image_nofollow text_digest"
             ),
             "git": ("find_moves make_patch patched_images read_images"),
             "hunk_index": "HunkIndex",
             "image_changes": "Difference change_note changes_between reversed_change",
             "journal": "Journal",
-            "journal_manifest": "FileEntry JournalManifest",
+            "journal_manifest": "FileEntry JournalManifest KeptMetadata",
             "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
             "line_ends": "keep_line_ends with_kept_line_ends",
             "listing": "repositories_of",

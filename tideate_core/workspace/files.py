@@ -31,6 +31,7 @@ __all__ = [
     "is_temporary",
     "read_image",
     "read_image_nofollow",
+    "read_attributes",
     "read_metadata",
     "remove_directory",
     "set_mode",
@@ -149,10 +150,10 @@ def read_metadata(handle: int) -> Metadata:
     :raises OSError: an attribute cannot be read.
     """
     found = os.fstat(handle)
-    return Metadata((found.st_uid, found.st_gid), tuple(_attributes(handle).items()))
+    return Metadata((found.st_uid, found.st_gid), tuple(read_attributes(handle).items()))
 
 
-def _attributes(handle: int) -> dict[str, bytes]:
+def read_attributes(handle: int) -> dict[str, bytes]:
     """Return the extended attributes; none for a system or file system without them."""
     if sys.platform != "linux":
         return {}
@@ -304,7 +305,7 @@ def _give_owner(handle: int, owner: tuple[int, int]) -> tuple[bool, bool]:
 def _give_attributes(handle: int, wanted: dict[str, bytes]) -> None:
     if sys.platform != "linux":
         return
-    now = _attributes(handle)
+    now = read_attributes(handle)
     changes = {name: wanted.get(name) for name in (*now, *wanted) if now.get(name) != wanted.get(name)}
     for name, value in changes.items():
         try:

@@ -151,6 +151,14 @@ class Workspace:
             return False
         return file.is_file() and not file.is_symlink()
 
+    def has_other_names(self, path: str) -> bool:
+        """Tell whether a file is a hard link: a write makes it a file of its own; blocking."""
+        try:
+            file = self._root.resolve(path)
+            return file.is_file() and file.stat().st_nlink > 1
+        except (OutsideRoot, OSError):
+            return False
+
     def name_of(self, path: Path) -> str:
         """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
         return self._root.relative(path)
