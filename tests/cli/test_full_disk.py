@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -84,3 +85,58 @@ def test_a_home_on_a_full_disk_is_said_and_nothing_is_lost(shell: Shell, answeri
     assert then == LOOP
     assert "with room: 0" in later, later
     assert after == SHORT
+
+
+FILLED: Final = """
+set -u
+mount -t tmpfs -o size=2m tmpfs {small}
+cd {project}
+{run} &
+pid=$!
+read _ < {asked}
+dd if=/dev/zero of={small}/filler bs=1k count=4000 2>/dev/null
+{doctor} | grep state
+echo > {filled}
+wait $pid
+echo "status: $?"
+"""
+
+
+def test_a_state_disk_that_fills_up_in_a_run_is_named_and_the_status_is_a_failure(
+    shell: Shell, answering: ModelServer
+) -> None:
+    shell.write("a.py", LOOP)
+    gate = answering.holds("what does the code do", text="- it adds up", before_first=True)
+    (small := shell.home / "state").mkdir()
+    asked, filled = shell.home / "asked", shell.home / "filled"
+    os.mkfifo(asked)
+    os.mkfifo(filled)
+
+    def steer() -> None:
+        gate.wait_started()
+        asked.write_text("\n")
+        filled.read_text()
+        gate.release()
+
+    places = {"small": small, "project": shell.project, "asked": asked, "filled": filled}
+    script = FILLED.format(
+        **{name: shlex.quote(str(path)) for name, path in places.items()},
+        run=shlex.join([*COMMAND, *REFACTOR]),
+        doctor=shlex.join([*COMMAND, "doctor"]),
+    )
+    steering = threading.Thread(target=steer, daemon=True)
+    steering.start()
+    done = subprocess.run(
+        [*UNSHARE, "sh", "-c", script],
+        env=shell.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    steering.join(10)
+    assert "✗ state" in done.stdout, done.stdout
+    assert done.stdout.count("the disk is full") >= 2, done.stdout
+    assert "Traceback" not in done.stdout
+    assert done.stdout.endswith("status: 1\n"), done.stdout

@@ -89,3 +89,10 @@ def test_secrets_are_hidden_before_the_text_is_cut(shell: Shell, answering: Mode
     assert "stdin: values that seem to be secrets are hidden" in done.stderr
     assert "+key = '[a value that seems to be a secret]'" in asked(answering)
     assert "AKIA" not in asked(answering)
+
+
+def test_a_prompt_from_stdin_is_bounded(shell: Shell, answering: ModelServer) -> None:
+    done = shell.run("run", "ask", "-", stdin="x" * ((16 << 20) + 1))
+    assert done.returncode == 2
+    assert "stdin has more than 16 MiB" in done.stderr
+    assert answering.requests == []

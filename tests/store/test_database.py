@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -204,3 +205,20 @@ def test_one_that_stays_locked_is_told(store: Store, private: Path) -> None:
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             begin_transaction(mine, 0.12, lambda: calls.append(1))
         assert calls
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_CANTOPEN])
+def test_an_error_of_input_and_output_on_a_full_disk_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    found = list(os.statvfs(tmp_path))
+    found[4] = 0  # f_bavail
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(found))
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    assert "the disk is full; free some space" in str(translated(tmp_path / "tideate.db", error))
+
+
+def test_an_error_of_the_system_names_a_full_disk() -> None:
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert "the disk is full; free some space" in str(translated(Path("/p/tideate.db"), error))

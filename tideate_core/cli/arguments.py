@@ -216,12 +216,21 @@ def as_text(word: str, name: str) -> str:
     return decoded_text(os.fsencode(word), name) if not_utf8(word) else word
 
 
+MOST_OF_STDIN: Final = 16 << 20
+"""Bytes of a prompt, a workflow or arguments that stdin may bring."""
+
+
 def read_stdin() -> str:
     """Return all of stdin as text.
 
-    :raises InvalidInput: it is not text of the locale, nor UTF-8.
+    :raises InvalidInput: it is not text of the locale, nor UTF-8, or it is longer than `MOST_OF_STDIN`.
     """
-    text = decoded_text(sys.stdin.buffer.read(), "stdin")
+    data = sys.stdin.buffer.read(MOST_OF_STDIN + 1)
+    if len(data) > MOST_OF_STDIN:
+        raise InvalidInput(
+            f"stdin has more than {MOST_OF_STDIN >> 20} MiB; give a part of it, or a file with `@file:PATH`"
+        )
+    text = decoded_text(data, "stdin")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

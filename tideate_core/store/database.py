@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
 from tideate_core.store.schema import READABLE, migrate, refuse_newer, schema_version
-from tideate_core.util.private_files import make_private_directory, open_private, tighten
+from tideate_core.util.private_files import is_full, make_private_directory, open_private, tighten
 from tideate_core.util.regular_files import check_regular
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ _MEANINGS: Final[Mapping[int, str]] = {
 
 def translated(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     """Return the error that tells a person what happened to the database and what to do."""
+    if _has_no_room(path, error):
+        return StoreError(f"{path} {_MEANINGS[sqlite3.SQLITE_FULL]} ({error})")
     if isinstance(error, OSError):
         return StoreError(
             f"{path} cannot be used: {error.strerror or error} ({error.filename or path.parent})"
@@ -81,6 +83,14 @@ def translated(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     meaning = _MEANINGS.get(code, "cannot be used; this is a mistake of tideate, please report it")
     return StoreError(f"{path} {meaning} ({error})")
+
+
+def _has_no_room(path: Path, error: sqlite3.Error | OSError) -> bool:
+    """Tell whether the disk is full; SQLite calls some of it an error of input and output."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and is_full(path.parent)
 
 
 def is_of_the_database(error: sqlite3.Error | OSError) -> bool:

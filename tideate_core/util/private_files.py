@@ -11,11 +11,13 @@ from tideate_core.util.regular_files import open_regular
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["make_private_directory", "open_private", "tighten"]
+__all__ = ["is_full", "make_private_directory", "open_private", "tighten"]
 
 _DIRECTORY: Final = 0o700
 _FILE: Final = 0o600
 _OTHERS: Final = 0o077
+_SMALLEST: Final = 4096
+"""Bytes without which nothing can be written."""
 
 
 def make_private_directory(path: Path, *, exist_ok: bool = True) -> None:
@@ -64,3 +66,12 @@ def tighten(path: Path) -> None:
     mode = path.lstat().st_mode
     if not stat.S_ISLNK(mode) and mode & _OTHERS:
         path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+
+
+def is_full(directory: Path) -> bool:
+    """Tell whether a directory's disk has no room for a page; a disk that does not say has room."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return False
+    return found.f_blocks > 0 and found.f_bavail * found.f_frsize < _SMALLEST

@@ -24,6 +24,7 @@ from tideate_core.cli.render.output import print_json
 from tideate_core.errors import TideateError
 from tideate_core.project import Trust, config_dir, files_to_trust, project_state
 from tideate_core.util.escaping import visible
+from tideate_core.util.private_files import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -191,7 +192,12 @@ def _private_state(root: Path | None) -> Iterator[Check]:
     from tideate_core.app import earlier_state
 
     try:
-        yield Check("state", True, f"{project_state(root)} (runs, snapshots, journal, trust)", needed=False)
+        place = project_state(root)
+        there = next(one for one in (place, *place.parents) if one.exists())
+        if is_full(there):
+            yield Check("state", False, f"{place}: the disk is full; free some space, else no run can begin")
+        else:
+            yield Check("state", True, f"{place} (runs, snapshots, journal, trust)", needed=False)
     except TideateError as error:
         yield Check("state", False, str(error))
         return

@@ -11,7 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core.cli.process import USAGE, status_of
-from tideate_core.errors import InvalidDefinitionFile, InvalidWorkflowFile, TideateError
+from tideate_core.errors import (
+    InvalidDefinitionFile,
+    InvalidWorkflowFile,
+    StateError,
+    StoreError,
+    TideateError,
+)
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -160,8 +166,10 @@ def report_errors(command: Callable[P, int]) -> Callable[P, int]:
 
 
 def report_usage_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """Decorate a command in the same way; every error is wrong usage."""
-    return _reporting(command, lambda _error: USAGE)
+    """Decorate a command in the same way; every error but one of the private state is wrong usage."""
+    return _reporting(
+        command, lambda error: status_of(error) if isinstance(error, StateError | StoreError) else USAGE
+    )
 
 
 def _reporting(command: Callable[P, int], status: Callable[[TideateError], int]) -> Callable[P, int]:
