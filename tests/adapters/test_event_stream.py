@@ -173,6 +173,7 @@ def call(index: int | None, own: str | None, name: str | None, arguments: str) -
         [[call(None, None, "read", "{")], [call(None, None, None, "}")], [call(None, None, "list", "{}")]],
         [[call(0, "a", "read", "{}")], [call(0, "a", "list", "{}")]],
         [[call(0, None, "read", "{}")], [call(0, None, "read", "")], [call(0, None, "list", "{}")]],
+        [[call(0, "a", "read", "{}")], [call(0, "b", "list", "{")], [call(1, None, None, "}")]],
         [[call(1, "a", "read", "{")], [call(0, "b", "list", "{}")], [call(1, None, None, "}")]],
     ],
     ids=[
@@ -182,6 +183,7 @@ def call(index: int | None, own: str | None, name: str | None, arguments: str) -
         "no index",
         "one id",
         "no id",
+        "another index for the rest",
         "between each other",
     ],
 )

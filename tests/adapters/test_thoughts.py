@@ -155,6 +155,7 @@ def test_prose_is_no_code(line: str) -> None:
 def test_words_before_a_thought_stay_and_a_fence_behind_it_begins_a_line() -> None:
     assert split(f"Sure! <think>\n{DRAFT}\n</think>{CODE}")[1] == f"Sure! \n{CODE}"
     assert split(f"Sure!\n<think>\n{DRAFT}\n</think>\n\n{CODE}")[1] == f"Sure!\n{CODE}"
+    assert split("Here it is.<think>hm, so and so.</think>Five.")[1] == "Here it is.\nFive."
     assert split(f"Sure!\n<analysis>\n{DRAFT}\n</analysis>\n\n{CODE}")[1] == f"Sure!\n{CODE}"
 
 

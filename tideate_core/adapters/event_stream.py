@@ -256,6 +256,9 @@ class _Calls:
         told, own = call.get("index"), str(call.get("id") or "")
         index = told if isinstance(told, int) else (self.last if place is None else place)
         at = self.places.get(index)
+        begun = self.places.get(self.last)
+        if at is None and begun is not None and not (said or own or _is_object(self.arguments[begun])):
+            at = self.places[index] = begun  # the rest of a call whose beginning had another index
         if at is None or (said and self._is_another(at, own, said, more, told)):
             at = index if index not in self.names else max(self.names) + 1
             self.places[index] = at

@@ -338,6 +338,8 @@ class ThoughtSplitter:
         after_words = lines.last.isspace() or lines.ends_words
         if self._may_begin_within_line and after_words and not lines.is_line_of_code:
             self._begin_perhaps(ended_by, tag)
+            # words that name a tag have a blank before it
+            self._later_line = lines.ends_sentence and not lines.last.isspace()
             return True
         return False
 
