@@ -16,8 +16,11 @@ from tideate_core.project import make_project_state
 from tideate_core.toolchain import (
     Check,
     ProjectTrust,
+    SelectedTests,
     declared_checks,
+    make_runner_command,
     parse_failures,
+    run_tests,
     select_tools,
     untrusted_message,
     verification_environment,
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import VerifyConfig
     from tideate_core.process import CommandResult, OutputLine
-    from tideate_core.toolchain import Tool
+    from tideate_core.toolchain import CompletedTests, Tool
 
 __all__ = ["Readiness", "VerificationPipeline", "readiness"]
 
@@ -126,21 +129,37 @@ class VerificationPipeline:
         await asyncio.to_thread(make_project_state, self._root)
         begin = time.monotonic()
         try:
-            result = await run_program(
-                tool.argv,
-                cwd=self._root,
-                environment=environment,
-                limits=ProcessLimits(timeout_ms=round(self._config.timeout * 1000)),
-                on_lines=None if self._on_lines is None else self._lines_of(tool.check, self._on_lines),
-                hint=f"install it, or set verify.{tool.check} in .tideate/config.toml",
-            )
+            result = await (self._test if tool.check == Check.TESTS else self._command)(tool, environment)
         except CommandError as error:
             return _not_run(tool, str(error))
-        log.info("%s: `%s` %s in %d ms", tool.check, shlex.join(tool.argv), result.ending, _since(begin))
+        log.info("%s: `%s` %s in %d ms", tool.check, shlex.join(tool.argv), result.status, _since(begin))
+        return result
+
+    async def _command(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
+        result = await run_program(
+            tool.argv,
+            cwd=self._root,
+            environment=environment,
+            limits=ProcessLimits(timeout_ms=round(self._config.timeout * 1000)),
+            on_lines=self._lines_of(tool.check),
+            hint=f"install it, or set verify.{tool.check} in .tideate/config.toml",
+        )
         return _judge(tool, result, self._root)
 
-    def _lines_of(self, check: Check, on_lines: OnLines) -> Callable[[Sequence[OutputLine]], None]:
-        return lambda lines: on_lines(check, lines)
+    async def _test(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
+        done = await run_tests(
+            make_runner_command(tool, SelectedTests(), configured=self._config.tests is not None),
+            SelectedTests(),
+            root=self._root,
+            environment=environment,
+            timeout_ms=round(self._config.timeout * 1000),
+            on_lines=self._lines_of(tool.check),
+        )
+        return _judge_tests(tool, done)
+
+    def _lines_of(self, check: Check) -> Callable[[Sequence[OutputLine]], None] | None:
+        on_lines = self._on_lines
+        return None if on_lines is None else lambda lines: on_lines(check, lines)
 
     def _add(self, result: CheckResult) -> None:
         self._results.append(result)
@@ -173,14 +192,29 @@ def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
 
 
 def _reason(tool: Tool, result: CommandResult) -> str:
-    said = [tool.reason]
-    if not result.ok:
-        said.append(result.ending)
-    if result.left_behind:
-        said.append("processes that it left behind were ended")
-    if cut := result.stdout.cut + result.stderr.cut:
-        said.append(f"{cut:,} bytes in the middle of its output were left out")
-    return "; ".join(said)
+    ending = result.summary if not result.ok else result.summary.partition("; ")[2]
+    return "; ".join(part for part in (tool.reason, ending) if part)
+
+
+def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
+    """Return the result of the tests, which pass only if their report says so."""
+    results, process = done.results, done.process
+    passed = results.status == "passed" or (results.status == "no_tests" and process.ok)
+    status = CheckStatus.PASSED if passed else CheckStatus.FAILED
+    notes = ["no test ran"] if results.status == "no_tests" else []
+    ending = results.ending if not passed else process.summary.partition("; ")[2]
+    return CheckResult(
+        check=tool.check,
+        status=CheckStatus.TIMED_OUT if process.timed_out else status,
+        reason="; ".join(part for part in (tool.reason, *notes, ending) if part),
+        command=list(tool.argv),
+        duration_ms=process.duration_ms,
+        exit_code=process.exit_code,
+        signal=process.signal,
+        output=done.output[-_TAIL:],
+        failures=[] if passed else [failure.as_failure(results.runner) for failure in results.failures],
+        more_failures=not passed and results.more_failures,
+    )
 
 
 def _not_configured(check: Check) -> CheckResult:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.toolchain.recorded_reports import SMALL, places, report
-from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
+from tideate_core.toolchain.testing.printed_results import failures_printed, read_summaries
 
 
 def test_cargo() -> None:
     text = report("cargo-1.txt").decode()
-    tally = count_printed(text, "cargo")
+    tally = read_summaries(text, "cargo").tally
     assert tally is not None
     failures_printed(text, SMALL, "cargo", tally)
     assert (tally.passed, tally.failed, tally.skipped) == (2, 1, 1)
@@ -27,7 +27,7 @@ def test_cargo() -> None:
         ("no tests ran in 0.01s", (0, 0, 0, 0)),
         ("Ran 4 tests in 0.001s\n\nFAILED (failures=1, errors=1, skipped=1)", (1, 1, 1, 1)),
         ("Ran 2 tests in 0.001s\n\nOK", (2, 0, 0, 0)),
-        ("ERROR: setUpClass (a.B)\nRan 1 test in 0.1s\n\nFAILED (errors=1)", (1, 0, 1, 0)),
+        ("=" * 70 + "\nERROR: setUpClass (a.B)\nRan 1 test in 0.1s\n\nFAILED (errors=1)", (1, 0, 1, 0)),
         ("Tests:       1 failed, 1 skipped, 1 todo, 3 passed, 6 total", (3, 1, 0, 2)),
         ("      Tests  1 failed | 1 passed (2)", (1, 1, 0, 0)),
         ("67% tests passed, 1 tests failed out of 3", (2, 1, 0, 0)),
@@ -37,11 +37,11 @@ def test_cargo() -> None:
 def test_the_counts_of_a_runner_that_is_not_known_are_those_it_prints(
     text: str, counts: tuple[int, ...]
 ) -> None:
-    tally = count_printed(f"something before\n{text}\nsomething after")
+    tally = read_summaries(f"something before\n{text}\nsomething after").tally
     assert tally is not None
     assert (tally.passed, tally.failed, tally.errors, tally.skipped) == counts
 
 
 @pytest.mark.parametrize("text", ["", "all is well", "12 files in 3s", "3 apples in 4.0s", "Tests: none"])
 def test_what_says_no_counts_has_none(text: str) -> None:
-    assert count_printed(text) is None
+    assert read_summaries(text).tally is None

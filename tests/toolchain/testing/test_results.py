@@ -11,7 +11,7 @@ from tests.toolchain.recorded_reports import SMALL
 from tideate_core.errors import ConfigError
 from tideate_core.toolchain.testing.json_reports import GoEvents
 from tideate_core.toolchain.testing.junit import read_junit
-from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
+from tideate_core.toolchain.testing.printed_results import failures_printed, read_summaries
 from tideate_core.toolchain.testing.results import (
     MOST_FAILURES,
     Tally,
@@ -53,12 +53,12 @@ def _go_of_many() -> None:
 def _printed_of_many() -> None:
     text = "1 passed in 0s\nFAIL: a (b)\nRan 1 test in 0s\nthread 'x' panicked at a.rs:1:2\n" * MANY
     for runner in ("", "pytest", "unittest", "cargo"):
-        count_printed(text, runner)
+        read_summaries(text, runner)
 
 
 def _printed_of_length() -> None:
     for text in ("1 " * 2_000_000, "9 passed, " * 500_000, "=" * 4_000_000, "a=1, " * 900_000):
-        count_printed(text)
+        read_summaries(text)
         failures_printed(text, SMALL, "", Tally())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from tideate_core.toolchain import (
     select_tools,
     selectable_tests,
 )
+from tideate_core.toolchain.testing.printed_results import expected_summaries
 from tideate_core.toolchain.testing.runners import accepts_directories, make_runner_command, runner_name
 
 if TYPE_CHECKING:
@@ -85,8 +87,43 @@ def test_what_a_runner_cannot_select_is_refused(runner: Tool, wanted: SelectedTe
 
 def test_a_configured_command_is_run_as_it_stands() -> None:
     own = tool("pytest", "--mine")
-    assert make_runner_command(own, SelectedTests(), configured=True).argv == own.argv
-    assert make_runner_command(own, SelectedTests(), configured=True).report == ""
+    command = make_runner_command(own, SelectedTests(), configured=True)
+    assert command.with_report("/r/a b") == list(own.argv)
+    # the report is asked for beside it, and what the person configured holds
+    both = command.environment_with_report("/r/a b", {"PYTEST_ADDOPTS": "-x", "A": "1"})
+    assert both == {"PYTEST_ADDOPTS": "-x --junitxml='/r/a b' -o junit_family=xunit1", "A": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "argv", "expected"),
+    [
+        ("", ["python3", "-m", "pytest", "-q"], {"pytest": 1}),
+        ("", ["uv", "run", "pytest", "tests"], {"pytest": 1}),
+        ("", [".venv/bin/python", "-m", "unittest", "discover"], {"unittest": 1}),
+        ("", ["python", "manage.py", "test"], {"unittest": 1}),
+        ("", ["node", "--test", "tests/"], {"node": 1}),
+        ("", ["cargo", "test", "--workspace"], {"cargo": 1}),
+        ("", ["pytest", "--co"], {}),
+        ("", ["pytest", "-qq"], {}),
+        ("", ["bash", "-c", "pytest"], {}),
+        ("", ["tox"], {}),
+        ("tsc && mocha test/*.js && vitest run", ["npm", "run", "test"], {"mocha": 1, "jest": 1}),
+        ("mocha --reporter json", ["npm", "run", "test"], {}),
+        ("\tpytest a\n\t@PYTHONPATH=src python -m pytest b\n", ["make", "test"], {"pytest": 2}),
+        ("\tif test -d a; then pytest a; fi\n\t[ -d b ] && pytest b\n", ["make", "test"], {}),
+        ("\twhich pytest || pip install pytest\n", ["make", "test"], {}),
+    ],
+)
+def test_the_summaries_that_a_command_has_to_print_are_known(
+    text: str, argv: list[str], expected: dict[str, int]
+) -> None:
+    assert expected_summaries(text, argv) == expected
+
+
+def test_of_a_makefile_only_the_target_counts() -> None:
+    makefile = "all: build\n\tpytest x\ncheck test: build\n\tpytest a\n\nlint:\n\tpytest y\n"
+    command = make_runner_command(replace(tool("make", "test"), recipe=makefile), SelectedTests())
+    assert command.summaries == {"pytest": 1}
 
 
 def configured(root: Path, command: str) -> Tool:

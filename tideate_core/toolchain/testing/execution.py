@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
 from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
-from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
+from tideate_core.toolchain.testing.printed_results import failures_printed, read_summaries
 from tideate_core.toolchain.testing.results import Tally, TestResults, UnreadableReport
 from tideate_core.util.regular_files import read_bounded
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     """Takes a command, and `environment`, `limits`, `on_lines` and `hint` as `run_program` does."""
     OnProgress = Callable[[int, str], None]
     """Called with the number of lines so far and with what to say of it."""
+    OnLines = Callable[[Sequence[OutputLine]], None]
 
 __all__ = ["CompletedTests", "run_tests"]
 
@@ -35,6 +35,8 @@ _LARGEST_REPORT: Final = 32 << 20
 """Bytes; of a larger one only what was printed is read."""
 _LINE: Final = 1 << 16
 """Characters of a line: an event of go is one."""
+_FILES: Final = frozenset({"junit", "jest"})
+"""Reports that are files."""
 _NOTHING: Final[Mapping[str, frozenset[int]]] = {
     "pytest": frozenset({5}),
     "unittest": frozenset({5}),
@@ -52,6 +54,7 @@ class CompletedTests:
     results: TestResults
     output: str
     """The text that it printed, as far as it is kept."""
+    process: CommandResult
 
 
 async def run_tests(
@@ -62,87 +65,118 @@ async def run_tests(
     environment: Mapping[str, str],
     timeout_ms: int,
     on_progress: OnProgress | None = None,
+    on_lines: OnLines | None = None,
     run: RunProgram | None = None,
 ) -> CompletedTests:
     """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
 
     :param root: as the runner sees it.
     :param environment: of all checks.
+    :param on_lines: called with the lines that it prints, those of go as without `-json`.
     :param run: runs a program elsewhere, as in a scratch copy; None in the root.
     :raises CommandError: the runner cannot be started.
     """
     started = datetime.now(UTC)
-    follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress)
+    follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress, on_lines)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as folder:
         report = Path(folder) / "report"
         result = await (run or partial(run_program, cwd=root))(
             command.with_report(str(report)),
-            environment=_environment(command, environment),
+            environment=command.environment_with_report(str(report), environment),
             limits=ProcessLimits(timeout_ms=timeout_ms, line_characters=_LINE),
             on_lines=follower.take,
             hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
         )
-        has_file = command.report in ("junit", "jest")
-        content = read_bounded(report, _LARGEST_REPORT) if has_file else None
+        content = read_bounded(report, _LARGEST_REPORT) if command.report in _FILES else None
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
-    tally = await asyncio.to_thread(_tally, command, content, follower.events, output, root, ok=result.ok)
-    return CompletedTests(_results(command, wanted, result, tally, started), output)
+    evidence = await asyncio.to_thread(_evidence, command, content, follower.events, output, result, root)
+    return CompletedTests(_results(command, wanted, result, evidence, started), output, result)
 
 
 class _Follower:
     """Progress of a run, from its lines as they come."""
 
-    def __init__(self, events: GoEvents | None, on_progress: OnProgress | None) -> None:
+    def __init__(
+        self, events: GoEvents | None, on_progress: OnProgress | None, on_lines: OnLines | None
+    ) -> None:
         self.events = events
+        self._on_lines = on_lines
         self._on_progress = on_progress
         self._lines = 0
 
     def take(self, lines: Sequence[OutputLine]) -> None:
         self._lines += len(lines)
         if self.events is not None:
-            for line in lines:
-                if line.stream == "stdout":
-                    self.events.feed(line.text)
+            lines = [self._of_go(self.events, line) for line in lines]
+        if self._on_lines is not None:
+            self._on_lines([line for line in lines if line.text or self.events is None])
         if self._on_progress is not None:
             last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
             self._on_progress(self._lines, self.events.tally.words() if self.events else last)
 
-
-def _environment(command: RunnerCommand, environment: Mapping[str, str]) -> dict[str, str]:
-    known = {**environment, **command.environment}
-    if "PYTHONPATH" in environment and "PYTHONPATH" in command.environment:
-        known["PYTHONPATH"] = os.pathsep.join((command.environment["PYTHONPATH"], environment["PYTHONPATH"]))
-    return known
+    @staticmethod
+    def _of_go(events: GoEvents, line: OutputLine) -> OutputLine:
+        return replace(line, text=events.feed(line.text)) if line.stream == "stdout" else line
 
 
 def _joined(*texts: str) -> str:
-    return "\n".join(text.rstrip("\n") for text in texts if text.strip())
+    return "\n".join(text for text in texts if text)
 
 
-def _tally(
+@dataclass(slots=True)
+class _Evidence:
+    """Counts and failures of a run, and what speaks against a status of 0."""
+
+    tally: Tally | None = None
+    """None: neither report nor output has any."""
+    told: int = 0
+    """Failures of which the report or the output tells."""
+    lacks: str = ""
+    """Words for a missing part, empty if the report is whole."""
+
+
+def _evidence(
     command: RunnerCommand,
     content: bytes | None,
     events: GoEvents | None,
     output: str,
+    result: CommandResult,
     root: Path,
-    *,
-    ok: bool,
-) -> Tally | None:
-    """Return the counts, from the report where there is one that can be read; None: there are none."""
+) -> _Evidence:
+    """Return the counts, from the report if it can be read, else from the output."""
+    found = _Evidence()
     if events is not None:
-        return events.end(output)
-    if content is not None:
-        try:
-            return _reported(command, content, root)
-        except UnreadableReport:
-            pass  # what was printed tells the same, less exactly
-    tally = count_printed(output, command.runner)
-    counted = tally or Tally()
-    if not ok or counted.bad:
+        found.tally = events.end(output)
+        found.lacks = events.unfinished
+    elif command.report in _FILES:
+        found.tally, found.lacks = _read_report(command, content, root)
+    if found.tally is not None:
+        found.told = found.tally.bad + len(found.tally.failures)
+        found.lacks = found.lacks or found.tally.denied
+        return found
+    # unittest prints its summary to the error stream, where few tests print
+    text = result.stderr.text if command.runner == "unittest" else output
+    summaries = read_summaries(text, command.runner)
+    if not found.lacks and (runner := summaries.missing(command.summaries)):
+        found.lacks = f"ended before the summary of {runner}"
+    counted = summaries.tally or Tally()
+    found.told = counted.bad
+    if not result.ok or counted.bad or found.lacks:
         failures_printed(output, root, command.runner, counted)
-    return counted if tally is not None or counted.failures else None
+    found.tally = counted if summaries.tally is not None or counted.failures else None
+    return found
+
+
+def _read_report(command: RunnerCommand, content: bytes | None, root: Path) -> tuple[Tally | None, str]:
+    """Return what a report says, or why it says nothing."""
+    if content is None:
+        return None, "ended before its report"
+    try:
+        return _reported(command, content, root), ""
+    except UnreadableReport as error:
+        return None, f"ended before its report was whole ({error})"
 
 
 def _reported(command: RunnerCommand, content: bytes, root: Path) -> Tally:
@@ -157,12 +191,14 @@ def _results(
     command: RunnerCommand,
     wanted: SelectedTests,
     result: CommandResult,
-    tally: Tally | None,
+    evidence: _Evidence,
     started: datetime,
 ) -> TestResults:
+    tally = evidence.tally
     counted = tally if tally is not None and (tally.total or not tally.failures) else None
+    status = _status(command, result, evidence, counted)
     return TestResults(
-        status=_status(command, result, counted),
+        status=status,
         runner=command.runner,
         command=list(command.argv),
         files=list(wanted.files),
@@ -174,18 +210,30 @@ def _results(
         duration_ms=result.duration_ms,
         exit_code=result.exit_code,
         signal=result.signal,
-        ending=result.summary,
+        ending=_ending(status, result, evidence),
         failures=tally.failures if tally else [],
         more_failures=tally.cut if tally else False,
         started_at=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     )
 
 
-def _status(command: RunnerCommand, result: CommandResult, tally: Tally | None) -> Outcome:
+def _status(
+    command: RunnerCommand, result: CommandResult, evidence: _Evidence, tally: Tally | None
+) -> Outcome:
     if result.timed_out:
         return "timed_out"
-    if tally is not None and not tally.bad and not tally.passed:
+    if evidence.lacks and result.ok and not evidence.told:
+        return "incomplete"
+    if tally is not None and not tally.bad and not tally.passed and not evidence.lacks:
         nothing = _NOTHING.get(command.runner, frozenset({0}))
         if result.ok or (result.exit_code in nothing and not tally.failures):
             return "no_tests"
-    return "passed" if result.ok and not (tally and tally.bad) else "failed"
+    return "passed" if result.ok and not evidence.told else "failed"
+
+
+def _ending(status: Outcome, result: CommandResult, evidence: _Evidence) -> str:
+    if status == "incomplete":
+        return f"{result.summary}, but {evidence.lacks}; run it in a shell to see why"
+    if status == "failed" and result.ok:
+        return f"{result.summary}, but its report or output tells of failed tests"
+    return result.summary

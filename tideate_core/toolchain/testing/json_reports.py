@@ -51,11 +51,22 @@ class GoEvents:
         """Packages of which a test failed."""
         self._broken: list[str] = []
         """Packages that failed though none of their tests did: they could not be built, or crashed."""
+        self._open: dict[str, None] = {}
+        """Packages that began."""
+        self._ended = 0
+        """Packages that came to their end."""
         self._module = go_module(root)
         self._text = OutputCapture(_KEPT)
 
-    def feed(self, line: str) -> None:
-        """Take a line of the output, whatever it is."""
+    @property
+    def unfinished(self) -> str:
+        """Words for events that are missing, empty if every package came to its end."""
+        if self._open:
+            return f"ended before the result of {next(iter(self._open))}"
+        return "" if self._ended else "ended before the result of any package"
+
+    def feed(self, line: str) -> str:
+        """Take a line of the output, whatever it is; returns the text that it prints."""
         try:
             event = json.loads(line) if line.startswith("{") else None
         except (ValueError, RecursionError):
@@ -64,12 +75,13 @@ class GoEvents:
             self._text.feed(f"{line}\n".encode("utf-8", "replace"))
             if unbuilt := _UNBUILT.match(line):
                 self._count("fail", unbuilt["package"], "")
-            return
+            return line
         package, test = str(event.get("Package", ""))[:300], str(event.get("Test", ""))[:400]
         if event["Action"] in ("output", "build-output"):
             self._hear(package, test, str(event.get("Output", "")))
-        else:
-            self._count(event["Action"], package, test)
+            return str(event.get("Output", "")).rstrip("\n")
+        self._count(event["Action"], package, test)
+        return ""
 
     def text(self) -> str:
         """Return what was printed, as without ``-json``."""
@@ -92,6 +104,12 @@ class GoEvents:
         _bound(self._said)
 
     def _count(self, action: str, package: str, test: str) -> None:
+        if action in _ENDS and not test:
+            self._ended += 1
+            self._open.pop(package, None)
+        elif action not in _ENDS and package:
+            self._open[package] = None
+            _bound(self._open)
         said, place = self._said.pop((package, test), ("", None)) if action in _ENDS else ("", None)
         if test and action == "pass":
             self.tally.passed += 1
@@ -144,6 +162,10 @@ def read_jest(content: bytes, root: Path) -> Tally:
     if not isinstance(report, dict) or not isinstance(report.get("testResults"), list):
         raise UnreadableReport("the report does not list any results")
     tally = Tally()
+    if report.get("wasInterrupted") is True:
+        tally.denied = "its report says that it was interrupted"
+    elif report.get("success") is not True:
+        tally.denied = "its report does not say that it succeeded"
     for suite in _objects(report["testResults"]):
         file = _text(suite, "name")
         results = list(_objects(suite.get("assertionResults")))

@@ -51,6 +51,8 @@ def read_junit(content: bytes, root: Path) -> Tally:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError) as error:
         raise UnreadableReport(f"the report is not valid XML: {error}") from error
+    if reader.claimed and not reader.tally.bad:
+        reader.tally.denied = "its report counts failures that it does not list"
     return reader.tally
 
 
@@ -61,6 +63,8 @@ def _refuse(*_: object) -> None:
 class _Reader:
     def __init__(self, root: Path) -> None:
         self.tally = Tally()
+        self.claimed = False
+        """A suite counts failures."""
         self._root = root
         self._case: _Case | None = None
         self._inside = ""
@@ -70,6 +74,11 @@ class _Reader:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        if self._depth == 1 and name not in ("testsuites", "testsuite"):
+            raise UnreadableReport("it is no report in JUnit's form")
+        if name == "testsuite":
+            counts = (attributes.get(kind, "") for kind in ("failures", "errors"))
+            self.claimed = self.claimed or any(count.strip("0") for count in counts)
         if self._depth > _DEEPEST:
             raise UnreadableReport("the report is nested deeper than any that a runner writes")
         if name == "testcase":

@@ -3,122 +3,319 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.toolchain.failures import parse_failures
+from tideate_core.toolchain.failures.failure import LONGEST_LINE
 from tideate_core.toolchain.testing.results import Tally, failure_message, make_test_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["count_printed", "failures_printed"]
+__all__ = ["Summaries", "expected_summaries", "failures_printed", "read_summaries"]
 
 _LONGEST: Final = 400
 """Characters of a line that may say how many."""
-_PAIR: Final = re.compile(r"(\d{1,9}) ((?:subtests )?[a-z]{2,12})")
-_PYTEST: Final = re.compile(
-    r"(?:=+ )?((?:\d{1,9} (?:subtests )?[a-z]{2,12}(?:, )?){1,9})(?: in \d[\d.]{0,11}s)"
-)
-_CARGO: Final = re.compile(r"test result: \w{2,8}\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored")
+_NUMBER_FIRST: Final = re.compile(r"(?P<number>\d{1,9}) (?P<word>[a-z]+(?: [a-z]+)?)")
+_WORD: Final = re.compile(r"[A-Za-z]+")
+_NUMBER_LAST: Final = re.compile(r"(?P<word>[A-Za-z]+)\s*[:=]?\s{1,4}(?P<number>\d{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The summary of one runner, as lines with numbers and words."""
+
+    line: re.Pattern[str]
+    words: Mapping[str, str]
+    """Fields of a tally by word, and `total`; other words count nothing."""
+    pair: re.Pattern[str] = _NUMBER_FIRST
+    begins: re.Pattern[str] | None = None
+    """A line that a run prints before its first test."""
+    first: str = ""
+    """First word of the first line of a summary that has several."""
+    last: str = ""
+    """First word of the last line of a summary that has several."""
+    many: bool = False
+    """One command prints several, as one for each program or file."""
+
+
+def _words(**fields: str) -> dict[str, str]:
+    return {word.replace("_", " "): name for name, words in fields.items() for word in words.split()}
+
+
+_FORMS: Final[Mapping[str, _Form]] = {
+    "pytest": _Form(
+        re.compile(
+            r"(?:=+ )?(?:(?:\d{1,9} (?:(?:subtests )?(?:passed|failed)|skipped|deselected|xfailed|xpassed|"
+            r"errors?|warnings?|rerun)(?:, )?){1,9}|no tests ran) in \d[\d.]{0,11}s"
+        ),
+        _words(passed="passed xpassed", failed="failed subtests_failed", skipped="skipped xfailed",
+               errors="error errors"),
+        begins=re.compile(r"={3,} test session starts ={3,}"),
+    ),
+    "cargo": _Form(
+        re.compile(r"test result: \w{2,8}\. \d{1,9} passed; \d{1,9} failed; \d{1,9} ignored; \d"),
+        _words(passed="passed", failed="failed", skipped="ignored"),
+        begins=re.compile(r"running \d{1,9} tests?$"),
+        many=True,
+    ),
+    "nextest": _Form(
+        re.compile(r" {2,8}Summary \[.{1,40}\] .*\d{1,9} tests? run: "),
+        _words(passed="passed", failed="failed timed_out", skipped="skipped"),
+    ),
+    "jest": _Form(
+        re.compile(
+            r" {0,8}(?:Tests:? {1,8}(?:\d.*(?: total|\(\d{1,9}\))$|no tests)|"
+            r"(?:Test Suites:|Test Files) {1,8}\d)"
+        ),
+        _words(passed="passed", failed="failed", skipped="skipped todo"),
+    ),
+    "ctest": _Form(
+        re.compile(r"\d{1,3}% tests passed, \d{1,9} tests? failed out of \d|No tests were found!!!"),
+        {"tests failed": "failed", "test failed": "failed", "": "total"},
+        re.compile(r"(?:(?<=of )|(?<=, ))(?P<number>\d{1,9})(?: |$)(?P<word>tests? failed|)"),
+    ),
+    "node": _Form(
+        re.compile(r"[#\u2139] (?:tests|pass|fail|cancelled|skipped|todo) \d{1,9}$"),
+        _words(total="tests", failed="fail cancelled", skipped="skipped todo"),
+        _NUMBER_LAST,
+        first="tests",
+        last="todo",
+    ),
+    "mocha": _Form(
+        re.compile(r" {2}\d{1,9} (?:passing \([\d.]{1,8}\w{1,2}\)|pending|failing)$"),
+        _words(passed="passing", failed="failing", skipped="pending"),
+        first="passing",
+    ),
+    "busted": _Form(
+        re.compile(r"\d{1,9} success(?:es)? / \d{1,9} failures? / \d{1,9} errors? / \d{1,9} pending"),
+        _words(passed="success successes", failed="failure failures", errors="error errors",
+               skipped="pending"),
+    ),
+    "rspec": _Form(
+        re.compile(r"\d{1,9} examples?, \d{1,9} failures?"),
+        _words(total="example examples", failed="failure failures", skipped="pending",
+               errors="error_occurred errors_occurred"),
+    ),
+    "mix": _Form(
+        re.compile(r"(?:\d{1,9} (?:doctests?|tests?|property|properties), ){1,4}\d{1,9} failures?\b"),
+        _words(total="test tests doctest doctests property properties", failed="failure failures",
+               skipped="skipped excluded", errors="invalid"),
+    ),
+    "minitest": _Form(
+        re.compile(r"\d{1,9} (?:runs|tests), \d{1,9} assertions, \d{1,9} failures, \d{1,9} errors"),
+        _words(total="runs tests", failed="failures", errors="errors",
+               skipped="skips pendings omissions"),
+    ),
+    "plenary": _Form(
+        re.compile(r"(?:Success|Failed|Errors) ?: ?\t\d{1,9}\t?$"),
+        _words(passed="Success", failed="Failed", errors="Errors"),
+        re.compile(r"(?P<word>[A-Z][a-z]{5,6}) ?:\s{1,4}(?P<number>\d{1,9})"),
+        first="Success",
+        last="Errors",
+        many=True,
+    ),
+    "mini.test": _Form(
+        re.compile(r"(?:Total number of cases: \d{1,9}|Fails \(\d{1,9}\) and Notes \(\d{1,9}\))$"),
+        _words(total="cases", failed="Fails"),
+        re.compile(r"(?P<word>cases|Fails)(?:: | \()(?P<number>\d{1,9})"),
+        first="Total",
+        last="Fails",
+    ),
+    "surefire": _Form(
+        re.compile(r"(?:\[[A-Z]{4,7}\] )?Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, "
+                   r"Skipped: \d{1,9}$"),
+        _words(total="run", failed="Failures", errors="Errors", skipped="Skipped"),
+        _NUMBER_LAST,
+        many=True,
+    ),
+    "go": _Form(
+        re.compile(r"(?:ok  |FAIL|---)\t\S{1,300}(?:\t|$| \[)|\?   \t\S{1,300}\t\[no test files\]"),
+        {},
+        many=True,
+    ),
+}  # fmt: skip
+"""In the order in which a line is looked at."""
+
+_SAME: Final[Mapping[str, str]] = {"vitest": "jest"}
+_GO_TEST: Final = re.compile(r"[ \t]{0,40}--- (?P<word>PASS|FAIL|SKIP): ")
+_GO_WORDS: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+
 _RAN: Final = re.compile(r"Ran (\d{1,9}) tests? in ")
-_VERDICT: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]{1,200})\))?$")
+_VERDICT: Final = re.compile(r"(?P<word>OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[a-z0-9=, ]{1,200})\))?$")
 _NAMED: Final = re.compile(r"([a-z][a-z ]{2,25})=(\d{1,9})")
 _BLOCK: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<test>(?P<name>\S{1,300}) \([\w.<>]{1,300}\))")
 _AROUND: Final = frozenset({"setUpClass", "tearDownClass", "setUpModule", "tearDownModule"})
 """Fixtures that are not counted among the tests that ran."""
 _KINDS: Final = ("FAIL", "ERROR")
-_JEST: Final = re.compile(r" {0,8}Tests:? {1,8}(\d.*)")
-_CTEST: Final = re.compile(r"\d{1,3}% tests passed, (\d{1,9}) tests? failed out of (\d{1,9})")
-
-_PYTEST_WORDS: Final[Mapping[str, str]] = {
-    "passed": "passed", "xpassed": "passed", "failed": "failed", "skipped": "skipped", "xfailed": "skipped",
-    "error": "errors", "errors": "errors",
-}  # fmt: skip
-_JEST_WORDS: Final[Mapping[str, str]] = {
-    "passed": "passed", "failed": "failed", "skipped": "skipped", "todo": "skipped",
-}  # fmt: skip
 
 
-def count_printed(text: str, runner: str = "") -> Tally | None:
-    """Return how many tests a run says it had; None where it does not say.
+@dataclass(slots=True)
+class Summaries:
+    """All summaries that a run printed."""
 
-    Of a runner that is not known (make, a script) the first form that is found counts.
+    tally: Tally | None = None
+    """Their counts, added up; None: no summary says any."""
+    found: Counter[str] = field(default_factory=Counter)
+    """Summaries by runner."""
+    begun: Counter[str] = field(default_factory=Counter)
+    """Runs that said that they began."""
+
+    def missing(self, expected: Mapping[str, int]) -> str:
+        """Return the first runner of which a summary is missing, empty if all are there.
+
+        :param expected: summaries at least, by runner.
+        """
+        return next(
+            (
+                runner
+                for runner in {**expected, **self.begun}
+                if self.found[_SAME.get(runner, runner)] < max(expected.get(runner, 0), self.begun[runner])
+            ),
+            "",
+        )
+
+
+def read_summaries(text: str, runner: str = "") -> Summaries:
+    """Return the summaries that a run printed.
+
+    Of a runner that is known the last one counts, as its tests may print such lines, too; of any other
+    (make, a script) all of them.
+
+    :param text: of both streams; that of the error stream, which has unittest's, last.
     """
     lines = [line[:_LONGEST].rstrip() for line in text.split("\n")]
-    forms = [_FORMS[runner]] if runner in _FORMS else list(dict.fromkeys(_FORMS.values()))
-    return next((tally for form in forms if (tally := form(lines)) is not None), None)
+    own = _SAME.get(runner, runner)
+    read = Summaries()
+    known = own in _FORMS or own == "unittest"
+    for name in [own] if known else ["unittest", *_FORMS]:
+        if name == "unittest":
+            tallies = list(_unittest(lines))
+        elif name == "cargo":
+            # with `--nocapture` its tests print between the beginning and the summary
+            tallies = list(chain.from_iterable(_last_of_runs(lines, _FORMS[name])))
+        else:
+            tallies = list(_tallies(lines, _FORMS[name]))
+        if not tallies:
+            continue
+        read.found[name] = len(tallies)
+        counted = tallies if not known or (name in _FORMS and _FORMS[name].many) else tallies[-1:]
+        if name == "go":
+            counted = [tally for tally in _go(lines) if tally.total]
+        for tally in counted:
+            read.tally = _sum(read.tally, tally)
+    for name, form in _FORMS.items():
+        if form.begins is not None and (not known or (name == own and form.many)):
+            read.begun[name] = sum(1 for line in lines if form.begins.match(line))
+    return read
 
 
-def failures_printed(text: str, root: Path, runner: str, tally: Tally) -> None:
-    """Add the failures that a run tells of."""
-    parsed = parse_failures(text, root=root, tool=runner)
-    raised = {
-        match["name"]
-        for line in text.split("\n")
-        if (match := _BLOCK.match(line[:_LONGEST])) and match["kind"] == "ERROR"
-    }
-    for failure in parsed.found:
-        if failure.severity == "error":
-            error = runner == "unittest" and failure.test in raised
-            tally.add(make_test_failure(failure.test, failure_message(failure), failure, error=error))
-    tally.cut = tally.cut or parsed.cut
-
-
-def _pytest(lines: list[str]) -> Tally | None:
-    for line in reversed(lines):
-        if match := _PYTEST.match(line):
-            found = _add(Tally(), _PAIR.finditer(match[1]), _PYTEST_WORDS)
-            if found is not None:
-                return found
-        elif "no tests ran in " in line:
-            return Tally()
-    return None
-
-
-def _jest(lines: list[str]) -> Tally | None:
-    for line in reversed(lines):
-        if match := _JEST.match(line):
-            return _add(Tally(), _PAIR.finditer(match[1]), _JEST_WORDS)
-    return None
-
-
-def _add(tally: Tally, pairs: Iterator[re.Match[str]], words: Mapping[str, str]) -> Tally | None:
-    known = False
-    for number, word in (pair.groups() for pair in pairs):
-        if word in words:
-            known = True
-            setattr(tally, words[word], getattr(tally, words[word]) + int(number))
-    return tally if known else None
-
-
-def _cargo(lines: list[str]) -> Tally | None:
-    """Add up the results of a workspace's programs."""
-    tally = None
-    for line in lines:
-        if match := _CARGO.match(line):
-            tally = tally or Tally()
-            passed, failed, ignored = map(int, match.groups())
-            tally.passed, tally.failed = tally.passed + passed, tally.failed + failed
-            tally.skipped += ignored
+def _sum(known: Tally | None, more: Tally) -> Tally:
+    tally = known or Tally()
+    for name in ("passed", "failed", "skipped", "errors"):
+        setattr(tally, name, getattr(tally, name) + getattr(more, name))
     return tally
 
 
-def _unittest(lines: list[str]) -> Tally | None:
-    ran = None
-    counts: dict[str, int] = {}
+def _tallies(lines: Sequence[str], form: _Form) -> Iterator[Tally]:
+    """Yield each summary of a form."""
+    summed: Counter[str] = Counter()
+    seen: set[str] = set()
     for line in lines:
+        if not form.line.match(line):
+            continue
+        first = _WORD.search(line)
+        key = first[0] if first else ""
+        if form.first and not seen and key != form.first:
+            continue
+        if seen and (key in seen or not (form.first or key == "Tests")):
+            if form.last in ("", *seen):
+                yield _tally(summed)
+            summed, seen = Counter(), set()
+        seen.add(key)
+        fields = _fields(line, form)
+        if key == "Test":
+            # of jest and vitest: files; one that cannot be loaded has no test that fails
+            summed["files"] = fields.get("failed", 0)
+        else:
+            summed.update(fields)
+    if seen and form.last in ("", *seen):
+        yield _tally(summed)
+
+
+def _last_of_runs(lines: Sequence[str], form: _Form) -> Iterator[Sequence[Tally]]:
+    """Yield the last summary of each run; all, if no line says where one begins."""
+    begin = [number for number, line in enumerate(lines) if form.begins and form.begins.match(line)]
+    for start, end in zip(begin or [0], [*begin[1:], len(lines)], strict=True):
+        tallies = list(_tallies(lines[start:end], form))
+        yield tallies[-1:] if begin else tallies
+
+
+def _fields(line: str, form: _Form) -> dict[str, int]:
+    fields: dict[str, int] = {}
+    for match in form.pair.finditer(line):
+        word = match["word"]
+        name = form.words.get(word) or form.words.get(word.partition(" ")[0])
+        if name is not None:
+            fields[name] = fields.get(name, 0) + int(match["number"])
+    return fields
+
+
+def _tally(fields: Mapping[str, int]) -> Tally:
+    failed, errors, skipped = (fields.get(name, 0) for name in ("failed", "errors", "skipped"))
+    if not failed:
+        errors += fields.get("files", 0)
+    rest = max(fields.get("total", 0) - failed - errors - skipped, 0)
+    return Tally(fields.get("passed", rest), failed, skipped, errors)
+
+
+def _go(lines: Sequence[str]) -> Iterator[Tally]:
+    """Yield a tally for each package: with `-v` all tests are named, else those that fail."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        if match := _GO_TEST.match(line):
+            counts[_GO_WORDS[match["word"]]] += 1
+        elif line.startswith("FAIL\t"):
+            yield _tally(counts if counts["failed"] else {**counts, "errors": 1})
+            counts.clear()
+        elif line.startswith("ok  \t"):
+            # a package that is well has no failed test, whatever its tests print
+            yield _tally({**counts, "failed": 0})
+            counts.clear()
+    yield _tally(counts)
+
+
+def _unittest(lines: Sequence[str]) -> Iterator[Tally]:
+    ran = 0
+    open_run = False
+    blocks: list[dict[str, str]] = []
+    for number, line in enumerate(lines):
         if match := _RAN.match(line):
-            ran, counts = int(match[1]), {}
-        elif ran is not None and (verdict := _VERDICT.match(line)):
-            counts = {name.strip(): int(number) for name, number in _NAMED.findall(verdict[1] or "")}
-    if ran is None:
-        return None
-    blocks = [match.groupdict() for line in lines if (match := _BLOCK.match(line))]
+            ran, open_run = int(match[1]), True
+        elif open_run and (verdict := _VERDICT.match(line)):
+            named = _NAMED.findall(verdict["counts"] or "")
+            counts = {name.strip(): int(count) for name, count in named}
+            yield _of_unittest(ran, verdict["word"], counts, blocks)
+            open_run, blocks = False, []
+        elif number and lines[number - 1].startswith("======") and (block := _BLOCK.match(line)):
+            # what a test prints has no such line above it
+            blocks.append(block.groupdict())
+
+
+def _of_unittest(
+    ran: int, verdict: str, counts: Mapping[str, int], blocks: Sequence[Mapping[str, str]]
+) -> Tally:
     # the parts of a test (`subTest`) are counted there as if each was one
     again = {kind: _again(block["test"] for block in blocks if block["kind"] == kind) for kind in _KINDS}
     failed = max(counts.get("failures", 0) - again["FAIL"], 0) + counts.get("unexpected successes", 0)
     errors = max(counts.get("errors", 0) - again["ERROR"], 0)
+    if verdict == "FAILED" and not failed and not errors:
+        errors = 1
     skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
     around = sum(block["name"] in _AROUND for block in blocks)
     return Tally(max(ran - failed - max(errors - around, 0) - skipped, 0), failed, skipped, errors)
@@ -129,19 +326,61 @@ def _again(names: Iterator[str]) -> int:
     return len(known) - len(set(known))
 
 
-def _ctest(lines: list[str]) -> Tally | None:
-    for line in reversed(lines):
-        if match := _CTEST.match(line):
-            failed, total = map(int, match.groups())
-            return Tally(max(total - failed, 0), failed)
-    return None
-
-
-_FORMS: Final[dict[str, Callable[[list[str]], Tally | None]]] = {
-    "pytest": _pytest,
-    "unittest": _unittest,
-    "cargo": _cargo,
-    "jest": _jest,
-    "vitest": _jest,
-    "ctest": _ctest,
+_PYTHON: Final = r"(?:\S*python[\d.]*(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
+_BEFORE: Final = (
+    r"(?:(?:uv|poetry|pdm|hatch|pipenv) run |npx |bunx |yarn |pnpm (?:exec )?|c8 |nyc |bundle exec )?"
+)
+_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
+    name: re.compile(rf"[-@+]{{0,3}}(?:\w{{1,60}}=\S* )*{_BEFORE}(?:{words})(?: |$)")
+    for name, words in {
+        "pytest": rf"{_PYTHON}(?:\S*/)?(?:pytest|py\.test)",
+        "unittest": rf"{_PYTHON}unittest|(?:\S*python[\d.]* )?(?:\./)?manage\.py test",
+        "jest": r"(?:\S*/)?(?:jest|vitest(?= run|$))",
+        "cargo": r"cargo test",
+        "nextest": r"cargo nextest run",
+        "ctest": r"(?:\S*/)?ctest",
+        "go": r"go test",
+        "node": r"node (?:-\S+ )*--test",
+        "mocha": r"(?:\S*/)?mocha",
+        "busted": r"(?:\S*/)?busted",
+        "rspec": r"(?:\S*/)?rspec",
+        "mix": r"mix test",
+    }.items()
 }
+"""Beginnings of the commands of runners that end with a summary, whatever their tests do."""
+_QUIET: Final = re.compile(
+    r"\s(?:-q?qq|--quiet -q|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
+    r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |--output|--format)"
+)
+"""Options with which they do not, or in another form."""
+_SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
+"""Text whose commands may not all run, or not print to us."""
+
+
+def expected_summaries(text: str, argv: Iterable[str]) -> dict[str, int]:
+    """Return how many summaries a command has to print at least, by runner.
+
+    :param text: the recipe or script that the command runs, empty if it is itself the runner.
+    """
+    expected: Counter[str] = Counter()
+    for line in (text or shlex.join(argv)).replace("\\\n", " ").split("\n"):
+        if text and _SHELL.search(line):
+            continue
+        for command in re.split(r"&&|;", line):
+            words = " ".join(command.split())
+            for name, pattern in _COMMANDS.items():
+                if pattern.match(words) and not _QUIET.search(words):
+                    expected[name] += 1
+    return dict(expected)
+
+
+def failures_printed(text: str, root: Path, runner: str, tally: Tally) -> None:
+    """Add the failures that a run tells of."""
+    parsed = parse_failures(text, root=root, tool=runner)
+    lines = [line[:LONGEST_LINE] for line in text.split("\n")]
+    raised = {match["name"] for line in lines if (match := _BLOCK.match(line)) and match["kind"] == "ERROR"}
+    for failure in parsed.found:
+        if failure.severity == "error":
+            error = runner == "unittest" and failure.test in raised
+            tally.add(make_test_failure(failure.test, failure_message(failure), failure, error=error))
+    tally.cut = tally.cut or parsed.cut

@@ -13,12 +13,11 @@ from pydantic.alias_generators import to_camel
 
 from tideate_core.process import strip_control_sequences
 from tideate_core.project import Documents
+from tideate_core.toolchain.failures.failure import Failure
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tideate_core.toolchain.failures.failure import Failure
 
 __all__ = [
     "MOST_FAILURES",
@@ -40,7 +39,7 @@ MOST_FAILURES: Final = 200
 _MESSAGE: Final = 600
 _NAME: Final = 400
 
-Outcome: TypeAlias = Literal["passed", "failed", "timed_out", "no_tests"]
+Outcome: TypeAlias = Literal["passed", "failed", "timed_out", "no_tests", "incomplete"]
 
 
 class _Shape(BaseModel):
@@ -63,11 +62,19 @@ class TestFailure(_Shape):
     line: int | None = Field(default=None, description="1-based: where it failed, else where it begins.")
     message: str
 
+    def as_failure(self, tool: str) -> Failure:
+        """Return it as a finding of a check."""
+        said = f"{self.name}: {self.message}" if self.name else self.message
+        return Failure(self.file, self.line, None, said, tool=tool, test=self.name)
+
 
 class TestResults(_Shape):
     """End of a run of a project's tests."""
 
-    status: Outcome = Field(description="`passed`: the command ended with status 0 and no test failed.")
+    status: Outcome = Field(
+        description="`passed`: the command ended with status 0, its report is whole, and no test failed. "
+        "`incomplete`: it ended with status 0 before its report, as if a test had ended the runner."
+    )
     runner: str = Field(description="The program whose output it is: pytest, jest, cargo, make, …")
     command: list[str] = Field(description="What was run, in the root.")
     files: list[str] = Field(default_factory=list, description="What it was limited to; none: all.")
@@ -100,6 +107,8 @@ class Tally:
     failures: list[TestFailure] = field(default_factory=list)
     cut: bool = False
     """There were more failures than are kept."""
+    denied: str = ""
+    """Words of the report against its own counts: an interruption, a run that did not succeed."""
 
     @property
     def bad(self) -> int:

@@ -8,10 +8,14 @@ its option.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from tideate_core.toolchain.testing.printed_results import expected_summaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +42,9 @@ _WORDS: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!]{1,500}")
 """A name, or an expression of names."""
 _GLOB: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!*?]{1,500}")
 _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
+_PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
+_OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
+"""In a command of pytest: it writes its own report, or none."""
 _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./=:@,-]{1,200}){0,20})")
 """A script of package.json that does no more than run this."""
 
@@ -75,13 +82,27 @@ class RunnerCommand:
     argv: tuple[str, ...]
     report: Report = ""
     report_options: tuple[str, ...] = ()
-    """Options that make the runner write its report; `{path}` in them is where to. Behind `argv`."""
+    """Options that make the runner write its report; `{path}` in them is where to. After `argv`."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Beside what every check has."""
+    """Beside the environment of every check. `{path}` is the place of the report."""
+    summaries: Mapping[str, int] = field(default_factory=dict)
+    """Summaries that it prints at least, by runner, if it runs to its end."""
 
     def with_report(self, path: str) -> list[str]:
         """Return the whole command with the place of its report."""
         return [*self.argv, *(option.replace("{path}", path) for option in self.report_options)]
+
+    def environment_with_report(self, path: str, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the command's environment with the place of its report.
+
+        :param environment: of all checks; what both have is joined.
+        """
+        own = {name: value.replace("{path}", shlex.quote(path)) for name, value in self.environment.items()}
+        for name, join in (("PYTHONPATH", os.pathsep.join), ("PYTEST_ADDOPTS", " ".join)):
+            if name in own and name in environment:
+                both = (own[name], environment[name])
+                own[name] = join(both if name == "PYTHONPATH" else both[::-1])
+        return {**environment, **own}
 
 
 def accepts_directories(runner: str) -> bool:
@@ -140,7 +161,31 @@ def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool =
     if wanted and tool.template:
         return RunnerCommand(runner, fill_template(tool.template, wanted))
     make = _MAKERS.get(runner) if wanted or not configured else None
-    return make(tool, wanted) if make else RunnerCommand(runner, tool.argv)
+    made = make(tool, wanted) if make else _as_it_stands(tool, runner)
+    summaries = {} if made.report else expected_summaries(_recipe(tool), made.argv)
+    return replace(made, summaries=summaries)
+
+
+def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
+    """Ask a configured pytest for its report without a change of the command."""
+    words = " ".join(tool.argv)
+    starts_it = Path(tool.argv[0]).name in ("pytest", "py.test") or tool.argv[1:3] == ("-m", "pytest")
+    if runner != "pytest" or not starts_it or any(word in words for word in _OTHER_REPORT):
+        return RunnerCommand(runner, tool.argv)
+    return RunnerCommand(runner, tool.argv, "junit", environment={"PYTEST_ADDOPTS": _PYTEST_REPORT})
+
+
+def _recipe(tool: Tool) -> str:
+    """Return the lines of the project's text that a command runs."""
+    if tool.name != "make":
+        return tool.recipe
+    name = re.escape(tool.argv[-1])
+    rule = re.search(
+        rf"^(?:[\w.-]+ ){{0,9}}{name}(?: [\w.-]+){{0,9}} ?::?[^=\n]*\n((?:\t.*\n?)*)",
+        tool.recipe,
+        re.MULTILINE,
+    )
+    return rule[1] if rule and rule[1] else "#"
 
 
 def _refuse_unselectable(tool: Tool, wanted: SelectedTests, *, configured: bool) -> None:
@@ -182,7 +227,7 @@ def fill_template(words: Sequence[str], wanted: SelectedTests) -> tuple[str, ...
 
 def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     argv = [*tool.argv, "-v", *_named(wanted, "-k=", "pytest")]
-    options = ("--junitxml={path}", "-o", "junit_family=xunit1")
+    options = tuple(_PYTEST_REPORT.split())
     files = [f"./{file}" for file in wanted.files]
     for file in files:
         if "::" in file or "[" in file:

@@ -216,7 +216,7 @@ def test_a_script_that_does_more_than_run_its_runner_is_run_as_it_stands(script:
 def test_a_configured_command_is_run_as_it_stands_whatever_its_program() -> None:
     tool = Tool(Check.TESTS, "pytest", ("python", "-m", "pytest", "-x"), "")
     command = make_runner_command(tool, SelectedTests(), configured=True)
-    assert (command.argv, command.report) == (tool.argv, "")
+    assert (command.argv, command.report_options) == (tool.argv, ())
     script = Tool(Check.TESTS, "test.sh", ("./test.sh", "-x"), "")
     for wanted in (SelectedTests(("a.py",)), SelectedTests(pattern="a")):
         with pytest.raises(UnsupportedSelection, match=r"verify\.tests is configured"):
