@@ -362,3 +362,13 @@ def test_a_question_of_no_run_is_a_no_when_it_is_left(editor: Editor, key: str) 
     editor.feed(key)
     editor.wait("#_G.answers == 1")
     assert answers(editor)[0]["accepted"] is False
+
+
+def test_a_buffer_that_is_renamed_during_its_review_is_not_what_the_file_gets(nvim: Editor) -> None:
+    nvim.command("buffer open.py | file renamed.py")
+    nvim.command("Workflow review")
+    in_review(nvim)
+    nvim.feed("gAg<CR>")
+    nvim.wait("not require('tideate').is_running()")
+    assert files(nvim)["open.py"] == "B = 1\ntwo = 2\nthree = 3\n"
+    assert nvim.lines(nvim.lua("return vim.fn.bufnr('renamed.py')")) == ["A = 1", "two = 2", "three = 3"]

@@ -308,3 +308,14 @@ async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_sa
     assert done.saved == ()
     assert done.unsaved == {"src/one.py": "a link leads out of the project there"}
     assert (tmp_path / "elsewhere" / "one.py").read_text() == f"{ONE}\n"
+
+
+async def test_a_buffer_that_was_renamed_meanwhile_takes_no_edit_of_its_old_file(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src" / "other.py"))
+    wanted = change()
+    await edited.apply([wanted], execution_id="run")
+    assert editor.text(1) == ONE
+    assert (root / "src" / "one.py").read_text() == f"{wanted.after}\n"

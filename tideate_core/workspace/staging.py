@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
@@ -28,7 +29,6 @@ from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_reposito
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, Hunk
@@ -275,9 +275,19 @@ class Stager:
         if current is None:
             name = change.path or f"buffer {change.buffer}"
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
+        if change.path and not await asyncio.to_thread(self._is_of, current, change.path):
+            await self._by_path(change)  # the person gave the buffer another name: the file is what was meant
+            return
         if current.gone:
             raise EditConflict(f"{change.path or current.path} does not exist any more; nothing was written")
         await self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
+
+    def _is_of(self, buffer: BufferText, name: str) -> bool:
+        """Tell whether a buffer is still that of a file; true if the file is not of the project."""
+        try:
+            return Path(buffer.path).resolve() == self._root.resolve(name).resolve()
+        except (OutsideRoot, OSError):
+            return True
 
     def _file_of(self, buffer: BufferText) -> FileImage | None:
         try:
