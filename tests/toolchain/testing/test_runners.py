@@ -30,7 +30,7 @@ def tool(*argv: str, recipe: str = "") -> Tool:
 @pytest.mark.parametrize(
     ("runner", "wanted", "argv"),
     [
-        (tool("pytest", "-q"), SelectedTests(("-x.py",), "a and b"), "pytest -q -v|-k=a and b|./-x.py"),
+        (tool("pytest", "-q"), SelectedTests(("-x.py",), "a and b"), "pytest -q -vv|-k=a and b|./-x.py"),
         (tool("go", "test", "./..."), SelectedTests(), "go test -json|./..."),
         (
             tool("go", "test", "./..."),
@@ -135,8 +135,8 @@ def configured(root: Path, command: str) -> Tool:
 @pytest.mark.parametrize(
     ("command", "wanted", "argv"),
     [
-        ("python -m pytest -q", SelectedTests(("t/a.py",), "a"), "python -m pytest -q -v -k=a ./t/a.py"),
-        ("uv run pytest -q t", SelectedTests(pattern="a"), "uv run pytest -q t -v -k=a"),
+        ("python -m pytest -q", SelectedTests(("t/a.py",), "a"), "python -m pytest -q -vv -k=a ./t/a.py"),
+        ("uv run pytest -q t", SelectedTests(pattern="a"), "uv run pytest -q t -vv -k=a"),
         ("python -m unittest", SelectedTests(pattern="a"), "python -m unittest -v -k=a"),
         ("go test -race ./...", SelectedTests(pattern="A"), "go test -json -run=A -race ./..."),
         ("go test ./...", SelectedTests(("p/a_test.go",)), "go test -json ./p"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.toolchain.failures.failure import AT, LONGEST_LINE, make_failure, project_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tideate_core.toolchain.failures.failure import Failure, ToolOutput
@@ -33,9 +33,23 @@ _PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): 
 _SAID: Final = re.compile(r"E\s{3}(?P<said>.*)")
 _IN_FILE: Final = re.compile(r"[ \t]{0,12}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})")
 _SUMMARY: Final = re.compile(
-    r"(?P<kind>FAILED|ERROR) (?P<node>[^\s\[]{1,500}(?:\[.{0,500}?\])?)(?: - (?P<said>.*))?$"
+    r"(?P<kind>(?:SUB)?FAILED|ERROR)(?:\[.{0,200}?\])? "
+    r"(?P<node>[^\s\[]{1,500}(?:\[.{0,500}?\])?)(?: - (?P<said>.*))?$"
 )
 """Parameters, between the brackets, may have blanks."""
+_OUTCOME: Final = re.compile(
+    r"(?P<file>[^\s:]{1,300}\.py)::(?P<test>.{1,400}?) "
+    r"(?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|SUB\w{4,8})\b.{0,200}?(?:\[ {0,2}\d{1,3}%\])?$"
+)
+"""A test on a line of its own."""
+_BEGUN: Final = re.compile(r"(?P<file>[^\s:]{1,300}\.py)::(?P<test>\S.{0,400})")
+_CONFTEST: Final = re.compile(r"ImportError while loading conftest '")
+_USAGE: Final = re.compile(r".{1,200}?: error: (?P<said>.*)")
+_INI_FILE: Final = re.compile(r"  inifile: (?P<file>.{1,300})")
+_FATAL: Final = re.compile(r"Fatal Python error: (?P<said>.{1,200})")
+_FATAL_FRAME: Final = re.compile(
+    r"  File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7}) in (?P<function>\S{1,200})"
+)
 _RAISED: Final = re.compile(r"(?P<code>[A-Za-z_][\w.]{0,120})(?:: (?P<message>.*))?$")
 _UNITTEST_HEAD: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<name>\S{1,300})")
 _EXCEPTIONS: Final = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Failed")
@@ -50,6 +64,15 @@ _PANIC: Final = re.compile(rf"thread '(?P<name>[^'\n]{{1,300}})' (?:\(\d{{1,12}}
 _OLD_PANIC: Final = re.compile(
     r"thread '(?P<name>[^'\n]{1,300})' panicked at '(?P<message>.*)', "
     r"(?P<file>[^\s:,']{1,300}):(?P<line>\d{1,7}):(?P<column>\d{1,5})$"
+)
+_RUST_HEAD: Final = re.compile(r"---- (?P<name>\S{1,300}) stdout ----")
+_RUST_FAILED: Final = re.compile(r"test (?P<name>\S{1,300})(?: - should panic)? \.\.\. FAILED")
+_CALM: Final = re.compile(rf"note: test did not panic as expected(?: at {AT})?")
+_RUNNING: Final = re.compile(
+    r" {3,6}(?:Running (?:unittests )?(?P<file>\S{1,300}) \(|Doc-tests (?P<doc>\S{1,200}))"
+)
+_CRASH: Final = re.compile(
+    r"  process didn't exit successfully: `.{1,600}` \((?P<said>(?!exit status: 101).{1,200})\)"
 )
 _GO_FAIL: Final = re.compile(r"[ \t]{0,40}--- FAIL: (?P<name>\S{1,300})")
 GO_SAID: Final = re.compile(r"[ \t]{4,40}(?P<file>[^\s:/]{1,200}\.go):(?P<line>\d{1,7}): (?P<message>.*)")
@@ -105,7 +128,42 @@ def parse_pytest(output: ToolOutput) -> Iterator[Failure]:
         elif inside:
             _add_line(blocks[-1], line)
     yield from (block.failure(output.root) for block in blocks)
-    yield from _of_summary(output, {block.name for block in blocks})
+    named = {block.name for block in blocks}
+    for failure in _of_summary(output, named):
+        named.add(failure.test)
+        yield failure
+    for line in output.lines:
+        if (match := _OUTCOME.match(line)) and match["word"] in ("FAILED", "ERROR"):
+            name = match["test"].replace("::", ".")
+            if name not in named:
+                said = "failed" if match["word"] == "FAILED" else "error"
+                yield make_failure(None, said, file=match["file"], test=name)
+    yield from parse_early_ends(output)
+
+
+def parse_early_ends(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the words with which pytest ends before its report: conftest, options, a crash, no more time."""
+    lines = output.lines
+    for number, line in enumerate(lines):
+        rest = lines[number + 1 : number + 200]
+        if _CONFTEST.match(line):
+            block = _Block("")
+            for said in rest:
+                _add_line(block, said)
+            yield block.failure(output.root)
+        elif line.startswith("ERROR: usage: ") and rest and (wrong := _USAGE.match(rest[0])):
+            ini = next((found["file"] for said in rest if (found := _INI_FILE.match(said))), "")
+            yield make_failure(None, wrong["said"], file="" if ini == "None" else ini)
+        elif fatal := _FATAL.search(line):
+            frames = [frame for said in rest if (frame := _FATAL_FRAME.match(said))]
+            own = next((frame for frame in frames if _is_own(frame["file"], output.root)), None)
+            test = own["function"] if own else ""
+            yield make_failure(own, fatal["said"], code="fatal", test=test)
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    # the line has an outcome once the test ended
+    if (begun := _BEGUN.match(last)) and not _OUTCOME.match(last):
+        name = begun["test"].strip().replace("::", ".")
+        yield make_failure(None, "did not end", file=begun["file"], test=name)
 
 
 def python_failure(text: str, root: Path) -> Failure:
@@ -152,8 +210,11 @@ def parse_unittest(output: ToolOutput) -> Iterator[Failure]:
     """Parse the reports of unittest on tests that failed."""
     blocks: list[_Block] = []
     inside = False
+    before = ""
     for line in output.lines:
-        if head := _UNITTEST_HEAD.match(line):
+        above, before = before, line
+        # what a test prints has no such line above it
+        if above.startswith("======") and (head := _UNITTEST_HEAD.match(line)):
             blocks.append(_Block(head["name"]))
             inside = True
         elif line.startswith(("===", "Ran ")):
@@ -215,14 +276,38 @@ def _is_outside_packages(file: str) -> bool:
 
 
 def parse_panics(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the panics of Rust's tests."""
-    lines = output.lines
+    """Parse the failed tests of Rust: panics, errors that were returned, and programs that crashed."""
+    found = [*_panics(output.lines), *_other_ends(output.lines)]
+    named = {failure.test for failure in found}
+    yield from found
+    for line in output.lines:
+        if (failed := _RUST_FAILED.match(line)) and failed["name"] not in named:
+            named.add(failed["name"])
+            yield make_failure(None, "failed", test=failed["name"])
+
+
+def _panics(lines: Sequence[str]) -> Iterator[Failure]:
     for number, line in enumerate(lines):
         if match := _PANIC.match(line):
             said = lines[number + 1] if number + 1 < len(lines) else "panicked"
             yield make_failure(match, said, code="panic", test=match["name"])
         elif old := _OLD_PANIC.match(line):
             yield make_failure(old, old["message"], code="panic", test=old["name"])
+
+
+def _other_ends(lines: Sequence[str]) -> Iterator[Failure]:
+    name, source = "", ""
+    for line in lines:
+        if head := _RUST_HEAD.match(line):
+            name = head["name"]
+        elif name and (calm := _CALM.match(line)):
+            yield make_failure(calm, "did not panic as expected", test=name)
+        elif name and line.startswith("Error: "):
+            yield make_failure(None, line.removeprefix("Error: "), test=name)
+        elif running := _RUNNING.match(line):
+            name, source = "", running["file"] or running["doc"]
+        elif crash := _CRASH.match(line):
+            yield make_failure(None, f"the program of these tests ended by {crash['said']}", file=source)
 
 
 def parse_go_tests(output: ToolOutput) -> Iterator[Failure]:

@@ -163,6 +163,9 @@ def _evidence(
         found.lacks = f"ended before the summary of {runner}"
     counted = summaries.tally or Tally()
     found.told = counted.bad
+    if not result.ok and summaries.tally is not None:
+        # programs that crashed; cargo goes on with the next
+        counted.errors += max(summaries.begun["cargo"] - summaries.found["cargo"], 0)
     if not result.ok or counted.bad or found.lacks:
         failures_printed(output, root, command.runner, counted)
     found.tally = counted if summaries.tally is not None or counted.failures else None

@@ -31,6 +31,8 @@ _KEPT: Final = 1 << 20
 """Bytes of the text that all events make."""
 _UNBUILT: Final = re.compile(r"FAIL\t(?P<package>\S{1,300}) \[(?:setup|build) failed\]\s*$")
 """Before Go 1.24 this is no event."""
+_GO_FRAME: Final = re.compile(r"\t(?P<file>/[^\t:]{1,400}\.go):(?P<line>\d{1,7})(?: \+0x|$)")
+"""A line of a panic's stack."""
 _ENDS: Final = frozenset({"pass", "fail", "skip"})
 _LOOKED_AT: Final = 1 << 14
 """Characters of what is said of one failure."""
@@ -99,6 +101,10 @@ class GoEvents:
             folder = go_folder(package, self._module)
             file = f"{folder}/{said['file']}" if folder else said["file"]
             self._said[key] = (said["message"], Failure(file, int(said["line"]), None, said["message"]))
+        elif known is not None and (frame := _GO_FRAME.match(line)):
+            file = project_path(frame["file"], self._root)
+            if not file.startswith("/"):
+                self._said[key] = (known[0], Failure(file, int(frame["line"]), None, known[0]))
         elif known is None and line.strip() and not line.lstrip().startswith(("=== ", "--- ")):
             self._said[key] = (line.strip(), None)
         _bound(self._said)
@@ -194,6 +200,8 @@ def _of_test(result: dict[str, Any], file: str, root: Path) -> TestFailure:
         strip_control_sequences("\n".join(map(str, said[:5]))[:_LOOKED_AT]) if isinstance(said, list) else ""
     )
     message, _, _ = stack.partition("\n    at ")
+    if message == "Error: STACK_TRACE_ERROR":  # of vitest, which prints the sentence only
+        message = "did not end within the time of a test"
     place = _frame(stack, root)
     if place is None:
         at = result.get("location")
@@ -216,8 +224,11 @@ def _of_suite(suite: dict[str, Any], file: str, root: Path) -> TestFailure:
     telling = [line for line in lines if line and line not in _DULL] or ["could not be run"]
     raised = next((line for line in telling if "Error: " in line), " ".join(telling[:2]))
     name = project_path(file, root) if file else ""
-    at = _AT.search(said)
-    return make_test_failure(name, raised, Failure(name, int(at[1]) if at else None, None, ""), error=True)
+    place = _frame(said, root)
+    if place is None:
+        at = _AT.search(said)
+        place = Failure(name, int(at[1]) if at else None, None, "")
+    return make_test_failure(name, raised, place, error=True)
 
 
 def _frame(stack: str, root: Path) -> Failure | None:

@@ -6,10 +6,12 @@ is taken; elements are read as they come, and texts only as far as they are kept
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
+from tideate_core.process import strip_control_sequences
 from tideate_core.toolchain.failures import parse_failures
 from tideate_core.toolchain.failures.failure import Failure, project_path
 from tideate_core.toolchain.failures.test_runners import python_failure
@@ -25,14 +27,16 @@ __all__ = ["read_junit"]
 _TEXT: Final = 1 << 16
 """Characters of a failure's text that are kept."""
 _DEEPEST: Final = 50
+_NOT_XML: Final = re.compile(r"#x([01][0-9A-F])|\[NON-XML-CHAR-0x([01]?[0-9A-F])\]")
+"""Control characters as pytest and ctest write them."""
 _KEPT: Final = frozenset({"failure", "error", "skipped", "system-out"})
 
 
 @dataclass(slots=True)
 class _Case:
     attributes: dict[str, str]
-    found: dict[str, str] = field(default_factory=dict)
-    """Its elements by name, each with its text."""
+    found: dict[str, list[str]] = field(default_factory=dict)
+    """Its elements by name, each with its text; a test's subtests have one each."""
 
 
 def read_junit(content: bytes, root: Path) -> Tally:
@@ -95,7 +99,7 @@ class _Reader:
     def end(self, name: str) -> None:
         self._depth -= 1
         if self._case is not None and name == self._inside:
-            self._case.found.setdefault(name, "".join(self._pieces))
+            self._case.found.setdefault(name, []).append(_plain("".join(self._pieces)))
             self._inside = ""
         elif self._case is not None and name == "testcase":
             self._count(self._case)
@@ -103,29 +107,38 @@ class _Reader:
 
     def _count(self, case: _Case) -> None:
         tally, found = self.tally, case.found
-        if "failure" in found:
-            tally.failed += 1
-        elif "error" in found:
+        failures = found.get("failure", [])
+        errors = found.get("error", [])
+        skipped = "".join(found.get("skipped", []))
+        status = case.attributes.get("status")
+        if failures or errors:
+            tally.failed += len(failures)
+            tally.errors += len(errors)
+        elif status == "notrun" and not skipped.startswith("SKIP_"):  # ctest: its program is missing
             tally.errors += 1
-        elif case.attributes.get("status") == "notrun":  # ctest: its program is missing
-            tally.errors += 1
-            tally.add(make_test_failure(_name(case), found.get("skipped", "") or "was not run", error=True))
-        elif "skipped" in found or case.attributes.get("status") == "disabled":
+            tally.add(make_test_failure(_name(case), skipped or "was not run", error=True))
+        elif "skipped" in found or status in ("disabled", "notrun"):
             tally.skipped += 1
         else:
             tally.passed += 1
-        for kind in ("failure", "error"):
-            if kind in found and tally.full:
-                tally.cut = True
-            elif kind in found:
-                tally.add(self._failure(case, found, kind))
+        for kind, texts in (("failure", failures), ("error", errors)):
+            for text in texts:
+                if tally.full:
+                    tally.cut = True
+                else:
+                    tally.add(self._failure(case, text, kind))
 
-    def _failure(self, case: _Case, found: dict[str, str], kind: str) -> TestFailure:
-        message, _, text = found[kind].partition("\n")
-        place = _place(case, found[kind], found.get("system-out", ""), self._root)
+    def _failure(self, case: _Case, said: str, kind: str) -> TestFailure:
+        message, _, text = said.partition("\n")
+        place = _place(case, said, "".join(case.found.get("system-out", [])), self._root)
         # what the traceback says goes before the runner's sentence about it
-        said = failure_message(place) if place.message not in ("", "failed") else message
-        return make_test_failure(_name(case), said or text or "failed", place, error=kind == "error")
+        told = failure_message(place) if place.message not in ("", "failed") else message
+        return make_test_failure(_name(case), told or text or "failed", place, error=kind == "error")
+
+
+def _plain(text: str) -> str:
+    """Return a text without the colours that XML could not hold."""
+    return strip_control_sequences(_NOT_XML.sub(lambda match: chr(int(match[1] or match[2], 16)), text))
 
 
 def _name(case: _Case) -> str:

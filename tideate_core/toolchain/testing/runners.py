@@ -226,7 +226,8 @@ def fill_template(words: Sequence[str], wanted: SelectedTests) -> tuple[str, ...
 
 
 def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
-    argv = [*tool.argv, "-v", *_named(wanted, "-k=", "pytest")]
+    # each test on a line of its own: what a crash or the end of the time leaves is known by name
+    argv = [*tool.argv, "-vv" if "-q" in tool.argv else "-v", *_named(wanted, "-k=", "pytest")]
     options = tuple(_PYTEST_REPORT.split())
     files = [f"./{file}" for file in wanted.files]
     for file in files:

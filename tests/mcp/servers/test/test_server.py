@@ -111,7 +111,7 @@ CASES = [
         ("pytest", "-q"),
         "a/test_b.py",
         "x and not y",
-        ("pytest", "-q", "-v", "-k=x and not y", "./a/test_b.py"),
+        ("pytest", "-q", "-vv", "-k=x and not y", "./a/test_b.py"),
     ),
     Case(
         ("python3", "-m", "unittest", "discover", "-s", "tests"),
