@@ -6,6 +6,7 @@ Beside each secret is a plain word; a request that lacks the word would prove no
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -211,7 +212,7 @@ async def test_the_output_of_checks(
     monkeypatch.setattr(Bench, "private", tmp_path / "private")
     bench.write("out.txt", "\n".join(lines) + "\n")
     bench.write("Makefile", f"lint:\n\t@cat out.txt; exit {status}\n")
-    ProjectTrust(bench.root).trust(select_tools(bench.root, VerifyConfig()).values())
+    ProjectTrust(bench.root).trust(chain.from_iterable(select_tools(bench.root, VerifyConfig()).values()))
     write("steps: [{id: a, task: Look at it, tools: [checks]}]")
     bench.server.calls("Look", "run_check", {"check": "lint"}, times=1)
     bench.server.answers("Look", "seen")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -309,7 +310,7 @@ def checked(place: Place) -> Place:
         place.root,
         {"pyproject.toml": "[tool.pytest.ini_options]\n", "tests/test_it.py": TEST.format(place=str(around))},
     )
-    ProjectTrust(place.root).trust(tool for tool in select_tools(place.root, VerifyConfig()).values() if tool)
+    ProjectTrust(place.root).trust(chain.from_iterable(select_tools(place.root, VerifyConfig()).values()))
     place.let(["checks"])
     place.call(CHECK)
     return place

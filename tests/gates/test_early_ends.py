@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,7 +36,7 @@ class A(unittest.TestCase):
 async def gate(root: Path, tests: list[str] | None) -> CheckResult:
     config = VerifyConfig(tests=tests, type_check="off", lint="off", build="off", documentation="off")
     trust = ProjectTrust(root)
-    trust.trust(select_tools(root, config).values())
+    trust.trust(chain.from_iterable(select_tools(root, config).values()))
     return (await VerificationPipeline(root, config, trust=trust).run_all()).of(Check.TESTS)
 
 

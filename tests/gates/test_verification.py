@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,7 @@ def verify(**more: object) -> VerifyConfig:
 
 def trusting(root: Path, config: VerifyConfig) -> ProjectTrust:
     trust = ProjectTrust(root)
-    trust.trust(select_tools(root, config).values())
+    trust.trust(chain.from_iterable(select_tools(root, config).values()))
     return trust
 
 

@@ -52,15 +52,13 @@ def test_what_is_configured_wins_over_what_is_detected(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("test:\nlint:\n")
     tools = select_tools(tmp_path, VerifyConfig(tests=["pytest"], lint="off"))
     assert list(tools) == [Check.LINT, Check.TESTS]
-    assert tools[Check.LINT] is None
-    tests = tools[Check.TESTS]
-    assert tests is not None
+    assert tools[Check.LINT] == ()
+    tests = tools[Check.TESTS][0]
     assert tests.argv == ("pytest",)
 
 
 def test_a_configured_command_may_hold_a_long_script(tmp_path: Path) -> None:
     script = "pytest -q && " * 30
-    tests = select_tools(tmp_path, VerifyConfig(tests=["bash", "-c", script]))[Check.TESTS]
-    assert tests is not None
+    tests = select_tools(tmp_path, VerifyConfig(tests=["bash", "-c", script]))[Check.TESTS][0]
     assert tests.argv == ("bash", "-c", script)
     assert not tests.names_paths

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,7 @@ from tideate_core.project import LARGEST_TRUSTED, Trust, files_to_trust, name_in
 from tideate_core.toolchain import (
     ProjectTrust,
     detect_clean_command,
+    missing_program,
     select_tools,
     verification_environment,
 )
@@ -195,15 +195,17 @@ def _commands(root: Path) -> list[TrustItem]:
     config = load_config(root, as_trusted=True).config.verify
     environment = verification_environment(root, config)
     allowed = ProjectTrust(root)
-    tools = [tool for tool in select_tools(root, config, environment).values() if tool is not None]
+    tools = [tool for found in select_tools(root, config, environment).values() for tool in found]
     if clean := detect_clean_command(root, environment):
         tools.append(clean)
-    return [_command(root, tool, allowed.allows(tool)) for tool in tools]
+    return [
+        _command(root, tool, allowed.allows(tool), missing_program(root, tool, environment)) for tool in tools
+    ]
 
 
-def _command(root: Path, tool: Tool, trusted: bool) -> TrustItem:
-    name = shlex.join(tool.argv)
-    effect = f"run `{name}` ({tool.check}): {tool.reason}"
+def _command(root: Path, tool: Tool, trusted: bool, missing: str) -> TrustItem:
+    name = tool.words
+    effect = f"run `{name}` ({tool.check}): {tool.reason}" + (f"; ✗ {missing}" if missing else "")
     recipe = tool.recipe.encode("utf-8", "surrogateescape")
     changes = _changes(name, Trust(root).kept(name), recipe) if recipe else ""
     return TrustItem("command", name, (effect,), trusted, changes, content=recipe, tool=tool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +14,7 @@ from tideate_core.store import GateCount
 from tideate_core.toolchain import Check, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CheckResult",
@@ -38,6 +39,8 @@ class CheckStatus(StrEnum):
     """It would run the project's code, which is not trusted yet."""
     CANCELLED = "cancelled"
     """Ended, or not begun, because somebody cancelled."""
+    SKIPPED = "skipped"
+    """The change touches none of the parts of the project that have it."""
 
 
 class CheckResult(BaseModel):
@@ -48,7 +51,7 @@ class CheckResult(BaseModel):
     check: Check
     status: CheckStatus
     required: bool = True
-    """False: the configuration says that the project has no such check."""
+    """False: it is skipped, or the configuration says that the project has no such check."""
     reason: str = ""
     """The command's origin and notes for the person; a remedy, where it did not run."""
     command: list[str] = Field(default_factory=list)
@@ -61,6 +64,45 @@ class CheckResult(BaseModel):
     failures: list[Failure] = Field(default_factory=list)
     more_failures: bool = False
     """There are more than these."""
+    folder: str = ""
+    """Of a part: the folder in which it ran, relative to the root; empty: the root."""
+    parts: list[CheckResult] = Field(default_factory=list)
+    """The results of the project's parts, if the check has several commands; without output and failures."""
+
+    @classmethod
+    def of_parts(cls, check: Check, parts: Sequence[CheckResult]) -> CheckResult:
+        """Return the result of a check from those of its commands; it passed if none of them failed."""
+        if len(parts) == 1 and not parts[0].folder:
+            return parts[0]
+        bad = [part for part in parts if not part.passed]
+        ran = [part for part in parts if part.status == CheckStatus.PASSED]
+        # an edit can only mend what ran
+        chosen = next((part for part in bad if part.correctable), None) or next(iter([*bad, *ran, *parts]))
+        shown = bad or ran
+        heads = [
+            f"{part.folder or '.'}: {shlex.join(part.command)}\n{part.output}"
+            for part in shown
+            if part.output
+        ]
+        return chosen.model_copy(
+            update={
+                "check": check,
+                "folder": "",
+                "reason": "; ".join(part.part_words for part in parts),
+                "duration_ms": sum(part.duration_ms for part in parts),
+                "output": "\n".join(heads),
+                "failures": [failure for part in parts for failure in part.failures],
+                "more_failures": any(part.more_failures for part in parts),
+                "parts": [part.model_copy(update={"output": "", "failures": []}) for part in parts],
+            }
+        )
+
+    @property
+    def part_words(self) -> str:
+        """A part's result in words: ``web passed``."""
+        command = f" `{shlex.join(self.command)}`" if self.command else ""
+        said = "" if self.status == CheckStatus.PASSED else f" ({self.reason})"
+        return f"{self.folder or 'the root'}{command} {str(self.status).replace('_', ' ')}{said}"
 
     @property
     def passed(self) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors import CommandError
@@ -17,23 +16,27 @@ from tideate_core.toolchain import (
     Check,
     ProjectTrust,
     SelectedTests,
+    affected_tools,
     declared_checks,
     make_runner_command,
+    missing_program,
     parse_failures,
+    project_path,
     run_tests,
     select_tools,
+    tool_environment,
     untrusted_message,
     verification_environment,
 )
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from tideate_core.config import VerifyConfig
     from tideate_core.process import CommandResult, OutputLine
-    from tideate_core.toolchain import CompletedTests, Tool
+    from tideate_core.toolchain import CompletedTests, Failure, Tool
 
 __all__ = ["Readiness", "VerificationPipeline", "readiness"]
 
@@ -50,10 +53,15 @@ log = logging.getLogger(__name__)
 class VerificationPipeline:
     """Runs the project's type check, lint, tests, build and documentation, in this order.
 
-    The commands are the configured ones, else those detected. Each runs in the root, without a shell, and
-    only if the person trusts it there: all of them run the project's code.
+    Where tests run what is built, the build comes before them.
+
+    The commands are the configured ones, else those detected. Each runs in the root, or in the folder of a
+    part of the project, without a shell, and only if the person trusts it there: all of them run the
+    project's code.
 
     :param config: `[verify]`.
+    :param changed: the files of the change, relative to the root: only parts that it touches are checked.
+        None: all of them.
     :param trust: None for what the person trusts.
     :param on_check: called before a check's command starts.
     :param on_lines: called with what it prints.
@@ -65,6 +73,7 @@ class VerificationPipeline:
         root: Path,
         config: VerifyConfig,
         *,
+        changed: Collection[str] | None = None,
         trust: ProjectTrust | None = None,
         on_check: OnCheck | None = None,
         on_lines: OnLines | None = None,
@@ -72,6 +81,7 @@ class VerificationPipeline:
     ) -> None:
         self._root = root
         self._config = config
+        self._changed = changed
         self._trust = trust or ProjectTrust(root)
         self._on_check = on_check
         self._on_lines = on_lines
@@ -97,7 +107,8 @@ class VerificationPipeline:
         finally:
             # this task was cancelled: what it runs must be gone before it is
             await _ended(self._running)
-        for check in list(Check)[len(self._results) :]:
+        done = {result.check for result in self._results}
+        for check in (check for check in Check if check not in done):
             self._add(
                 CheckResult(check=check, status=CheckStatus.CANCELLED, reason="verification was cancelled")
             )
@@ -112,15 +123,44 @@ class VerificationPipeline:
         environment = verification_environment(self._root, self._config)
         # files are read for it
         tools = await asyncio.to_thread(select_tools, self._root, self._config, environment)
-        for check in Check:
+        wanted = {tool for found in tools.values() for tool in found}
+        if self._changed is not None:
+            wanted &= await asyncio.to_thread(affected_tools, self._root, self._config, tools, self._changed)
+        unbuilt: set[str] = set()
+        order = list(Check)
+        if any(tool.after_build for tool in tools.get(Check.TESTS, ())):
+            order.remove(Check.BUILD)
+            order.insert(order.index(Check.TESTS), Check.BUILD)
+        for check in order:
             if check not in tools:
                 self._add(_not_configured(check))
-            elif (tool := tools[check]) is None:
+            elif not tools[check]:
                 self._add(_turned_off(check))
-            elif not self._trust.allows(tool):
-                self._add(_not_trusted(tool))
             else:
-                self._add(await self._run(tool, environment))
+                parts = []
+                for tool in tools[check]:
+                    parts.append(await self._part(tool, environment, unbuilt, wanted=tool in wanted))
+                    if check == Check.BUILD and not parts[-1].passed:
+                        unbuilt.add(tool.folder)
+                self._add(CheckResult.of_parts(check, parts))
+
+    async def _part(
+        self, tool: Tool, environment: dict[str, str], unbuilt: Collection[str], *, wanted: bool
+    ) -> CheckResult:
+        """Return the result of one command.
+
+        :param unbuilt: the folders whose build failed: there the tests would run what was built before.
+        """
+        if not wanted:
+            result = _skipped(tool)
+        elif not self._trust.allows(tool):
+            result = _not_trusted(tool)
+        elif tool.after_build and tool.folder in unbuilt:
+            result = _not_run(tool, "not run, because the build that it tests did not pass")
+        else:
+            result = await self._run(tool, environment)
+        failures = [_from_root(failure, tool, self._root) for failure in result.failures]
+        return result.model_copy(update={"folder": tool.folder, "failures": failures})
 
     async def _run(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
         if self._on_check is not None:
@@ -129,16 +169,18 @@ class VerificationPipeline:
         await asyncio.to_thread(make_project_state, self._root)
         begin = time.monotonic()
         try:
-            result = await (self._test if tool.check == Check.TESTS else self._command)(tool, environment)
+            result = await (self._test if tool.check == Check.TESTS else self._command)(
+                tool, tool_environment(self._root, tool, environment)
+            )
         except CommandError as error:
             return _not_run(tool, str(error))
-        log.info("%s: `%s` %s in %d ms", tool.check, shlex.join(tool.argv), result.status, _since(begin))
+        log.info("%s: `%s` %s in %d ms", tool.check, tool.words, result.status, _since(begin))
         return result
 
     async def _command(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
         result = await run_program(
             tool.argv,
-            cwd=self._root,
+            cwd=self._root / tool.folder,
             environment=environment,
             limits=ProcessLimits(timeout_ms=round(self._config.timeout * 1000)),
             on_lines=self._lines_of(tool.check),
@@ -150,7 +192,7 @@ class VerificationPipeline:
         done = await run_tests(
             make_runner_command(tool, SelectedTests(), configured=self._config.tests is not None),
             SelectedTests(),
-            root=self._root,
+            root=self._root / tool.folder,
             environment=environment,
             timeout_ms=round(self._config.timeout * 1000),
             on_lines=self._lines_of(tool.check),
@@ -175,7 +217,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
     printed = result.printed
-    failures = parse_failures(printed, root=root, tool=tool.name)
+    failures = parse_failures(printed, root=root / tool.folder, tool=tool.name)
     status = CheckStatus.PASSED if result.ok else CheckStatus.FAILED
     return CheckResult(
         check=tool.check,
@@ -189,6 +231,13 @@ def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
         failures=[] if result.ok else list(failures.found),
         more_failures=not result.ok and failures.cut,
     )
+
+
+def _from_root(failure: Failure, tool: Tool, root: Path) -> Failure:
+    """Return a failure whose path is relative to the root, not to the folder of its part."""
+    if not (tool.folder and failure.file):
+        return failure
+    return replace(failure, file=project_path(str(root / tool.folder / failure.file), root))
 
 
 def _reason(tool: Tool, result: CommandResult) -> str:
@@ -231,6 +280,13 @@ def _turned_off(check: Check) -> CheckResult:
     )
 
 
+def _skipped(tool: Tool) -> CheckResult:
+    reason = f"the change touches nothing in {tool.folder or 'the root'}, nor what it depends on"
+    return CheckResult(
+        check=tool.check, status=CheckStatus.SKIPPED, required=False, reason=reason, command=list(tool.argv)
+    )
+
+
 def _not_trusted(tool: Tool) -> CheckResult:
     return CheckResult(
         check=tool.check,
@@ -251,14 +307,17 @@ def _since(begin: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The state of one check.
+    """The state of one command of a check.
 
     ``declared``: only the project's configuration names its command, and that file is not trusted.
+    ``not_installed``: a program of the command is not there.
     """
 
     check: Check
-    state: Literal["ready", "off", "missing", "declared", "untrusted"]
+    state: Literal["ready", "off", "missing", "declared", "untrusted", "not_installed"]
     tool: Tool | None = None
+    advice: str = ""
+    """The program that is not there, and how to get it."""
 
     @property
     def ready(self) -> bool:
@@ -267,21 +326,29 @@ class Readiness:
 
 
 def readiness(root: Path, config: VerifyConfig) -> list[Readiness]:
-    """Return the state of all five checks; nothing is run.
+    """Return the state of all five checks, of each command of theirs one; nothing is run.
 
     :raises ConfigError: what is trusted cannot be read.
     """
-    tools = select_tools(root, config, verification_environment(root, config))
+    environment = verification_environment(root, config)
+    tools = select_tools(root, config, environment)
     trust = ProjectTrust(root)
     declared = declared_checks(root)
-    found = []
+    found: list[Readiness] = []
     for check in Check:
-        tool = tools.get(check)
         if getattr(config, check.value) is None and check.value in declared:
             # a file that is trusted counts among the configured ones; what it names is not passed over
             found.append(Readiness(check, "declared"))
-        elif tool is None:
+        elif not tools.get(check):
             found.append(Readiness(check, "off" if check in tools else "missing"))
         else:
-            found.append(Readiness(check, "ready" if trust.allows(tool) else "untrusted", tool))
+            found += [
+                _readiness_of(tool, missing_program(root, tool, environment), trust) for tool in tools[check]
+            ]
     return found
+
+
+def _readiness_of(tool: Tool, advice: str, trust: ProjectTrust) -> Readiness:
+    if advice:
+        return Readiness(tool.check, "not_installed", tool, advice)
+    return Readiness(tool.check, "ready" if trust.allows(tool) else "untrusted", tool)

@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from tideate_core.toolchain.detection import detect_clean_command as detect_clean_command
     from tideate_core.toolchain.detection.tools import Check as Check, Tool as Tool
     from tideate_core.toolchain.failures import parse_failures as parse_failures
-    from tideate_core.toolchain.failures.failure import Failure as Failure
+    from tideate_core.toolchain.failures.failure import Failure as Failure, project_path as project_path
     from tideate_core.toolchain.selection import (
         ProjectTrust as ProjectTrust,
+        affected_tools as affected_tools,
         declared_checks as declared_checks,
+        missing_program as missing_program,
         select_tools as select_tools,
+        share_files as share_files,
+        tool_environment as tool_environment,
         untrusted_message as untrusted_message,
         verification_environment as verification_environment,
     )
@@ -47,9 +51,10 @@ else:
             "detection": "detect_clean_command",
             "detection.tools": "Check Tool",
             "failures": "parse_failures",
-            "failures.failure": "Failure",
+            "failures.failure": "Failure project_path",
             "selection": (
-                "ProjectTrust declared_checks select_tools untrusted_message verification_environment"
+                "ProjectTrust affected_tools declared_checks missing_program select_tools share_files "
+                "tool_environment untrusted_message verification_environment"
             ),
             "testing.execution": "CompletedTests run_tests",
             "testing.listing": "find_test_files list_tests",

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import UnusableFile
-from tideate_core.process import make_environment, project_environment
+from tideate_core.process import find_on_path, make_environment, project_environment
 from tideate_core.project import CONFIG_NAME, Trust, read_document
 from tideate_core.toolchain.detection import detect_tools
-from tideate_core.toolchain.detection.tools import Check, Tool
+from tideate_core.toolchain.detection.parts import affected_folders
+from tideate_core.toolchain.detection.tools import Check, Tool, tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tideate_core.config import VerifyConfig
 
 __all__ = [
     "ProjectTrust",
+    "affected_tools",
     "declared_checks",
+    "missing_program",
     "select_tools",
+    "share_files",
+    "tool_environment",
     "tool_name",
     "untrusted_message",
     "verification_environment",
 ]
 
-_RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
-"""Programs that run another one, and how many words of their own (`run`) stand before its name."""
+_MANAGERS = ("npm", "pnpm", "yarn", "bun")
+_PIP = (
+    "black", "flake8", "invoke", "isort", "mkdocs", "mypy", "nox", "pyright", "pytest", "ruff",
+    "sphinx-build", "tox", "yamllint",
+)  # fmt: skip
+_HOW = {
+    **{name: f"run `pip install {name.removesuffix('-build')}`" for name in _PIP},
+    "pyproject-build": "run `pip install build`",
+    **{name: f"run `npm install -g {name}`" for name in ("pnpm", "yarn", "bun")},
+    **dict.fromkeys(("npm", "npx", "node"), "install Node.js"),
+    **dict.fromkeys(("cargo", "cargo-clippy"), "install Rust with rustup"),
+    **dict.fromkeys(("cmake", "ctest"), "install CMake"),
+    **dict.fromkeys(("mix", "elixir"), "install Elixir"),
+    "bundle": "run `gem install bundler`",
+    "go": "install Go",
+    "mvn": "install Maven",
+    "gradle": "install Gradle",
+}
+"""How to get a program."""
 
 _UNATTENDED = {"CI": "1"}
 """So that test runners neither watch nor write snapshots."""
@@ -41,15 +63,13 @@ def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]
 
 def select_tools(
     root: Path, config: VerifyConfig, environment: Mapping[str, str] | None = None
-) -> dict[Check, Tool | None]:
-    """Return the command of each check; a check that is not there has none, None: it was turned off."""
-    selected: dict[Check, Tool | None] = dict(detect_tools(root, environment))
+) -> dict[Check, tuple[Tool, ...]]:
+    """Return the commands of each check; a check that is not there has none, an empty one was turned off."""
+    selected = detect_tools(root, environment)
     for check in Check:
         configured = getattr(config, check.value)
-        if configured == "off":
-            selected[check] = None
-        elif configured is not None:
-            selected[check] = _configured(root, check, configured)
+        if configured is not None:
+            selected[check] = () if configured == "off" else (_configured(root, check, configured),)
     return {check: selected[check] for check in Check if check in selected}
 
 
@@ -70,18 +90,70 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def tool_name(argv: list[str]) -> str:
-    """Return the name of the program whose output a command prints: of `python -m mypy` it is mypy."""
-    name = Path(argv[0]).name
-    if name.startswith("python") and "-m" in argv[1:-1]:
-        return argv[argv.index("-m") + 1].partition(".")[0]
-    if name in _RUNNERS:
-        # options of the runner stand before the name of what it runs
-        rest = argv[1 + _RUNNERS[name] :]
-        while rest and rest[0].startswith("-"):
-            rest = rest[1:]
-        return tool_name(rest) if rest else name
-    return name
+def affected_tools(
+    root: Path, config: VerifyConfig, tools: Mapping[Check, Sequence[Tool]], changed: Collection[str]
+) -> frozenset[Tool]:
+    """Return the tools that have to run after a change; blocking.
+
+    A configured command always has to, and every one if the project has one part only, or nothing changed.
+
+    :param changed: files relative to the root.
+    """
+    parts = {tool.folder for check in tools for tool in tools[check] if getattr(config, check.value) is None}
+    folders = affected_folders(root, parts, changed) if len(parts) > 1 and changed else parts
+    return frozenset(
+        tool
+        for check in tools
+        for tool in tools[check]
+        if tool.folder in folders or getattr(config, check.value) is not None
+    )
+
+
+def share_files(
+    tools: Iterable[Tool], files: Sequence[str], *, configured: bool
+) -> dict[Tool, tuple[str, ...]]:
+    """Return the tools that run the tests in some files, each with its own relative to its folder.
+
+    :param files: relative to the root; none: all tools, without any.
+    """
+    from tideate_core.toolchain.testing.listing import is_test_file
+    from tideate_core.toolchain.testing.runners import runner_name
+
+    known = list(tools)
+    shares: dict[Tool, list[str]] = {} if files else {tool: [] for tool in known}
+    for file in files:
+        holding = [tool for tool in known if f"{file}/".startswith(f"{tool.folder}/" if tool.folder else "")]
+        deepest = max((len(tool.folder) for tool in holding), default=0)
+        near = [tool for tool in holding if len(tool.folder) == deepest]
+        fitting = [tool for tool in near if is_test_file(file, runner_name(tool, configured=configured))]
+        for tool in fitting or near:
+            shares.setdefault(tool, []).append(file[len(tool.folder) :].lstrip("/") or ".")
+    return {tool: tuple(shares[tool]) for tool in known if tool in shares}
+
+
+def tool_environment(root: Path, tool: Tool, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a tool, with the programs of the folder that it runs in."""
+    return project_environment(root / tool.folder, environment) if tool.folder else dict(environment)
+
+
+def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> str:
+    """Say which program a tool lacks, and how to get it; empty if it lacks none; blocking.
+
+    :param environment: of the root.
+    """
+    known = tool_environment(root, tool, environment)
+    for name in filter(None, (tool.argv[0], tool.needs)):
+        place = root / tool.folder / name if "/" in name else find_on_path(name, known)
+        if place is None or not (place.is_file() and os.access(place, os.X_OK)):
+            where = f" in {tool.folder}" if tool.folder else ""
+            manager = tool.name if tool.name in _MANAGERS else "npm" if tool.argv[0] == "npx" else ""
+            how = (
+                f"run `{manager} install`{where}"
+                if manager and name == tool.needs
+                else _HOW.get(name, "install it")
+            )
+            return f"{name} is not installed; {how}"
+    return ""
 
 
 class ProjectTrust:
@@ -110,13 +182,13 @@ class ProjectTrust:
         """
         return self.is_trusted(tool) or self._is_declared(tool)
 
-    def trust(self, tools: Iterable[Tool | None]) -> None:
+    def trust(self, tools: Iterable[Tool]) -> None:
         """Trust these commands here.
 
         :raises ConfigError: what is trusted cannot be read or written.
         """
-        for tool in filter(None, tools):
-            self._trust.allow(tool.meaning, f"`{shlex.join(tool.argv)}` ({tool.check})")
+        for tool in tools:
+            self._trust.allow(tool.meaning, f"`{tool.words}` ({tool.check})")
 
     def _is_declared(self, tool: Tool) -> bool:
         content, verify = _declared(self._root)
@@ -127,7 +199,7 @@ class ProjectTrust:
 def untrusted_message(tool: Tool) -> str:
     """Return the message that a command may not run, with what a person can do about it."""
     return (
-        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), which is not trusted yet; "
+        f"`{tool.words}` runs this project's code ({tool.reason}), which is not trusted yet; "
         "look at the project, then run `tideate trust` or `:Workflow trust`"
     )
 

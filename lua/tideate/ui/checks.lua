@@ -52,6 +52,7 @@ local STATUS = {
   not_configured = { '✗', 'not configured' },
   not_trusted = { '✗', 'not trusted' },
   cancelled = { '⊘', 'cancelled' },
+  skipped = { '·', 'not touched by the change' },
 }
 
 local OFF = { '·', 'off' }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,7 +63,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def trust(root: Path) -> None:
-    ProjectTrust(root).trust(select_tools(root, VerifyConfig()).values())
+    ProjectTrust(root).trust(chain.from_iterable(select_tools(root, VerifyConfig()).values()))
 
 
 def fixed() -> FileChange:

@@ -9,6 +9,8 @@ from tideate_core.toolchain.detection import detect_tools
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideate_core.toolchain import Tool
+
 
 NOTHING = {"PATH": ""}
 
@@ -25,4 +27,11 @@ def make(root: Path, files: dict[str, str], *programs: str) -> Path:
 
 
 def commands(root: Path) -> dict[str, str]:
-    return {check.value: " ".join(tool.argv) for check, tool in detect_tools(root, NOTHING).items()}
+    """Return the commands of each check, each after its folder, with ``&`` between two."""
+    found = detect_tools(root, NOTHING).items()
+    return {check.value: " & ".join(map(_words, tools)) for check, tools in found}
+
+
+def _words(tool: Tool) -> str:
+    command = " ".join(tool.argv)
+    return f"{tool.folder}: {command}" if tool.folder else command

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.toolchain.detection.projects import NOTHING, commands, make
+from tideate_core.project import project_state
 from tideate_core.toolchain.detection import detect_clean_command
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ def test_the_makefile_is_for_what_nothing_else_does(tmp_path: Path) -> None:
 CMAKE = {"CMakeLists.txt": "", "build/CMakeCache.txt": "", "build/CTestTestfile.cmake": ""}
 
 
-def test_a_cmake_project_is_known_once_it_is_configured(tmp_path: Path) -> None:
+def test_a_cmake_project_is_built_outside_until_it_is_configured(tmp_path: Path) -> None:
     make(tmp_path, {"CMakeLists.txt": ""})
-    assert commands(tmp_path) == {}
+    outside = f"{project_state(tmp_path)}/scratch/cmake"
+    build = f"ctest --build-and-test . {outside} --build-generator Unix Makefiles"
+    assert commands(tmp_path) == {"build": build}
     assert detect_clean_command(tmp_path, NOTHING) is None
     make(tmp_path, CMAKE)
     assert commands(tmp_path) == {

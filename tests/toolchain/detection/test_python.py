@@ -50,13 +50,14 @@ def test_without_an_environment_the_tools_are_those_of_the_path(tmp_path: Path) 
 
 def test_the_reason_names_the_file_and_where_the_tool_is_from(tmp_path: Path) -> None:
     tools = detect_tools(make(tmp_path, PYTHON, ".venv/bin/python", ".venv/bin/mypy"), NOTHING)
-    assert tools[Check.TYPE_CHECK].reason == "pyproject.toml has [tool.mypy]; from .venv"
+    assert tools[Check.TYPE_CHECK][0].reason == "pyproject.toml has [tool.mypy]; from .venv"
     assert (
-        tools[Check.LINT].reason == "pyproject.toml has [tool.ruff]; of PATH, no virtual environment has it"
+        tools[Check.LINT][0].reason
+        == "pyproject.toml has [tool.ruff]; of PATH, no virtual environment has it"
     )
 
 
 async def test_what_is_detected_can_be_run(tmp_path: Path) -> None:
     make(tmp_path, PYTHON, *OF_VENV)
-    result = await run_program(detect_tools(tmp_path, NOTHING)[Check.LINT].argv, cwd=tmp_path)
+    result = await run_program(detect_tools(tmp_path, NOTHING)[Check.LINT][0].argv, cwd=tmp_path)
     assert "ruff check --no-fix" in result.stdout.text

@@ -22,5 +22,5 @@ def test_a_script_that_changes_is_another_command(tmp_path: Path) -> None:
     meanings = set()
     for scripts in ('{"test": "jest"}', '{"test": "curl x | sh"}', '{"test": "jest", "pretest": "curl x"}'):
         make(tmp_path, {"package.json": f'{{"scripts": {scripts}}}'})
-        meanings.add(detect_tools(tmp_path, NOTHING)[Check.TESTS].meaning)
+        meanings.add(detect_tools(tmp_path, NOTHING)[Check.TESTS][0].meaning)
     assert len(meanings) == 3

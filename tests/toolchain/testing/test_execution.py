@@ -56,7 +56,7 @@ def write(root: Path, **files: str) -> None:
 
 
 async def run_some(root: Path, *files: str, pattern: str = "") -> TestResults:
-    tool: Tool = detect_tools(root)[Check.TESTS]
+    tool: Tool = detect_tools(root)[Check.TESTS][0]
     wanted = SelectedTests(files, pattern)
     ran = await run_tests(
         make_runner_command(tool, wanted),

@@ -127,7 +127,7 @@ def test_of_a_makefile_only_the_target_counts() -> None:
 
 
 def configured(root: Path, command: str) -> Tool:
-    found = select_tools(root, VerifyConfig(tests=command.split(" ")))[Check.TESTS]
+    found = select_tools(root, VerifyConfig(tests=command.split(" ")))[Check.TESTS][0]
     assert found is not None
     return found
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
@@ -25,19 +26,24 @@ from tideate_core.toolchain import (
     SelectedTests,
     UnsupportedSelection,
     accepts_directories,
+    affected_tools,
     declared_checks,
     make_runner_command,
+    missing_program,
     parse_failures,
+    project_path,
     run_tests,
     runner_name,
     select_tools,
     selectable_tests,
+    share_files,
+    tool_environment,
     untrusted_message,
     verification_environment,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
@@ -92,22 +98,28 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
         raise ToolError(f"only tests can be limited to files or names; {check} runs as a whole")
     try:
         config = await asyncio.to_thread(_config_of, root)
-        tool = await asyncio.to_thread(_allowed_tool, root, root, check, config)
+        files = [name_in_project(context, path) for path in arguments.files]
+        await asyncio.to_thread(_allowed_tools, root, root, check, config, files)
         laid = await laid_files(context)
+        touched = files or sorted(laid.staged)
         if laid.staged:
-            await _ask_once(context, tool, len(laid.staged))
+            for tool in await asyncio.to_thread(_allowed_tools, root, root, check, config, touched):
+                await _ask_once(context, tool, len(laid.staged))
         async with _scratch(context, root, laid.files) as scratch:
             # a staged edit of package.json, say, makes another command of the one that is trusted
             view = scratch.view
-            tool = await asyncio.to_thread(_allowed_tool, root, view, check, config)
+            tools = await asyncio.to_thread(_allowed_tools, root, view, check, config, touched)
             place = _Place(context, root, scratch, config)
-            report = await (
-                place.run_tests(tool, arguments) if tool.check == Check.TESTS else place.run(tool)
-            )
+            reports = await place.run_all(tools, arguments)
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
     about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
-    told = f"{check} {report.status}: `{shlex.join(report.argv)}` {report.ending}, {about}"
+    return "\n".join(_told(tool, report, about) for tool, report in reports)
+
+
+def _told(tool: Tool, report: _Report, about: str) -> str:
+    where = f" in {tool.folder}" if tool.folder else ""
+    told = f"{tool.check} {report.status}: `{shlex.join(report.argv)}`{where} {report.ending}, {about}"
     return f"{told}\n{report.text}".rstrip()
 
 
@@ -126,37 +138,65 @@ def _described(root: Path) -> str:
     config = _config_of(root)
     trust, waiting = ProjectTrust(root), declared_checks(root)
     lines = []
-    for check, tool in select_tools(root, config, verification_environment(root, config)).items():
+    for check, tools in _installed(root, config).items():
         if getattr(config, check.value) is None and check.value in waiting:
             continue  # what the project says of it counts, once it is trusted
-        if tool is not None:
+        for tool in tools:
             note = "" if trust.allows(tool) else f" (not trusted: {_TRUST})"
-            lines.append(f"{check}: `{shlex.join(tool.argv)}`{note}")
+            lines.append(f"{check}: `{tool.words}`{note}")
     lines += [f"{one}: as .tideate/config.toml says (not trusted: {_TRUST})" for one in sorted(waiting)]
     return "\n".join(lines) if lines else f"there is no check here: {_SET_UP}. {WITHOUT}"
 
 
-def _allowed_tool(root: Path, place: Path, check: Check, config: VerifyConfig) -> Tool:
-    """Return the command of a check as the files of a place say it, if a person trusts it.
+def _installed(root: Path, config: VerifyConfig) -> dict[Check, list[Tool]]:
+    """Return the tools of each check whose programs are there."""
+    environment = verification_environment(root, config)
+    found = select_tools(root, config, environment).items()
+    there = {
+        check: [one for one in tools if not missing_program(root, one, environment)] for check, tools in found
+    }
+    return {check: tools for check, tools in there.items() if tools}
+
+
+def _allowed_tools(
+    root: Path, place: Path, check: Check, config: VerifyConfig, touched: Sequence[str]
+) -> list[Tool]:
+    """Return the commands of a check as the files of a place say them, if a person trusts them.
+
+    A build that tests need comes before them.
 
     :param place: the root, or a scratch copy of it.
-    :raises ToolError: there is none, or nobody trusts it.
+    :param touched: files, relative to the root: only parts of the project that they affect; none: all.
+    :raises ToolError: there is none, one cannot run, or nobody trusts it.
     """
     if getattr(config, check.value) is None and check.value in declared_checks(root):
         raise ToolError(
             f"the project's .tideate/config.toml says how to run {check} and is not trusted; a person has to "
             f"look at it and run `tideate trust` or `:Workflow trust`. {WITHOUT}"
         )
-    tools = select_tools(place, config, verification_environment(root, config))
-    tool = tools.get(check)
-    if tool is None:
+    environment = verification_environment(root, config)
+    tools = select_tools(place, config, environment)
+    if not tools.get(check):
         why = "it is turned off" if check in tools else "nothing in the project says how"
-        there = ", ".join(one for one, found in tools.items() if found is not None)
+        there = ", ".join(one for one, found in tools.items() if found)
         known = f"(checks that there are: {there})" if there else f"({_SET_UP}). {WITHOUT}"
         raise ToolError(f"there is no check {check} here: {why} {known}")
+    wanted = affected_tools(place, config, tools, touched)
+    chosen = [tool for tool in tools[check] if tool in wanted]
+    if not chosen:
+        having = ", ".join(tool.folder or "the root" for tool in tools[check])
+        raise ToolError(f"the check {check} is only in {having}, which these files do not touch. {WITHOUT}")
+    built = {tool.folder for tool in chosen if tool.after_build}
+    builds = [tool for tool in tools.get(Check.BUILD, ()) if tool.folder in built and check != Check.BUILD]
+    return [_allowed(root, place, tool, environment) for tool in [*builds, *chosen]]
+
+
+def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]) -> Tool:
     # what it makes goes to the project's private state, which a scratch copy shares
     own, private = (str(project_state(one)) for one in (place, root))
     tool = replace(tool, argv=tuple(word.replace(own, private) for word in tool.argv))
+    if advice := missing_program(place, tool, environment):
+        raise ToolError(f"`{tool.words}` cannot run: {advice}. {WITHOUT}")
     if not ProjectTrust(root).allows(tool):
         changed = "staged edits change what it runs, and " if place != root else ""
         raise ToolError(f"{changed}{untrusted_message(tool)}. {WITHOUT}")
@@ -168,7 +208,7 @@ async def _ask_once(context: ToolContext, tool: Tool, count: int) -> None:
 
     :raises ToolError: the answer is no.
     """
-    command = shlex.join(tool.argv)
+    command = tool.words
 
     async def decide() -> bool:
         decision = await context.step.confirm(
@@ -178,7 +218,9 @@ async def _ask_once(context: ToolContext, tool: Tool, count: int) -> None:
         )
         return decision.accepted
 
-    if not await context.step.choose_for_run(f"check:{tool.check}", tool.meaning, decide):
+    if not await context.step.choose_for_run(
+        f"check:{tool.check}{tool.folder and ':'}{tool.folder}", tool.meaning, decide
+    ):
         raise ToolError(
             f"the person does not want `{command}` to run with edits that nobody has reviewed. {WITHOUT}"
         )
@@ -218,6 +260,43 @@ class _Place:
     def _limits(self) -> ProcessLimits:
         return ProcessLimits(timeout_ms=round(self.config.timeout * 1000))
 
+    async def run_all(self, tools: Sequence[Tool], arguments: RunCheck) -> list[tuple[Tool, _Report]]:
+        """Run the commands of a check; tests of what could not be built are not run.
+
+        :raises ToolError: these tests cannot be run alone.
+        :raises CommandError: one cannot be started.
+        """
+        reports: list[tuple[Tool, _Report]] = []
+        tests = [tool for tool in tools if tool.check == Check.TESTS]
+        configured = self.config.tests is not None
+        folders = any(accepts_directories(runner_name(tool, configured=configured)) for tool in tests)
+        names = dict.fromkeys(self._file(path, folders=folders) for path in arguments.files)
+        shares = share_files(tests, list(names), configured=configured)
+        tools = [tool for tool in tools if tool.check != Check.TESTS or tool in shares]
+        for tool in tools:
+            failed = {
+                one.folder
+                for one, report in reports
+                if one.check == Check.BUILD and report.status != "passed"
+            }
+            if not (tool.after_build and tool.folder in failed):
+                inside = self._in_scratch(tool)
+                if tool in shares:
+                    ran = self.run_tests(inside, SelectedTests(shares[tool], arguments.pattern))
+                else:
+                    ran = self.run(inside)
+                reports.append((tool, await ran))
+        # of a build that went well, before tests, there is nothing to say
+        last = tools[-1].check
+        return [(tool, report) for tool, report in reports if tool.check == last or report.status != "passed"]
+
+    def _in_scratch(self, tool: Tool) -> Tool:
+        """Return a tool that builds with CMake in the scratch copy, not where the project is built."""
+        own, here = str(project_state(self.root) / "scratch"), str(self.scratch.root / ".tideate-build")
+        if tool.name not in ("cmake", "ctest"):
+            return tool
+        return replace(tool, argv=tuple(word.replace(own, here) for word in tool.argv))
+
     async def run(self, tool: Tool) -> _Report:
         """Run a check that is no run of tests.
 
@@ -225,7 +304,8 @@ class _Place:
         """
         result = await self.scratch.run(
             tool.argv,
-            environment=verification_environment(self.root, self.config),
+            cwd=tool.folder,
+            environment=self._environment(tool),
             limits=self._limits,
             hint=f"a person has to install it, or set verify.{tool.check} in .tideate/config.toml",
         )
@@ -233,22 +313,19 @@ class _Place:
         if result.ok:
             return _Report(tool.argv, "passed", result.ending, _last(printed, 1_000))
         failures = await asyncio.to_thread(
-            parse_failures, printed, root=self.scratch.root, tool=tool.name, most=MOST_FAILURES
+            parse_failures, printed, root=self.scratch.root / tool.folder, tool=tool.name, most=MOST_FAILURES
         )
-        found = [str(failure) for failure in failures.found]
+        found = [str(replace(failure, file=self._shown(tool, failure.file))) for failure in failures.found]
         more = ["[there are more]"] if failures.cut else []
         return _Report(tool.argv, "failed", result.summary, _joined(found, more, printed))
 
-    async def run_tests(self, tool: Tool, arguments: RunCheck) -> _Report:
+    async def run_tests(self, tool: Tool, wanted: SelectedTests) -> _Report:
         """Run tests, or some of them.
 
         :raises ToolError: these cannot be run alone.
         :raises CommandError: they cannot be started.
         """
         configured = self.config.tests is not None
-        runner = runner_name(tool, configured=configured)
-        files = [self._file(path, folders=accepts_directories(runner)) for path in arguments.files]
-        wanted = SelectedTests(tuple(dict.fromkeys(files)), arguments.pattern)
         try:
             command = make_runner_command(tool, wanted, configured=configured)
         except UnsupportedSelection as error:
@@ -256,10 +333,10 @@ class _Place:
         done = await run_tests(
             command,
             wanted,
-            root=self.scratch.root,
-            environment=verification_environment(self.root, self.config),
+            root=self.scratch.root / tool.folder,
+            environment=self._environment(tool),
             timeout_ms=round(self.config.timeout * 1000),
-            run=self.scratch.run,
+            run=partial(self.scratch.run, cwd=tool.folder),
         )
         results = done.results
         counts = ("passed", "failed", "errors", "skipped")
@@ -267,12 +344,21 @@ class _Place:
         ending = ", ".join([*numbers, results.ending])
         if results.status == "passed":
             return _Report(results.command, "passed", ending, "")
-        found = _failures(results)
+        found = _failures(results, partial(self._shown, tool))
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
         printed = SAID_AGAIN.sub("", done.output) if found else done.output
         return _Report(
             results.command, results.status.replace("_", " "), ending, _joined(found, more, printed)
         )
+
+    def _environment(self, tool: Tool) -> dict[str, str]:
+        return tool_environment(self.root, tool, verification_environment(self.root, self.config))
+
+    def _shown(self, tool: Tool, file: str) -> str:
+        """Return a file of a part's output relative to the root."""
+        if not (tool.folder and file):
+            return file
+        return project_path(str(self.scratch.root / tool.folder / file), self.scratch.root)
 
     def _file(self, path: str, *, folders: bool) -> str:
         name = name_in_project(self.context, path)
@@ -282,10 +368,11 @@ class _Place:
         return name
 
 
-def _failures(results: TestResults) -> list[str]:
+def _failures(results: TestResults, shown: Callable[[str], str]) -> list[str]:
     found = []
     for one in results.failures[:MOST_FAILURES]:
-        place = f"{one.file}:{one.line}" if one.line else one.file
+        file = shown(one.file)
+        place = f"{file}:{one.line}" if one.line else file
         found.append(": ".join(part for part in (place, one.name, one.message) if part))
     return found
 
@@ -342,14 +429,16 @@ def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
     try:
         config = _config_of(root)
         waiting = declared_checks(root)
-        tools = select_tools(root, config, verification_environment(root, config))
+        tools = _installed(root, config)
     except ConfigError:
         return [], SelectableTests()  # told by the call
-    there = [check.value for check, tool in tools.items() if tool is not None or check.value in waiting]
-    tests = tools.get(Check.TESTS)
-    if tests is None or (config.tests is None and Check.TESTS.value in waiting):
+    there = [check.value for check in Check if check in tools or check.value in waiting]
+    tests = tools.get(Check.TESTS, [])
+    if not tests or (config.tests is None and Check.TESTS.value in waiting):
         return there, SelectableTests()  # what the project says of it counts, once it is trusted
-    return there, selectable_tests(tests, configured=config.tests is not None)
+    ways = [selectable_tests(one, configured=config.tests is not None) for one in tests]
+    same = {one.pattern for one in ways}
+    return there, SelectableTests(all(one.files for one in ways), same.pop() if len(same) == 1 else "")
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

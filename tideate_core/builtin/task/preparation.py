@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.environment import root_of
@@ -45,6 +44,12 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
     problems = unready(checks)
     if problems:
         raise InvalidInput("\n".join(problems))
+    for one in checks:
+        if one.state == "not_installed" and one.tool is not None:
+            step.notice(
+                f"{one.check} of {one.tool.folder} cannot run, so a change there cannot pass: {one.advice}",
+                level="warn",
+            )
     if all(one.state == "off" for one in checks):
         step.notice('all five checks of [verify] are "off": nothing is going to be verified', level="warn")
     unsaved = await step.workspace.unsaved_files()
@@ -59,8 +64,14 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
 
 
 def unready(checks: Sequence[Readiness]) -> list[str]:
-    """Say all that keeps the five checks from running, and what to do about it; empty if they can."""
-    if all(one.ready for one in checks):
+    """Say all that keeps the five checks from running, and what to do about it; empty if they can.
+
+    A program that only a part of the project lacks, of several, keeps nobody from a task in the others.
+    """
+    ready = {one.check for one in checks if one.ready}
+    absent = [one for one in checks if one.state == "not_installed" and one.tool is not None]
+    needed = [one for one in absent if one.tool and (not one.tool.folder or one.check not in ready)]
+    if all(one.ready or (one in absent and one not in needed) for one in checks):
         return []
     missing, declared = (
         [one.check for one in checks if one.state == state] for state in ("missing", "declared")
@@ -77,6 +88,9 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
         names = ", ".join(f"verify.{check}" for check in missing)
         lines = [f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' for check in missing]
         said += [f"No command is known for {names}. Put into .tideate/config.toml:", "[verify]", *lines]
+    if needed:
+        said += [f"✗ {one.check}: `{one.tool.words}`: {one.advice}" for one in needed if one.tool is not None]
+        said += ['Or set verify.CHECK in .tideate/config.toml to another command, or to "off"']
     if untrusted:
         said += _untrusted(untrusted)
     return said
@@ -85,7 +99,7 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
 def _untrusted(tools: list[Tool]) -> list[str]:
     return [
         "These commands run this project's code, which is not trusted yet:",
-        *(f"- {tool.check}: `{shlex.join(tool.argv)}` ({tool.reason})" for tool in tools),
+        *(f"- {tool.check}: `{tool.words}` ({tool.reason})" for tool in tools),
         "Look at the project, then run `tideate trust` or `:Workflow trust`",
     ]
 

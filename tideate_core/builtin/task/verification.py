@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +57,7 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
     pipeline = VerificationPipeline(
         root_of(step.workspace),
         environment.config.verify,
+        changed=record.written,
         on_check=check_events.on_check,
         on_lines=check_events.on_lines,
         on_result=check_events.on_result,
@@ -112,7 +112,7 @@ class CheckEvents:
         self._due: asyncio.TimerHandle | None = None
 
     def on_check(self, check: Check, tool: Tool) -> None:
-        data = {"check": check.value, "command": shlex.join(tool.argv)}
+        data = {"check": check.value, "command": tool.words}
         self._environment.report(self._step, EventName.CHECK_STARTED, data)
 
     def on_lines(self, check: Check, lines: Sequence[OutputLine]) -> None:
@@ -133,6 +133,15 @@ class CheckEvents:
             "duration_ms": result.duration_ms,
             "exit_code": result.exit_code,
             "failures": failures,
+            "parts": [
+                {
+                    "folder": part.folder,
+                    "status": part.status.value,
+                    "reason": part.reason,
+                    "command": part.command,
+                }
+                for part in result.parts
+            ],
         }
         self._environment.report(self._step, EventName.CHECK_ENDED, data)
 

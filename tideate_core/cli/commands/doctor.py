@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import platform
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -268,7 +267,9 @@ async def _adapter(pool: AdapterPool, name: str, *, needed: bool) -> Check:
 def _readiness_words(one: Readiness) -> str:
     """Return the readiness of a check, in words."""
     if one.tool is not None:
-        known = f"`{shlex.join(one.tool.argv)}` ({one.tool.reason})"
+        known = f"`{one.tool.words}` ({one.tool.reason})"
+        if one.advice:
+            return f"{known}: {one.advice}"
         return known if one.ready else f"{known} is not trusted: `tideate trust` lets it run here"
     if one.state == "off":
         return 'turned off by verify: "off"'

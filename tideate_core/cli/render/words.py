@@ -58,6 +58,7 @@ _STYLES: Final[Mapping[str, tuple[str, str]]] = {
     "not_configured": ("!", "yellow"),
     "not_trusted": ("!", "yellow"),
     "cancelled": ("■", "yellow"),
+    "skipped": ("·", "dim"),
 }
 
 

@@ -38,7 +38,7 @@ __all__ = [
     "locked_for_command",
     "refusal",
     "report_while",
-    "require_command",
+    "require_commands",
 ]
 
 PAGE: Final = 20_000
@@ -80,18 +80,26 @@ class OutputPage(ResultModel):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommand:
-    """The command of one of a project's checks, and its environment."""
+    """The commands of one of a project's checks, and their environment."""
 
     check: Check
-    tool: Tool | None
-    """None where there is none, or it is turned off."""
+    tools: tuple[Tool, ...]
+    """Those of the project's parts, the root's first; empty where there is none, or it is turned off."""
     off: bool
     configured: bool
     passed_over: bool
     """The project's own configuration, which is not trusted, names another one."""
     trusted: bool
+    """All of the commands."""
+    builds: tuple[Tool, ...]
+    """The commands that build what tests may need."""
     environment: dict[str, str]
     timeout_ms: int
+
+    @property
+    def tool(self) -> Tool | None:
+        """The first of the commands."""
+        return self.tools[0] if self.tools else None
 
     def limit(self, seconds: float | None) -> int:
         """Return the milliseconds that a run may take."""
@@ -125,27 +133,28 @@ def _choose_command(root: Path, name: str) -> ChosenCommand:
     check = Check(name)
     environment = verification_environment(root, config)
     tools = select_tools(root, config, environment)
-    tool = tools.get(check)
+    found = tools.get(check, ())
     trust: ProjectTrust = ProjectTrust(root)
     configured = getattr(config, check.value) is not None
     return ChosenCommand(
         check=check,
-        tool=tool,
-        off=check in tools and tool is None,
+        tools=found,
+        builds=tools.get(Check.BUILD, ()),
+        off=check in tools and not found,
         configured=configured,
         passed_over=not configured and check.value in declared_checks(root),
-        trusted=tool is not None and trust.allows(tool),
+        trusted=bool(found) and all(map(trust.allows, found)),
         environment=environment,
         timeout_ms=round(config.timeout * 1000),
     )
 
 
-def require_command(chosen: ChosenCommand) -> Tool:
-    """Return the command, if it may run.
+def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
+    """Return the commands, if all of them may run; those of builds that tests need come first.
 
-    :raises ToolError: there is none, or the person has not said that it may run.
+    :raises ToolError: there is none, or the person has not said that one may run.
     """
-    from tideate_core.toolchain import untrusted_message
+    from tideate_core.toolchain import ProjectTrust, untrusted_message
 
     if chosen.passed_over:
         raise ToolError(
@@ -154,14 +163,20 @@ def require_command(chosen: ChosenCommand) -> Tool:
         )
     if chosen.off:
         raise ToolError(f'verify.{chosen.check} is "off" in the configuration: this project has none')
-    if chosen.tool is None:
+    if not chosen.tools:
         raise ToolError(
             f"nothing in the project says how; a person can set verify.{chosen.check} in "
             '.tideate/config.toml to a command, as ["make", "test"], and trust it'
         )
+    built = {tool.folder for tool in chosen.tools if tool.after_build}
+    needed = (*(tool for tool in chosen.builds if tool.folder in built), *chosen.tools)
+    trust = ProjectTrust(root)
+    for tool in needed:
+        if not trust.allows(tool):
+            raise ToolError(untrusted_message(tool))
     if not chosen.trusted:
-        raise ToolError(untrusted_message(chosen.tool))
-    return chosen.tool
+        raise ToolError(untrusted_message(chosen.tools[0]))
+    return needed
 
 
 def refusal(error: CommandError | ConfigError, root: Path) -> ToolError:

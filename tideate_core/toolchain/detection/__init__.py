@@ -3,44 +3,118 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.toolchain.detection.languages import CargoTools, CMakeTools, GoTools, MakeTools, NodeTools
-from tideate_core.toolchain.detection.python import PythonTools
+from tideate_core.process import project_environment
+from tideate_core.toolchain.detection.ci import ci_tools
+from tideate_core.toolchain.detection.languages import CargoTools, CMakeTools, GoTools, NodeTools
+from tideate_core.toolchain.detection.parts import find_folders
+from tideate_core.toolchain.detection.python import PythonTools, UnittestTools
+from tideate_core.toolchain.detection.tables import FORMATS, KINDS, TASKS, TableTools, TaskTools
 from tideate_core.toolchain.detection.tools import Check, ProjectFiles, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.toolchain.detection.tools import ProjectTools
 
+    MakeTools = Callable[[ProjectFiles, Mapping[str, str]], ProjectTools]
+
 __all__ = ["detect_clean_command", "detect_tools"]
 
-_KINDS = (PythonTools, NodeTools, CargoTools, GoTools, CMakeTools, MakeTools)
-"""In the order in which they are asked: the first that has a check runs it."""
+_LANGUAGES: Final[Sequence[MakeTools]] = (
+    PythonTools,
+    NodeTools,
+    CargoTools,
+    GoTools,
+    CMakeTools,
+    *(partial(TableTools, kind=kind) for kind in KINDS),
+)
+"""Kinds that may be in one folder: each runs its own checks."""
+_OTHERS: Final[Sequence[MakeTools]] = (
+    *(partial(TaskTools, tasks=tasks) for tasks in TASKS),
+    partial(TableTools, kind=FORMATS),
+)
+"""For the checks that nothing before them in this order has in the folder."""
 
 
-def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> dict[Check, Tool]:
-    """Return the tool of each check that the project has one for.
+def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> dict[Check, tuple[Tool, ...]]:
+    """Return the tools of each check that the project has some for, those of the root first.
 
     :param environment: whose PATH is looked through; None for ours.
     """
-    found: dict[Check, Tool] = {}
-    for tools in _kinds(root, environment):
-        for tool in tools.find():
-            found.setdefault(tool.check, tool)
-    return {check: found[check] for check in Check if check in found}
+    known = os.environ if environment is None else environment
+    top = ProjectFiles(root)
+    ci = ci_tools(top)
+    found: dict[Check, list[Tool]] = {}
+    for folder, kinds in _parts(root, known):
+        files = ProjectFiles(root, folder)
+        for check, tools in _of_folder(files, known, kinds, ci.pop(folder, [])).items():
+            found.setdefault(check, []).extend(tools)
+    for tools in ci.values():
+        for tool in tools:
+            if tool.check not in found or all(one.folder == tool.folder for one in found[tool.check]):
+                found.setdefault(tool.check, []).append(tool)
+    return {check: tuple(found[check]) for check in Check if check in found}
 
 
 def detect_clean_command(root: Path, environment: Mapping[str, str] | None = None) -> Tool | None:
-    """Return the command that removes what the project's build made, if it has one."""
-    return next((tool for tools in _kinds(root, environment) if (tool := tools.clean())), None)
+    """Return the command that removes what the build of the root made, if it has one."""
+    files, known = ProjectFiles(root), os.environ if environment is None else environment
+    kinds = (make(files, known) for make in (*_LANGUAGES, *_OTHERS))
+    return next((tool for tools in kinds if tools.applies() and (tool := tools.clean())), None)
 
 
-def _kinds(root: Path, environment: Mapping[str, str] | None) -> Iterator[ProjectTools]:
-    files = ProjectFiles(root)
-    for kind in _KINDS:
-        tools = kind(files, os.environ if environment is None else environment)
-        if tools.applies():
-            yield tools
+def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, list[ProjectTools]]]:
+    """Yield the folders with projects, each with its languages; what belongs to one above is left out."""
+    above: dict[str, list[ProjectTools]] = {}
+    for folder in ["", *sorted(find_folders(root))]:
+        files = ProjectFiles(root, folder)
+        kinds = [
+            tools for make in _LANGUAGES if (tools := make(files, _environment(files, environment))).applies()
+        ]
+        own = [tools for tools in kinds if not _is_covered(tools, folder, above)]
+        above[folder] = kinds
+        if own or not folder:
+            yield folder, own
+
+
+def _is_covered(tools: ProjectTools, folder: str, above: Mapping[str, list[ProjectTools]]) -> bool:
+    return any(
+        one.kind == tools.kind and one.covers(folder[len(other) :].lstrip("/"))
+        for other, kinds in above.items()
+        if folder.startswith(f"{other}/" if other else "")
+        for one in kinds
+    )
+
+
+def _of_folder(
+    files: ProjectFiles, environment: Mapping[str, str], languages: list[ProjectTools], ci: list[Tool]
+) -> dict[Check, list[Tool]]:
+    found: dict[Check, list[Tool]] = {}
+    for kind in languages:
+        for check, tools in _first(kind.find()).items():
+            found.setdefault(check, []).extend(tools)
+    own = _environment(files, environment)
+    others = (kind.find() for make in _OTHERS if (kind := make(files, own)).applies())
+    guessed = UnittestTools(files, own)
+    for more in (*others, iter(ci), guessed.find() if guessed.applies() else iter(())):
+        for check, tools in _first(more).items():
+            found.setdefault(check, tools)
+    return {check: [replace(tool, folder=files.folder) for tool in tools] for check, tools in found.items()}
+
+
+def _first(tools: Iterator[Tool]) -> dict[Check, list[Tool]]:
+    """Return the first tool of each check, with those that run beside it."""
+    found: dict[Check, list[Tool]] = {}
+    for tool in tools:
+        if tool.beside or tool.check not in found:
+            found.setdefault(tool.check, []).append(tool)
+    return found
+
+
+def _environment(files: ProjectFiles, environment: Mapping[str, str]) -> Mapping[str, str]:
+    return project_environment(files.root, environment) if files.folder else environment

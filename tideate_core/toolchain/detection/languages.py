@@ -1,19 +1,27 @@
-"""Tools of JavaScript, Rust, Go and CMake projects, and of Makefiles."""
+"""Tools of JavaScript, Rust, Go and CMake projects."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.process import find_on_path
-from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
+from tideate_core.toolchain.detection.tools import (
+    Check,
+    ProjectFiles,
+    ProjectTools,
+    Tool,
+    never_ends,
+    read_toml,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tideate_core.toolchain.detection.tools import ProjectFiles
-
-__all__ = ["CMakeTools", "CargoTools", "GoTools", "MakeTools", "NodeTools"]
+__all__ = ["CMakeTools", "CargoTools", "GoTools", "NodeTools"]
 
 _MANAGERS: Final = {
     "pnpm-lock.yaml": "pnpm",
@@ -32,6 +40,46 @@ _SCRIPTS: Final[Mapping[Check, tuple[str, ...]]] = {
     Check.DOCUMENTATION: ("docs", "doc", "docs:build", "build:docs", "typedoc"),
 }
 
+_RECURSIVE: Final[Mapping[str, tuple[str, ...]]] = {
+    "npm": ("run", "--workspaces", "--if-present"),
+    "pnpm": ("-r", "--if-present", "run"),
+    "yarn": ("workspaces", "foreach", "--all", "run"),
+    "bun": ("run", "--filter", "*"),
+}
+"""How a script of all members of a workspace is run, by its manager."""
+
+_PNPM: Final = "pnpm-workspace.yaml"
+_MOST_MEMBERS: Final = 100
+"""Folders of a workspace that are looked at."""
+
+_FIRST_WORD: Final = re.compile(r"([A-Za-z][\w.-]{0,60})(?![\w=./-])")
+_SHELL: Final = frozenset(
+    [
+        "cd",
+        "echo",
+        "exit",
+        "export",
+        "test",
+        "true",
+        "false",
+        "set",
+        "if",
+        "for",
+        "while",
+        "exec",
+        "source",
+        "eval",
+        "node",
+    ]
+)
+"""First words of a script that are no programs of a project's own."""
+
+_BUILT: Final = re.compile(r"(?<![\w./-])(?:\./)?(?:dist|build|out)/")
+_BUILDING: Final = re.compile(r"\b(?:build|compile|tsc)\b(?!/)")
+"""Signs that a script runs what was built, and that it builds it itself."""
+
+_RUN: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?: run| -s| --silent){0,2} ([\w:.-]{1,60})")
+
 _NO_TEST: Final = "no test specified"
 """In the script that `npm init` writes."""
 
@@ -40,28 +88,96 @@ _ESLINT: Final = tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "t
 )
 
 
+def _is_check(scripts: Mapping[str, str], name: str) -> bool:
+    """Tell whether a script is there, does something, and ends."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        one = waiting.pop()
+        text = scripts.get(one)
+        if text is None or one in seen:
+            continue
+        seen.add(one)
+        if _NO_TEST in text or never_ends(text):
+            return False
+        waiting += _RUN.findall(text)
+    return bool(seen)
+
+
+def _fits(folder: str, pattern: str) -> bool:
+    """Tell whether a folder is one of a workspace's pattern; ``*`` stands for one name, ``**`` for any."""
+    form = re.escape(pattern).replace(r"\*\*", ".+").replace(r"\*", "[^/]+")
+    return re.fullmatch(form, folder) is not None
+
+
 class NodeTools(ProjectTools):
     """Tools of a project with package.json: its scripts, else the programs in node_modules."""
 
-    def applies(self) -> bool:
-        return bool(self._files.has("package.json"))
+    manifests = ("package.json",)
 
     def find(self) -> Iterator[Tool]:
         for check, names in _SCRIPTS.items():
-            for name in names:
-                if name in self._files.scripts and _NO_TEST not in self._files.scripts[name]:
-                    yield self._script(check, name)
+            yield from (self._script(check, name) for name in names if _is_check(self._files.scripts, name))
         yield from self._programs()
+        yield from self._of_members()
 
     def clean(self) -> Tool | None:
         return self._script(Check.BUILD, "clean") if "clean" in self._files.scripts else None
+
+    def covers(self, folder: str) -> bool:
+        known = [pattern.removeprefix("./").strip("/") for pattern in self._workspaces()]
+        fits = [not pattern.startswith("!") for pattern in known if _fits(folder, pattern.removeprefix("!"))]
+        return bool(fits) and all(fits)
+
+    def _workspaces(self) -> list[str]:
+        """Return the patterns of the folders that belong to this one."""
+        own: Any = self._files.package.get("workspaces")
+        found = own.get("packages") if isinstance(own, dict) else own
+        patterns = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+        listed = re.search(
+            r"^packages:[^\n]*((?:\n(?:[ \t]*-[^\n]*|[ \t]*(?:#[^\n]*)?))*)",
+            self._files.text(_PNPM),
+            re.MULTILINE,
+        )
+        return patterns + (
+            re.findall(r"^[ \t]*-[ \t]+['\"]?([^'\"\s#]+)", listed[1], re.MULTILINE) if listed else []
+        )
+
+    def _of_members(self) -> Iterator[Tool]:
+        """Yield the scripts of a workspace's members, run by one command."""
+        patterns = [one for one in self._workspaces() if not one.startswith(("!", "/")) and ".." not in one]
+        found = {
+            path.parent.relative_to(self._files.root).as_posix()
+            for one in patterns[:_MOST_MEMBERS]
+            for path in islice(self._files.root.glob(f"{one.replace('**', '*')}/package.json"), _MOST_MEMBERS)
+        }
+        members = [ProjectFiles(self._files.root, one) for one in sorted(found) if self.covers(one)]
+        manager = self._manager()
+        for check, scripts in _SCRIPTS.items():
+            for name in scripts:
+                having = [one for one in members if _is_check(one.scripts, name)]
+                if having:
+                    recipe = "\n".join(f"{one.folder}: {one.scripts[name]}" for one in having)
+                    folder = "folder" if len(having) == 1 else "folders"
+                    reason = f"{len(having)} {folder} of the workspace have the script {name!r}"
+                    yield Tool(check, manager, (manager, *_RECURSIVE[manager], name), reason, recipe)
 
     def _script(self, check: Check, name: str) -> Tool:
         manager = self._manager()
         # what runs before and after a script is run with it
         parts = [self._files.scripts.get(part) for part in (f"pre{name}", name, f"post{name}")]
         recipe = "\n".join(part for part in parts if part)
-        return Tool(check, manager, (manager, "run", name), f"package.json has the script {name!r}", recipe)
+        reason = f"package.json has the script {name!r}"
+        built = check == Check.TESTS and _BUILT.search(recipe) and not _BUILDING.search(recipe)
+        needs = _FIRST_WORD.match(self._files.scripts[name])
+        return Tool(
+            check,
+            manager,
+            (manager, "run", name),
+            reason,
+            recipe,
+            needs=needs[1] if needs and needs[1] not in _SHELL else "",
+            after_build=bool(built),
+        )
 
     def _manager(self) -> str:
         named = str(self._files.package.get("packageManager", "")).partition("@")[0]
@@ -90,101 +206,118 @@ class NodeTools(ProjectTools):
         return {name for kind in kinds for name in table(self._files.package, kind)}
 
 
-_TARGETS: Final[Mapping[Check, tuple[str, ...]]] = {
-    Check.TYPE_CHECK: ("typecheck", "type-check", "type_check", "types", "mypy"),
-    Check.LINT: ("lint", "check-lint"),
-    Check.TESTS: ("test", "tests", "check"),
-    Check.BUILD: ("build", "all"),
-    Check.DOCUMENTATION: ("docs", "doc", "html"),
-}
-
 _BUILDS: Final = ("build", "_build", "out", "cmake-build-debug", "cmake-build-release")
 """Build directories of CMake, by habit."""
 
-_MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
-"""In the order in which make looks for them."""
+_CTEST: Final = re.compile(
+    r"^[ \t]*(?:enable_testing|include[ \t]*\([ \t]*CTest\b)", re.IGNORECASE | re.MULTILINE
+)
+"""Lines of a CMakeLists.txt with tests."""
 
 
 class CargoTools(ProjectTools):
     """Tools of a Rust project."""
 
-    def applies(self) -> bool:
-        return bool(self._files.has("Cargo.toml"))
+    manifests = ("Cargo.toml",)
 
     def find(self) -> Iterator[Tool]:
         yield self._tool(Check.TYPE_CHECK, "check", "--all-targets")
         if find_on_path("cargo-clippy", self._environment):
             yield self._tool(Check.LINT, "clippy", "--all-targets", "--", "-D", "warnings")
-        yield self._tool(Check.TESTS, "test")
         yield self._tool(Check.BUILD, "build")
+        yield self._tool(Check.TESTS, "test")
         yield self._tool(Check.DOCUMENTATION, "doc", "--no-deps")
 
     def clean(self) -> Tool:
-        return self._tool(Check.BUILD, "clean")
+        return Tool(Check.BUILD, "cargo", ("cargo", "clean", "--color", "never"), "there is Cargo.toml")
+
+    def covers(self, folder: str) -> bool:
+        workspace = self._manifest.get("workspace")
+        if not isinstance(workspace, dict):
+            return False
+        excluded = workspace.get("exclude", [])
+        below = (f"{one}/" for one in excluded) if isinstance(excluded, list) else ()
+        return not f"{folder}/".startswith(tuple(below))
+
+    @cached_property
+    def _manifest(self) -> dict[str, Any]:
+        return read_toml(self._files.text("Cargo.toml"))
 
     def _tool(self, check: Check, verb: str, *options: str) -> Tool:
-        return Tool(check, "cargo", ("cargo", verb, "--color", "never", *options), "there is Cargo.toml")
+        workspace = table(self._manifest, "workspace")
+        # without it cargo takes the root's own package, or the default members, for all
+        part = "workspace" in self._manifest and (
+            "package" in self._manifest or "default-members" in workspace
+        )
+        whole = ("--workspace",) if part else ()
+        reason = "Cargo.toml has a workspace" if part else "there is Cargo.toml"
+        return Tool(check, "cargo", ("cargo", verb, "--color", "never", *whole, *options), reason)
 
 
 class GoTools(ProjectTools):
-    """Tools of a Go module."""
+    """Tools of a Go module, or of a workspace of modules."""
 
-    def applies(self) -> bool:
-        return bool(self._files.has("go.mod"))
+    manifests = ("go.work", "go.mod")
 
     def find(self) -> Iterator[Tool]:
-        reason = "there is go.mod"
-        yield Tool(Check.TYPE_CHECK, "go", ("go", "vet", "./..."), reason)
+        reason = f"there is {self._files.has(*self.manifests)}"
+        packages = [f"./{one}/..." if one != "." else "./..." for one in self._modules()] or ["./..."]
+        yield Tool(Check.TYPE_CHECK, "go", ("go", "vet", *packages), reason)
         if name := self._files.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"):
             yield Tool(Check.LINT, "golangci-lint", ("golangci-lint", "run"), f"there is {name}")
-        yield Tool(Check.TESTS, "go", ("go", "test", "./..."), reason)
         # of a single program `go build` would leave the binary in the project
-        yield Tool(Check.BUILD, "go", ("go", "build", "-o", "/dev/null", "./..."), reason)
+        yield Tool(Check.BUILD, "go", ("go", "build", "-o", "/dev/null", *packages), reason)
+        yield Tool(Check.TESTS, "go", ("go", "test", *packages), reason)
+
+    def covers(self, folder: str) -> bool:
+        return folder in self._modules()
+
+    def _modules(self) -> list[str]:
+        """Return the modules of the workspace, relative to it."""
+        text = re.sub(r"//[^\n]*", "", self._files.text("go.work"))
+        listed = " ".join(re.findall(r"^[ \t]*use[ \t]*\(([^)]*)\)", text, re.MULTILINE))
+        named = re.findall(r"^[ \t]*use[ \t]+([^\s(]+)", text, re.MULTILINE)
+        names = (word.strip('"').removeprefix("./").rstrip("/") or "." for word in [*listed.split(), *named])
+        return [name for name in names if not name.startswith(("/", "-", ".."))]
 
 
 class CMakeTools(ProjectTools):
-    """Tools of a CMake project that has been configured: only then is there a build."""
+    """Tools of a CMake project: of the folder in which it was configured, else of one of tideate's own."""
+
+    manifests = ("CMakeLists.txt",)
 
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
         super().__init__(files, environment)
         self._folder = next((name for name in _BUILDS if files.has(f"{name}/CMakeCache.txt")), "")
 
     def applies(self) -> bool:
-        return bool(self._files.has("CMakeLists.txt") and self._folder)
+        # the build of a Python package runs CMake itself
+        return super().applies() and bool(self._folder or "build-system" not in self._files.pyproject)
+
+    def covers(self, folder: str) -> bool:
+        return True
 
     def find(self) -> Iterator[Tool]:
-        if self._files.has(f"{self._folder}/CTestTestfile.cmake"):
-            argv = ("ctest", "--test-dir", self._folder, "--output-on-failure", "--no-tests=error")
-            yield Tool(Check.TESTS, "ctest", argv, f"there is {self._folder}/CTestTestfile.cmake")
-        reason = f"there is CMakeLists.txt and {self._folder}/CMakeCache.txt"
-        yield Tool(Check.BUILD, "cmake", ("cmake", "--build", self._folder), reason)
+        if self._folder:
+            reason = f"there is CMakeLists.txt and {self._folder}/CMakeCache.txt"
+            yield Tool(Check.BUILD, "cmake", ("cmake", "--build", self._folder), reason)
+            if self._files.has(f"{self._folder}/CTestTestfile.cmake"):
+                yield self._tests(self._folder, f"there is {self._folder}/CTestTestfile.cmake")
+            return
+        folder = f"{self._files.output}/cmake"
+        generator = "Ninja" if find_on_path("ninja", self._environment) else "Unix Makefiles"
+        # configures and builds anew: nothing that was built of an earlier text is left
+        argv = ("ctest", "--build-and-test", ".", folder, "--build-generator", generator)
+        reason = "there is CMakeLists.txt; it is built outside the project"
+        yield Tool(Check.BUILD, "cmake", argv, reason, needs="cmake")
+        if _CTEST.search(self._files.text("CMakeLists.txt")):
+            yield self._tests(folder, "CMakeLists.txt has tests")
 
-    def clean(self) -> Tool:
-        argv = ("cmake", "--build", self._folder, "--target", "clean")
-        return Tool(Check.BUILD, "cmake", argv, f"there is {self._folder}/CMakeCache.txt")
-
-
-class MakeTools(ProjectTools):
-    """Targets of a Makefile, for the checks that nothing else in the project runs."""
-
-    def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
-        super().__init__(files, environment)
-        self._name = files.has(*_MAKEFILES)
-
-    def applies(self) -> bool:
-        return bool(self._name)
-
-    def find(self) -> Iterator[Tool]:
-        for check, names in _TARGETS.items():
-            if tool := self._tool(check, names):
-                yield tool
+    def _tests(self, folder: str, reason: str) -> Tool:
+        argv = ("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error")
+        return Tool(Check.TESTS, "ctest", argv, reason, after_build=True)
 
     def clean(self) -> Tool | None:
-        return self._tool(Check.BUILD, ("clean",))
-
-    def _tool(self, check: Check, names: tuple[str, ...]) -> Tool | None:
-        text = self._files.text(self._name)
-        targets = set(re.findall(r"^([A-Za-z0-9_.-]{1,60})[ \t]{0,20}:(?![=:]?=)", text, re.MULTILINE))
-        target = next((name for name in names if name in targets), "")
-        reason = f"{self._name} has the target {target!r}"
-        return Tool(check, "make", ("make", target), reason, recipe=text) if target else None
+        argv = ("cmake", "--build", self._folder, "--target", "clean")
+        reason = f"there is {self._folder}/CMakeCache.txt"
+        return Tool(Check.BUILD, "cmake", argv, reason) if self._folder else None

@@ -6,16 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.process import VIRTUAL_ENVIRONMENTS, find_on_path
-from tideate_core.project import project_state
 from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from tideate_core.toolchain.detection.tools import ProjectFiles
 
-__all__ = ["PythonTools"]
+__all__ = ["PythonTools", "UnittestTools"]
 
 
 class PythonTools(ProjectTools):
@@ -24,13 +22,12 @@ class PythonTools(ProjectTools):
     A tool of the project's own virtual environment is preferred to one in PATH.
     """
 
+    manifests = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "manage.py")
+
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
         super().__init__(files, environment)
         self._venv = next((name for name in VIRTUAL_ENVIRONMENTS if files.runnable(f"{name}/bin/python")), "")
         self._wanted = _dependencies(files)
-
-    def applies(self) -> bool:
-        return bool(self._files.has("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"))
 
     def find(self) -> Iterator[Tool]:
         yield from self._type_checkers()
@@ -38,14 +35,6 @@ class PythonTools(ProjectTools):
         yield from self._tests()
         yield from self._build()
         yield from self._documentation()
-
-    @property
-    def _output(self) -> Path:
-        """A directory for what is built.
-
-        Outside of the project: a tool empties such a directory, and a clone could make it a link.
-        """
-        return project_state(self._files.root) / "scratch"
 
     def _type_checkers(self) -> Iterator[Tool]:
         if reason := self._uses("mypy", ("mypy.ini", ".mypy.ini"), "mypy"):
@@ -64,7 +53,7 @@ class PythonTools(ProjectTools):
         if reason := self._uses("ruff", ("ruff.toml", ".ruff.toml"), ""):
             options = ("check", "--no-fix", "--output-format=concise", ".")
             yield self._tool(Check.LINT, "ruff", options, reason, module=False)
-        if reason := self._uses("flake8", (".flake8",), "flake8"):
+        if reason := self._uses("flake8", (".flake8",), "flake8", "flake8"):
             yield self._tool(Check.LINT, "flake8", (".",), reason)
 
     def _tests(self) -> Iterator[Tool]:
@@ -75,15 +64,9 @@ class PythonTools(ProjectTools):
             reason = "there is tests/ and pytest is installed"
         if reason:
             yield self._tool(Check.TESTS, "pytest", ("-q", "--tb=short", "-rfE", "--color=no"), reason)
-        elif folder := self._files.has("tests", "test"):
-            # from the top a folder can be reached only as a package
-            options = (
-                "discover",
-                "-s",
-                folder,
-                *(("-t", ".") if self._files.has(f"{folder}/__init__.py") else ()),
-            )
-            yield self._tool(Check.TESTS, "unittest", options, f"there is {folder}/ and no sign of pytest")
+        elif "django" in self._files.text("manage.py"):
+            python = f"{self._venv}/bin/python" if self._venv else "python3"
+            yield Tool(Check.TESTS, "django", (python, "manage.py", "test"), "there is Django's manage.py")
 
     def _build(self) -> Iterator[Tool]:
         system = table(self._files.pyproject, "build-system")
@@ -94,16 +77,16 @@ class PythonTools(ProjectTools):
         )
         # without isolation nothing has to be downloaded
         alone = ("--no-isolation",) if self._has_module(backend) else ()
-        options = ("--wheel", *alone, "--outdir", f"{self._output}/dist")
+        options = ("--wheel", *alone, "--outdir", f"{self._files.output}/dist")
         yield self._tool(Check.BUILD, "build", options, f"pyproject.toml has [build-system] ({backend})")
 
     def _documentation(self) -> Iterator[Tool]:
         if name := self._files.has("mkdocs.yml", "mkdocs.yaml"):
-            site = ("build", "--strict", "--quiet", "--site-dir", f"{self._output}/site")
+            site = ("build", "--strict", "--quiet", "--site-dir", f"{self._files.output}/site")
             yield self._tool(Check.DOCUMENTATION, "mkdocs", site, f"there is {name}")
         if name := self._files.has("docs/conf.py", "doc/conf.py", "docs/source/conf.py"):
             source = name.removesuffix("/conf.py")
-            pages = ("-W", "--keep-going", "-q", "-b", "html", source, f"{self._output}/docs")
+            pages = ("-W", "--keep-going", "-q", "-b", "html", source, f"{self._files.output}/docs")
             yield self._tool(Check.DOCUMENTATION, "sphinx", pages, f"there is {name}")
 
     def _uses(self, tool: str, own_files: tuple[str, ...], section: str, tox: str = "") -> str:
@@ -143,6 +126,17 @@ class PythonTools(ProjectTools):
     def _has_module(self, name: str) -> bool:
         folders = (self._files.root / (self._venv or "-")).glob("lib/python3*/site-packages")
         return any((folder / name).is_dir() or (folder / f"{name}.py").is_file() for folder in folders)
+
+
+class UnittestTools(PythonTools):
+    """Tests of a Python project that says nothing of how it runs them."""
+
+    def find(self) -> Iterator[Tool]:
+        if folder := self._files.has("tests", "test"):
+            # from the top a folder can be reached only as a package
+            top = ("-t", ".") if self._files.has(f"{folder}/__init__.py") else ()
+            reason = f"there is {folder}/ and no sign of pytest"
+            yield self._tool(Check.TESTS, "unittest", ("discover", "-s", folder, *top), reason)
 
 
 def _dependencies(files: ProjectFiles) -> dict[str, str]:

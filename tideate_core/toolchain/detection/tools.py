@@ -5,24 +5,47 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
+import shlex
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from tideate_core.project import project_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Check", "ProjectFiles", "ProjectTools", "Tool", "table"]
+__all__ = ["Check", "ProjectFiles", "ProjectTools", "Tool", "never_ends", "read_toml", "table", "tool_name"]
 
 _LARGEST: Final = 1 << 20
 """Bytes; no project file is larger."""
 
+_RUNNERS: Final = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "bundle": 1, "npx": 0, "bunx": 0}
+"""Programs that run another one, and how many words of their own (`run`) stand before its name."""
+
+_SERVERS: Final = re.compile(
+    r"""(?<![\w./-])(?:
+    (?:vitepress|vuepress|next|nuxt|nuxi|astro|vite|storybook|mint|mintlify|remix|docusaurus|docsify|honkit
+      |gitbook|mkdocs|hugo|jekyll|zensical|webpack|rspack|rsbuild|ng|expo|gatsby|wrangler|vercel|netlify|mdbook
+      |react-scripts|vue-cli-service|eleventy|bridgetown|middleman|quarto|fumadocs|slidev|rspress)
+      [ \t]+(?:dev|serve|server|start|preview|develop|watch)(?![\w:-])
+    |sphinx-autobuild|nodemon|http-server|live-server|browser-sync|webpack-dev-server|start-storybook|ts-node-dev
+    |(?:vite|serve|next[ \t]+dev|vitepress)(?=[ \t]*(?:$|[;&|]|--(?!mode)|-[a-zA-Z]))
+    |tsx[ \t]+watch|http\.server
+    )(?![\w-])
+    |(?<!\S)--(?:watch|watchAll|serve|livereload|poll)(?![\w=-]|[ \t]+false)
+    |\btsc\b[^;&|\n]{0,200}(?<!\S)-w(?!\S)""",
+    re.VERBOSE | re.MULTILINE,
+)
+"""Commands that go on until somebody ends them."""
+
 
 class Check(StrEnum):
-    """Kinds of checks of a project, in the order in which they run."""
+    """Kinds of checks of a project, in the order in which they run; tests that need a build run after it."""
 
     TYPE_CHECK = "type_check"
     LINT = "lint"
@@ -39,7 +62,7 @@ class Tool:
     name: str
     """Of the program whose output it is, as `parse_failures` knows it: `mypy`, `npm`, `make`."""
     argv: tuple[str, ...]
-    """A program with a slash is a path from the project's root."""
+    """A program with a slash is a path from the folder."""
     reason: str
     """Why this one, for a person: ``pyproject.toml has [tool.mypy]; from .venv``."""
     recipe: str = ""
@@ -48,25 +71,65 @@ class Tool:
     """The configured command, where it says where the tests to run go; `argv` runs all of them."""
     names_paths: bool = False
     """The configured command says itself which of the project's files it is for."""
+    folder: str = ""
+    """The folder that it runs in, relative to the root; empty: the root itself."""
+    needs: str = ""
+    """A program that `argv` starts: the first word of a script of package.json."""
+    beside: bool = False
+    """It is run beside what else its check has in this folder."""
+    after_build: bool = False
+    """It tests what the build of its folder made, and builds nothing itself."""
 
     @property
     def meaning(self) -> str:
-        """The text that is trusted with this command: another text is another command."""
-        return json.dumps([list(self.template or self.argv), self.recipe], ensure_ascii=False)
+        """The text that is trusted with this command: another text, or another folder, is another command."""
+        words = [list(self.template or self.argv), self.recipe]
+        return json.dumps([*words, self.folder] if self.folder else words, ensure_ascii=False)
+
+    @property
+    def words(self) -> str:
+        """The command for a person: ``web: npm run test``."""
+        command = shlex.join(self.argv)
+        return f"{self.folder}: {command}" if self.folder else command
 
 
 class ProjectFiles:
-    """Files in the root of a project, read as far as they can be: a broken one is another check's matter."""
+    """Files of a project's folder, read as far as they can be: a broken one is another check's matter.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    :param top: the root of the project.
+    :param folder: relative to it; empty: the root itself.
+    """
+
+    def __init__(self, top: Path, folder: str = "") -> None:
+        self.top = top
+        self.folder = folder
+        self.root = top / folder
+        self._texts: dict[str, str] = {}
+
+    @property
+    def output(self) -> str:
+        """A directory for what is built.
+
+        Outside of the project: a tool empties such a directory, and a clone could make it a link.
+        """
+        return str(project_state(self.top) / "scratch" / self.folder)
 
     def has(self, *names: str) -> str:
-        """Return the first of these that is there, empty if none is."""
-        return next((name for name in names if (self.root / name).exists()), "")
+        """Return the first of these names or patterns (``*.gemspec``) that is there, empty if none is."""
+        return next(filter(None, map(self._found, names)), "")
+
+    def _found(self, name: str) -> str:
+        if "*" not in name:
+            return name if (self.root / name).exists() else ""
+        return min((path.relative_to(self.root).as_posix() for path in self.root.glob(name)), default="")
 
     def text(self, name: str) -> str:
         """Return a file's text, empty if it cannot be read."""
+        if name not in self._texts:
+            self._texts[name] = self._read(name)
+        return self._texts[name]
+
+    def _read(self, name: str) -> str:
         path = self.root / name
         try:
             # a named pipe would keep us waiting
@@ -78,10 +141,7 @@ class ProjectFiles:
 
     @cached_property
     def pyproject(self) -> dict[str, Any]:
-        try:
-            return tomllib.loads(self.text("pyproject.toml"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return {}
+        return read_toml(self.text("pyproject.toml"))
 
     @cached_property
     def package(self) -> dict[str, Any]:
@@ -123,13 +183,25 @@ class ProjectTools:
     :param environment: whose PATH is looked through.
     """
 
+    manifests: ClassVar[tuple[str, ...]] = ()
+    """The files that make a folder a project of this kind."""
+
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
         self._files = files
         self._environment = environment
 
+    @property
+    def kind(self) -> str:
+        """The name of the kind."""
+        return type(self).__name__
+
     def applies(self) -> bool:
-        """Tell whether the project is of this kind."""
-        raise NotImplementedError
+        """Tell whether the folder is a project of this kind."""
+        return bool(self._files.has(*self.manifests))
+
+    def covers(self, folder: str) -> bool:
+        """Tell whether a project of this kind in a folder below belongs to this one, as in a workspace."""
+        return False
 
     def find(self) -> Iterator[Tool]:
         """Yield the tools, the better one of a check first."""
@@ -138,6 +210,34 @@ class ProjectTools:
     def clean(self) -> Tool | None:
         """Return the command that removes what the build made."""
         return None
+
+
+def never_ends(text: str) -> bool:
+    """Tell whether a script starts a development server, or watches files: no check ends with it."""
+    return _SERVERS.search(text[:_LARGEST]) is not None
+
+
+def tool_name(argv: Sequence[str]) -> str:
+    """Return the name of the program whose output a command prints: of `python -m mypy` it is mypy."""
+    words = list(argv)
+    name = words[0].rpartition("/")[2]
+    if name.startswith("python") and "-m" in words[1:-1]:
+        return words[words.index("-m") + 1].partition(".")[0]
+    if name in _RUNNERS:
+        # options of the runner stand before the name of what it runs
+        rest = words[1 + _RUNNERS[name] :]
+        while rest and rest[0].startswith("-"):
+            rest = rest[1:]
+        return tool_name(rest) if rest else name
+    return name
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML file, none if it is broken."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
 
 
 def table(values: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ListedTest", "find_test_files", "list_tests"]
+__all__ = ["ListedTest", "find_test_files", "is_test_file", "list_tests"]
 
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
@@ -70,6 +70,11 @@ def find_test_files(root: Path, runner: str) -> list[str]:
             if len(found) >= MOST_FILES:
                 break
     return sorted(found)
+
+
+def is_test_file(path: str, runner: str) -> bool:
+    """Tell whether a runner looks for tests in a file of this name; one that is not known in any."""
+    return runner not in _FILES or _FILES[runner](path)
 
 
 def list_tests(root: Path, files: list[str]) -> list[ListedTest]:

@@ -15,7 +15,7 @@ from tideate_core.mcp.servers.commands import (
     choose_command,
     locked_for_command,
     report_while,
-    require_command,
+    require_commands,
 )
 from tideate_core.mcp.servers.schemas import ResultModel, page
 
@@ -151,7 +151,7 @@ class ProjectBuild:
         :raises ToolError: it cannot be built, or is being built.
         """
         chosen = await choose_command(self._root, "build")
-        return await self._run_command(context, chosen, require_command(chosen), seconds)
+        return await self._run_command(context, chosen, require_commands(chosen, self._root), seconds)
 
     async def run_clean(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
         """Remove what builds made.
@@ -161,26 +161,30 @@ class ProjectBuild:
         chosen = await self._clean_command(await choose_command(self._root, "build"))
         if chosen.tool is None:
             raise ToolError(_NO_CLEAN)
-        return await self._run_command(context, chosen, require_command(chosen), seconds)
+        return await self._run_command(context, chosen, require_commands(chosen, self._root), seconds)
 
     async def _clean_command(self, build: ChosenCommand) -> ChosenCommand:
         return await asyncio.to_thread(_clean_of, self._root, build)
 
     async def _run_command(
-        self, context: Context[Any, Any], chosen: ChosenCommand, tool: Tool, seconds: float | None
+        self, context: Context[Any, Any], chosen: ChosenCommand, tools: Sequence[Tool], seconds: float | None
     ) -> BuildShape:
         from tideate_core.process import ProcessLimits, run_program
+        from tideate_core.toolchain import tool_environment
 
-        async def work(tell: Callable[[int, str], None]) -> _Built:
+        async def run_one(tool: Tool, tell: Callable[[int, str], None]) -> _Built:
             result = await run_program(
                 tool.argv,
-                cwd=self._root,
-                environment=chosen.environment,
+                cwd=self._root / tool.folder,
+                environment=tool_environment(self._root, tool, chosen.environment),
                 limits=ProcessLimits(timeout_ms=chosen.limit(seconds)),
                 on_lines=_line_counter(tell),
                 hint=f"install {tool.name}, or set verify.build in .tideate/config.toml",
             )
             return await asyncio.to_thread(_read, tool, result, self._root)
+
+        async def work(tell: Callable[[int, str], None]) -> _Built:
+            return _joined([await run_one(tool, tell) for tool in tools])
 
         async with locked_for_command(self._root, "build", "a build"):
             built = await report_while(context, self._root, work)
@@ -188,12 +192,29 @@ class ProjectBuild:
         return built.shape
 
 
+def _joined(built: Sequence[_Built]) -> _Built:
+    """Return the result of several builds: that of the first that failed, with all output."""
+    if len(built) == 1:
+        return built[0]
+    chosen = next((one.shape for one in built if one.shape.status != "passed"), built[-1].shape)
+    output = "\n".join(one.output for one in built)
+    shown, following = page(output, "", PAGE)
+    update = {
+        "duration_ms": sum(one.shape.duration_ms for one in built),
+        "problems": [problem for one in built for problem in one.shape.problems],
+        "more_problems": any(one.shape.more_problems for one in built),
+        "output": shown,
+        "next_cursor": following,
+    }
+    return _Built(chosen.model_copy(update=update), output)
+
+
 def _clean_of(root: Path, build: ChosenCommand) -> ChosenCommand:
     from tideate_core.toolchain import ProjectTrust, detect_clean_command
 
     tool = detect_clean_command(root, build.environment)
     trusted = tool is not None and ProjectTrust(root).is_trusted(tool)
-    return replace(build, tool=tool, off=False, configured=False, trusted=trusted)
+    return replace(build, tools=(tool,) if tool else (), off=False, configured=False, trusted=trusted)
 
 
 def _command(chosen: ChosenCommand) -> CommandShape | None:
@@ -221,10 +242,10 @@ def _line_counter(tell: Callable[[int, str], None]) -> Callable[[Sequence[Output
 
 def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
     """Bring what a build printed to its form."""
-    from tideate_core.toolchain import parse_failures
+    from tideate_core.toolchain import parse_failures, project_path
 
     output = result.printed
-    failures = parse_failures(output, root=root, tool=tool.name)
+    failures = parse_failures(output, root=root / tool.folder, tool=tool.name)
     # of a build that went well what looks like an error is none
     found = [one for one in failures.found if not result.ok or one.severity == "warning"]
     shown, following = page(output, "", PAGE)
@@ -240,7 +261,7 @@ def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
         problems=[
             ProblemShape(
                 severity=one.severity,
-                file=one.file,
+                file=project_path(str(root / tool.folder / one.file), root) if one.file else "",
                 line=one.line,
                 column=one.column,
                 message=one.message,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -15,7 +16,7 @@ from tideate_core.mcp.servers.commands import (
     locked_for_command,
     refusal,
     report_while,
-    require_command,
+    require_commands,
 )
 from tideate_core.mcp.servers.schemas import NEXT, ResultModel, page, short_repr
 from tideate_core.toolchain import TestResults
@@ -41,6 +42,7 @@ LONGEST: Final = 300
 REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
 LISTED: Final = 500
 """Tests on a page."""
+_COUNTS: Final = ("passed", "failed", "skipped", "errors")
 _LARGEST_REPORT: Final = 4 << 20
 
 
@@ -159,22 +161,37 @@ class ProjectTests:
         :param or_all: where these cannot be run alone, run all.
         :raises ToolError: they cannot be run, or not these alone, or others are running.
         """
-        from tideate_core.toolchain import make_runner_command, run_tests
+        from tideate_core.toolchain import SelectedTests, make_runner_command, run_tests, tool_environment
 
         chosen = await choose_command(self._root, "tests")
-        tool = require_command(chosen)
-        wanted = self._selection(chosen, tool, files, pattern, or_all=or_all)
-        command = make_runner_command(tool, wanted, configured=chosen.configured)
+        needed = require_commands(chosen, self._root)
+        wanted = self._selections(chosen, files, pattern, or_all=or_all)
+        folders = {tool.folder for tool in wanted}
 
-        async def work(tell: Callable[[int, str], None]) -> CompletedTests:
-            ran = await run_tests(
-                command,
-                wanted,
-                root=self._root,
-                environment=chosen.environment,
+        async def run_one(tool: Tool, tell: Callable[[int, str], None]) -> CompletedTests:
+            selected = wanted.get(tool, SelectedTests())
+            done = await run_tests(
+                make_runner_command(tool, selected, configured=chosen.configured),
+                selected,
+                root=self._root / tool.folder,
+                environment=tool_environment(self._root, tool, chosen.environment),
                 timeout_ms=chosen.limit(seconds),
                 on_progress=tell,
             )
+            return replace(done, results=_from_root(done.results, tool, self._root))
+
+        async def work(tell: Callable[[int, str], None]) -> CompletedTests:
+            done: list[CompletedTests] = []
+            for tool in needed:
+                is_build = tool not in chosen.tools
+                if tool in wanted or (is_build and tool.folder in folders):
+                    ran = await run_one(tool, tell)
+                    # of a build only its failure is a result of tests
+                    if not is_build or ran.results.status != "passed":
+                        done.append(ran)
+                    if is_build and ran.results.status != "passed":
+                        break
+            ran = _merged(done)
             await asyncio.to_thread(_keep, self._root, ran)
             return ran
 
@@ -183,10 +200,10 @@ class ProjectTests:
             self.last = await report_while(context, self._root, work)
         return self.last
 
-    def _selection(
-        self, chosen: ChosenCommand, tool: Tool, files: Sequence[str], pattern: str, *, or_all: bool
-    ) -> SelectedTests:
-        """Return these tests, or all where they cannot be run alone.
+    def _selections(
+        self, chosen: ChosenCommand, files: Sequence[str], pattern: str, *, or_all: bool
+    ) -> dict[Tool, SelectedTests]:
+        """Return the commands that run these tests, or all tests where they cannot be run alone.
 
         :raises ToolError: they cannot be run alone, and not all are to be run.
         """
@@ -196,18 +213,22 @@ class ProjectTests:
             accepts_directories,
             make_runner_command,
             runner_name,
+            share_files,
         )
 
-        folders = accepts_directories(runner_name(tool, configured=chosen.configured))
+        configured = chosen.configured
+        folders = any(accepts_directories(runner_name(tool, configured=configured)) for tool in chosen.tools)
         # the same file twice would be run twice
-        names = dict.fromkeys(self._file(file, folders=folders) for file in files)
-        wanted = SelectedTests(tuple(names), pattern)
+        names = list(dict.fromkeys(self._file(file, folders=folders) for file in files))
+        shares = share_files(chosen.tools, names, configured=configured)
+        wanted = {tool: SelectedTests(share, pattern) for tool, share in shares.items()}
         try:
-            make_runner_command(tool, wanted, configured=chosen.configured)
+            for tool, selected in wanted.items():
+                make_runner_command(tool, selected, configured=configured)
         except UnsupportedSelection as error:
             if not or_all:
                 raise ToolError(f"{error}, or with `or_all`") from error
-            return SelectedTests()
+            return {tool: SelectedTests() for tool in chosen.tools}
         return wanted
 
     def report(self) -> str | None:
@@ -234,6 +255,39 @@ class ProjectTests:
             what = "file or directory" if folders else "file"
             raise ToolError(f"there is no {what} {short_repr(name)}; `test_list` shows which there are")
         return self._paths.relative(path)
+
+
+def _from_root(results: TestResults, tool: Tool, root: Path) -> TestResults:
+    """Return the results of a part with paths that are relative to the root."""
+    from tideate_core.toolchain import project_path
+
+    if not tool.folder:
+        return results
+    failures = [
+        one.model_copy(update={"file": one.file and project_path(str(root / tool.folder / one.file), root)})
+        for one in results.failures
+    ]
+    files = [f"{tool.folder}/{file}" for file in results.files]
+    return results.model_copy(update={"failures": failures, "files": files})
+
+
+def _merged(done: Sequence[CompletedTests]) -> CompletedTests:
+    """Return the result of several parts' tests: that of the first that did not pass, with all counts."""
+    if len(done) == 1:
+        return done[0]
+    results = [one.results for one in done]
+    chosen = next((one for one in results if one.status != "passed"), results[-1])
+    counts = {name: [getattr(one, name) for one in results] for name in _COUNTS}
+    update = {
+        # what one of them does not say nobody knows of all
+        **{name: None if None in known else sum(known) for name, known in counts.items()},
+        "files": [file for one in results for file in one.files],
+        "duration_ms": sum(one.duration_ms for one in results),
+        "failures": [failure for one in results for failure in one.failures],
+        "more_failures": any(one.more_failures for one in results),
+    }
+    output = "\n".join(one.output for one in done)
+    return replace(done[0], results=chosen.model_copy(update=update), output=output)
 
 
 def _below(file: str, name: str) -> bool:
