@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
     from tideate_core.workflows import ModelAccess, PersonAccess, RunContext, StepContext
 
-__all__ = ["before", "material", "passing_on", "rules_and_material", "surroundings_of", "with_material"]
+__all__ = [
+    "before",
+    "material",
+    "material_budget",
+    "passing_on",
+    "rules_and_material",
+    "surroundings_of",
+    "with_material",
+]
 
 SHARE: Final = 4
 """The part of what prompt and answer share that material may take: one in so many."""
@@ -102,11 +110,12 @@ async def material(step: StepContext, text: str) -> str:
     items: list[ContextItem] = []
     if any(one in of_run for one in mentioned):
         once = step.choose_for_run
-        kept = await once("mentions", digest_of(of_run), partial(_resolve, step, of_run, _budget(step)))
+        resolve = partial(_resolve, step, of_run, material_budget(step))
+        kept = await once("mentions", digest_of(of_run), resolve)
         items += [await _revived(step, resolver, one) for one in kept if one["mention"] in mentioned]
     rest = [one for one in mentioned if one not in of_run]
     if rest:
-        left = _budget(step) - sum(item.tokens for item in items)
+        left = material_budget(step) - sum(item.tokens for item in items)
         kept = await step.choose_once("mentions", digest_of(rest), partial(_resolve, step, rest, left))
         items += [await _revived(step, resolver, one) for one in kept]
     return resolver.format_for_prompt(items)
@@ -136,7 +145,8 @@ def passing_on(step: StepContext) -> Iterator[None]:
         _passed_on.reset(token)
 
 
-def _budget(step: ModelAccess) -> int:
+def material_budget(step: ModelAccess) -> int:
+    """Return how many tokens of a prompt may be material that its text does not hold."""
     limits = [step.mention_tokens, *([DEMONSTRATION] if step.demonstration else [])]
     return min(*limits, step.context_tokens // SHARE) if step.context_tokens else min(limits)
 

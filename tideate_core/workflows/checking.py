@@ -187,6 +187,7 @@ class _Checks:
         for step in self._steps:
             given = {key for key in (*STEP_KINDS, "task") if step.values.get(key) is not None}
             given |= {"tools"} if step.values.get("tools") else set()
+            given |= {"context"} if step.values.get("context") == "none" else set()
             for problem in kind_problems(given):
                 yield Finding(step.at(problem.key), problem.message, problem.hint, on_key=True)
             yield from self._names(step, given)

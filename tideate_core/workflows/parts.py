@@ -140,6 +140,10 @@ def kind_problems(given: Collection[str]) -> list[KindProblem]:
         found.append(
             KindProblem("agent", "the step has an agent and no task", "say in `task` what it should do")
         )
+    if "context" in given and "task" not in given:
+        found.append(
+            KindProblem("context", "`context` is for a task, and this step has none", "add a `task`")
+        )
     if "tools" in given and "task" not in given:
         found.append(
             KindProblem("tools", "tools are for the model of a task, and this step has none", "add a `task`")
@@ -175,6 +179,11 @@ class WorkflowStep(Part):
         default=None,
         description="What the agent should do: a template with `inputs`, `context`, `prompt` and"
         " `steps.ID.result` of the steps before.",
+    )
+    context: Literal["auto", "none"] = Field(
+        default="auto",
+        description="`auto`: the model gets the results of `dependencies` and the workflow's `context`,"
+        " if the task does not name them itself; `none`: only the task.",
     )
     tools: tuple[ToolName, ...] = Field(
         default=(),
@@ -240,6 +249,7 @@ class WorkflowStep(Part):
     def _check(self) -> Self:
         given = {key for key in (*STEP_KINDS, "task") if getattr(self, key) is not None}
         given |= {"tools"} if self.tools else set()
+        given |= {"context"} if self.context != "auto" else set()
         for problem in kind_problems(given):
             raise PydanticCustomError("step_kind", "{words}", {"words": f"{problem.message}; {problem.hint}"})
         return self

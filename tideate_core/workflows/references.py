@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jinja2 import meta, nodes
 from jinja2.exceptions import TemplateSyntaxError
@@ -15,7 +15,10 @@ from tideate_core.workflows.expressions import ValueSandbox, error_words, parse_
 from tideate_core.workflows.parts import VALUE_NAMES
 from tideate_core.workflows.templates import LARGEST, RENDER_ERRORS, Sandbox, restrict
 
-__all__ = ["References", "references"]
+if TYPE_CHECKING:
+    from tideate_core.workflows.parts import WorkflowStep
+
+__all__ = ["References", "names_in_task", "references"]
 
 PLAIN_OUTPUT: Final = re.compile(r"\{\{[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[ \t]*\}\}", re.ASCII)
 KEYWORDS: Final = frozenset(
@@ -47,6 +50,19 @@ def references(source: str, *, expression: bool = False) -> References:
     """
     plain = None if expression else _plain_references(source)
     return _full_references(source, expression) if plain is None else plain
+
+
+def names_in_task(step: WorkflowStep) -> tuple[set[str], set[str]]:
+    """Return the steps and the names of the context that a step's task names, or its `for_each`; `*`: all."""
+    texts = [(step.task or "", False)] if "{" in (step.task or "") else []
+    if step.for_each is not None:
+        texts.append((step.for_each.items, True))
+    steps, context = set[str](), set[str]()
+    for text, is_expression in texts:
+        found = references(text, expression=is_expression)
+        steps |= found.steps or ({"*"} if "steps" in found.used else set())
+        context |= found.context or ({"*"} if "context" in found.used else set())
+    return steps, context
 
 
 def _plain_references(source: str) -> References | None:

@@ -166,8 +166,7 @@ def _limit(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]
 
 
 def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
-    part: Any = InputDefinition if loc[-1] == "type" else WorkflowDefinition
-    names = LITERALS[part]
+    names = LITERALS.get(str(loc[-1]), NEEDS)
     told = f"{value!r}" if isinstance(value, str) else kind_in_words(value)
     hint = nearest.hint(value, names) if isinstance(value, str) else ""
     return Finding(loc, f"{what} must be one of {', '.join(names)}, not {told}", hint)
@@ -279,9 +278,10 @@ def _brief(message: str) -> str:
 
 
 LITERALS: Final = {
-    InputDefinition: ("string", "integer", "number", "boolean", "array", "object"),
-    WorkflowDefinition: ("prompt", "text", "lines", "place"),
+    "type": ("string", "integer", "number", "boolean", "array", "object"),
+    "context": ("auto", "none"),
 }
+NEEDS: Final = ("prompt", "text", "lines", "place")
 SPOKEN: Final = {
     **dict.fromkeys(("yes", "on", "y", "true", "1"), "true"),
     **dict.fromkeys(("no", "off", "n", "false", "0"), "false"),

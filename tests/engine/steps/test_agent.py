@@ -10,11 +10,13 @@ from tests.support.state import trust_file
 from tideate_core.adapters import tool_name
 from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.engine import EventName
+from tideate_core.errors import StepFailed
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tideate_core.workflows import StepContext
 
 TWO = """
 inputs:
@@ -65,14 +67,149 @@ async def test_a_task_is_filled_in_and_its_answer_is_the_result(bench: Bench, wr
     assert asked(bench, "Tell about it: Ada was found.")
 
 
-async def test_a_model_sees_of_the_steps_before_only_what_the_task_says(bench: Bench, write: Write) -> None:
+async def test_results_of_dependencies_that_a_task_does_not_name_are_given_with_it(
+    bench: Bench, write: Write
+) -> None:
     write(TWO)
     bench.server.answers("Find Ada", "Ada was found.")
     bench.server.answers("Tell about it", "told")
     bench.server.answers("Say what", "nothing")
     assert (await bench.run("flow", inputs={"who": "Ada"})).ok
-    (text,) = asked(bench, "Say what you know")
-    assert "found" not in text
+    (unnamed,) = asked(bench, "Say what you know")
+    assert "The result of the step 'find':\n\n```\nAda was found.\n```" in unnamed
+    (named,) = asked(bench, "Tell about it")
+    assert named.count("Ada was found.") == 1
+
+
+async def test_a_definition_copied_from_the_engine_document_needs_no_template(
+    bench: Bench, write: Write
+) -> None:
+    write("""
+        id: 3f1c1a0e-6c58-4b6f-9b1e-0d3a3d3e9c11
+        name: Feature Development
+        description: Design, build and check a feature
+        version: 1.0.0
+        context: {project: shop, limits: {users: 50}}
+        metadata: {owner: team}
+        steps:
+          - {id: design, name: Design, agentId: assistant, task: Design the API,
+             dependencies: [], parallel: false, retries: 2, continueOnError: false}
+          - {id: backend, name: Backend, agentId: assistant, task: Build the backend,
+             dependencies: [design], parallel: true, timeout: 300000}
+          - {id: frontend, name: Frontend, agentId: assistant, task: Build the frontend,
+             dependencies: [design], parallel: true, timeout: 300000}
+          - {id: check, name: Check, agentId: assistant, task: Check all of it,
+             dependencies: [backend, frontend], parallel: false}
+    """)
+    for task, answer in {
+        "Design the API": "GET /items",
+        "Build the backend": "server.py",
+        "Build the frontend": "client.ts",
+        "Check all of it": "fits",
+    }.items():
+        bench.server.answers(task, answer)
+    result = await bench.run("flow")
+    assert result.results == {
+        "design": "GET /items",
+        "backend": "server.py",
+        "frontend": "client.ts",
+        "check": "fits",
+    }
+    prompts = [asked(bench, words)[0] for words in ("Design the", "Build the b", "Build the f", "Check all")]
+    assert all("shop" in prompt and '"users": 50' in prompt for prompt in prompts)
+    assert ["GET /items" in prompt for prompt in prompts] == [False, True, True, False]
+    assert "server.py" in prompts[3]
+    assert "client.ts" in prompts[3]
+
+
+@pytest.mark.parametrize(
+    ("step", "given"),
+    [
+        ("task: Go on", {"first", "second", "red", "round"}),
+        ("task: 'Go on with {{ steps.a.result }}'", {"first", "second", "red", "round"}),
+        ("task: 'Go on, {{ context.colour }}'", {"first", "second", "red", "round"}),
+        ("task: 'Go on{% for name in steps %} {{ name }}{% endfor %}'", {"red", "round"}),
+        ("{task: Go on, context: none}", set()),
+        ("{task: 'Go on with {{ steps.a.result }}', context: none}", {"first"}),
+    ],
+)
+async def test_what_a_template_names_stands_there_and_only_there(
+    bench: Bench, write: Write, step: str, given: set[str]
+) -> None:
+    body = step.removeprefix("{").removesuffix("}") if step.startswith("{") else step
+    write(f"""
+        context: {{colour: red, shape: round}}
+        steps:
+          - {{id: a, task: Say one, context: none}}
+          - {{id: b, task: Say two, context: none}}
+          - {{id: c, dependencies: [a, b], {body}}}
+    """)
+    bench.server.answers("Say one", "first")
+    bench.server.answers("Say two", "second")
+    bench.server.answers("Go on", "done")
+    assert (await bench.run("flow")).ok
+    (prompt,) = asked(bench, "Go on")
+    counts = {word: prompt.count(word) for word in ("first", "second", "red", "round")}
+    assert counts == {word: int(word in given) for word in counts}
+
+
+async def test_items_of_a_list_are_not_given_the_whole_list_too(bench: Bench, write: Write) -> None:
+    write("""
+        steps:
+          - {id: a, task: List them, outputSchema: {type: array, items: {type: string}}}
+          - {id: b, dependencies: [a], forEach: steps.a.result, task: "Go on with {{ item }}"}
+    """)
+    bench.server.answers("List them", {"result": ["apples", "pears"]})
+    bench.server.answers("Go on", "done")
+    assert (await bench.run("flow")).ok
+    prompts = asked(bench, "Go on")
+    assert sorted(("apples" in prompt, "pears" in prompt) for prompt in prompts) == [
+        (False, True),
+        (True, False),
+    ]
+
+
+async def test_the_error_of_a_failed_dependency_is_given_and_a_skipped_one_is_not(
+    bench: Bench, write: Write
+) -> None:
+    async def fail(_: StepContext) -> None:
+        raise StepFailed("the disk is on fire")
+
+    write(
+        """
+        steps:
+          - {id: a, continueOnError: true}
+          - {id: b, task: Say two, when: "false"}
+          - {id: c, task: Go on, dependencies: [a, b]}
+        """,
+        a=fail,
+    )
+    bench.server.answers("Go on", "done")
+    assert (await bench.run("flow")).ok
+    (prompt,) = asked(bench, "Go on")
+    assert "The error of the step 'a':\n\n```\nthe disk is on fire\n```" in prompt
+    assert "'b'" not in prompt
+
+
+async def test_a_result_longer_than_the_share_of_material_is_cut_with_a_notice(
+    bench: Bench, write: Write
+) -> None:
+    await bench.limit(2_000)
+    write("""
+        steps:
+          - {id: a, task: Say one}
+          - {id: b, task: Say two}
+          - {id: c, task: Go on, dependencies: [a, b]}
+    """)
+    bench.server.answers("Say one", "x" * 5_000)
+    bench.server.answers("Say two", "short one")
+    bench.server.answers("Go on", "done")
+    assert (await bench.run("flow")).ok
+    (prompt,) = asked(bench, "Go on")
+    assert "short one" in prompt
+    assert 1_500 < prompt.count("x") < 2_000
+    (notice,) = [one["message"] for one in bench.front.data(EventName.NOTICE) if "cut" in one["message"]]
+    assert notice.startswith("The result of the step 'a' is too long for the prompt of 'c'")
 
 
 async def test_a_template_that_names_what_is_not_there_fails_the_step(bench: Bench, write: Write) -> None:

@@ -15,6 +15,7 @@ from tideate_core.engine.mentions import before, with_material
 from tideate_core.engine.review import write_staged
 from tideate_core.engine.selected_text import brief
 from tideate_core.engine.step_output import CheckedMapping, check_value
+from tideate_core.engine.steps.given import given_material
 from tideate_core.errors import OutputMismatch, UnusableSchema
 from tideate_core.workflows import render_task
 
@@ -43,7 +44,8 @@ REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHandler:
     """Return what gives a step's task to an agent, and returns the answer.
 
-    The model sees of the steps before what the task's template says. With an `output_schema`, the step's or
+    The model gets the results of the step's `dependencies` and the workflow's context, unless the template
+    names them or the step has `context: none`. With an `output_schema`, the step's or
     the agent's, the result is a value that fits it, else the answer's text. With tools that stage edits,
     these are reviewed and written at the end, and the result is a mapping: `response` is the value or the
     text, `files` are those that were written.
@@ -58,7 +60,8 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
             stage.tools.check()
             asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
-            prompt = partial(_prompt, stage.step, role, task)
+            given = given_material(stage.step, definition)
+            prompt = partial(_prompt, stage.step, role, task, given)
             value = await _answer(stage, _with_schema(definition, role), prompt, agents)
         if not stage.tools.stages:
             return value
@@ -100,8 +103,8 @@ async def _typed_answer(
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-async def _prompt(step: StepContext, role: Role, task: str, **values: Any) -> Prompt:
-    prompt = render_task_prompt(step, role, task, feedback=step.feedback, **values)
+async def _prompt(step: StepContext, role: Role, task: str, given: str, **values: Any) -> Prompt:
+    prompt = before(render_task_prompt(step, role, task, feedback=step.feedback, **values), given)
     return brief(step, await with_material(step, prompt, task))
 
 
