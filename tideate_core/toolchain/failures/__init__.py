@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.toolchain.failures import compilers, test_runners
 from tideate_core.toolchain.failures.failure import ToolOutput, project_path
+from tideate_core.toolchain.failures.forms import FORM_PARSERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,9 @@ _PARSERS: Final[Mapping[str, tuple[Parser, ...]]] = {
     "go": (test_runners.parse_go_tests, compilers.parse_plain),
     "golangci-lint": (compilers.parse_plain,),
     "sphinx": (compilers.parse_labelled,),
+    "ty": (compilers.parse_arrows, compilers.parse_coded),
+    **{name: (parser,) for name, parser in FORM_PARSERS.items()},
+    "node": (FORM_PARSERS["node"], FORM_PARSERS["tap"]),
 }
 
 _ALL: Final[tuple[Parser, ...]] = tuple(

@@ -144,6 +144,7 @@ def parse_pytest(output: ToolOutput) -> Iterator[Failure]:
 def parse_early_ends(output: ToolOutput) -> Iterator[Failure]:
     """Parse the words with which pytest ends before its report: conftest, options, a crash, no more time."""
     lines = output.lines
+    crashed = False
     for number, line in enumerate(lines):
         rest = lines[number + 1 : number + 200]
         if _CONFTEST.match(line):
@@ -155,13 +156,14 @@ def parse_early_ends(output: ToolOutput) -> Iterator[Failure]:
             ini = next((found["file"] for said in rest if (found := _INI_FILE.match(said))), "")
             yield make_failure(None, wrong["said"], file="" if ini == "None" else ini)
         elif fatal := _FATAL.search(line):
+            crashed = True
             frames = [frame for said in rest if (frame := _FATAL_FRAME.match(said))]
             own = next((frame for frame in frames if _is_own(frame["file"], output.root)), None)
             test = own["function"] if own else ""
             yield make_failure(own, fatal["said"], code="fatal", test=test)
-    last = next((line for line in reversed(lines) if line.strip()), "")
-    # the line has an outcome once the test ended
-    if (begun := _BEGUN.match(last)) and not _OUTCOME.match(last):
+    last = next((line for line in reversed(lines) if line.startswith("=") or _BEGUN.match(line)), "")
+    # the line has an outcome once the test ended, and a line of `=` follows the last one
+    if not crashed and (begun := _BEGUN.match(last)) and not _OUTCOME.match(last):
         name = begun["test"].strip().replace("::", ".")
         yield make_failure(None, "did not end", file=begun["file"], test=name)
 
