@@ -79,6 +79,27 @@ async def test_the_trust_of_one_project_is_not_that_of_a_copy(root: Path, tmp_pa
     assert report.of(Check.TESTS).status == CheckStatus.NOT_TRUSTED
 
 
+def test_a_command_of_ci_and_a_missing_program_are_shown_with_their_place(root: Path) -> None:
+    workflow = root / ".github" / "workflows" / "ci.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text(
+        "jobs:\n  a:\n    steps:\n      - run: cabal test\n      - run: cabal build && rm x\n"
+    )
+    (item,) = plan_trust(root, build_catalog(root)).items
+    assert item.effects == (
+        "run `cabal test` (tests): .github/workflows/ci.yml:4 runs it; ✗ cabal is not installed; install it",
+    )
+    assert not item.trusted
+
+
+def test_the_same_command_of_another_part_is_shown_with_its_folder(root: Path) -> None:
+    for folder in ("a", "b"):
+        (root / folder).mkdir()
+        (root / folder / "manage.py").write_text("django")
+    assert trust_all(root) == ["a: python3 manage.py test", "b: python3 manage.py test"]
+    assert revoke_trust(root) == [f"`{one}: python3 manage.py test` (tests)" for one in ("a", "b")]
+
+
 # what is shown
 
 CONFIG = """adapter = "theirs"

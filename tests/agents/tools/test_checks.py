@@ -339,3 +339,43 @@ async def test_where_there_is_no_check_it_is_told_what_a_person_can_do(tmp_path:
     assert told.endswith("You can hand in without it: say that it was not run.")
     with pytest.raises(ToolError, match=r"no check tests here: .*config\.toml.* hand in without it"):
         await project.call("run_check", check="tests")
+
+
+PARTS = {
+    "api/setup.py": "",
+    "api/tests/__init__.py": "",
+    "api/tests/test_calc.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n"
+    "        self.fail('wrong')\n",
+    "web/Makefile": "test:\n\t@echo of web\n",
+    "web/package.json": "{}",
+    "other/x.py": "",
+}
+
+
+@pytest.mark.slow
+async def test_checks_run_in_the_parts_that_the_edits_touch(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", PARTS, decisions=(YES, YES))
+    trust(project.root)
+    await project.stage(FileChange("web/a.js", "create", None, "1"))
+    told = await project.call("run_check", check="tests")
+    assert told.startswith("tests passed: `make test` in web ")
+    assert "api" not in told
+    told = await project.call("run_check", check="tests", files=["api/tests/test_calc.py"])
+    assert told.startswith("tests failed: `pytest ")
+    assert "api/tests/test_calc.py:6: " in told
+    assert "make" not in told
+    with pytest.raises(ToolError, match="tests are run in api, web"):
+        await project.call("run_check", check="tests", files=["other/x.py"])
+
+
+async def test_a_check_whose_program_is_not_there_is_not_offered(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", {"package.json": NO_LINTER, "Makefile": "test:\n"})
+    trust(project.root)
+    offered_checks = (await offered(project)).schema["properties"]["check"]
+    assert "lint" not in offered_checks.get("enum", [])
+    assert "lint" not in await project.call("run_check")
+    with pytest.raises(ToolError, match="nosuchlinter is not installed; run `npm install`"):
+        await project.call("run_check", check="lint")
+
+
+NO_LINTER = '{"scripts": {"lint": "nosuchlinter ."}}'

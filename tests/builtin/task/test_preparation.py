@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.gates import readiness
 from tideate_core.snapshots.limits import MIB
 from tideate_core.store import Store
-from tideate_core.toolchain import Check
+from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision, PromptLibrary
 from tideate_core.workspace import Snapshot, SnapshotManager, Workspace
 
@@ -171,3 +172,30 @@ async def test_a_mention_that_stands_for_nothing_is_said_and_stays_a_word(desk: 
     told = desk.model.prompts("planner")[0]
     assert "@file:nowhere.md" in told
     assert (desk.root / "README.md").read_text().splitlines()[0] in told
+
+
+def test_a_program_that_is_not_installed_stops_a_task_with_the_way_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module a\n")
+    (tmp_path / ".golangci.yml").touch()
+    environment = {"PATH": str(tmp_path / "nothing")}
+    words = unready(readiness(tmp_path, VerifyConfig(documentation="off", environment=environment)))
+    assert "✗ lint: `golangci-lint run`: golangci-lint is not installed; install it" in words
+    assert "✗ tests: `go test ./...`: go is not installed; install Go" in words
+
+
+def test_a_program_that_one_part_of_several_lacks_does_not_stop_a_task(tmp_path: Path) -> None:
+    for name, text in {"api/manage.py": "django", "svc/go.mod": "module a\n"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "python3").symlink_to(sys.executable)
+    environment = {"PATH": str(tmp_path / "programs")}
+    off = dict.fromkeys(("type_check", "lint", "build", "documentation"), "off")
+    config = VerifyConfig.model_validate({**off, "environment": environment})
+    ProjectTrust(tmp_path).trust(select_tools(tmp_path, config, environment)[Check.TESTS])
+    found = readiness(tmp_path, config)
+    states = {one.tool.folder: one.state for one in found if one.tool is not None}
+    assert states == {"api": "ready", "svc": "not_installed"}
+    assert unready(found) == []
+    (tmp_path / "programs" / "python3").unlink()
+    assert len(unready(readiness(tmp_path, config))) == 4

@@ -272,6 +272,9 @@ class _Place:
         folders = any(accepts_directories(runner_name(tool, configured=configured)) for tool in tests)
         names = dict.fromkeys(self._file(path, folders=folders) for path in arguments.files)
         shares = share_files(tests, list(names), configured=configured)
+        if tests and not shares:
+            known = ", ".join(tool.folder for tool in tests)
+            raise ToolError(f"no tests are run where these files are; tests are run in {known}")
         tools = [tool for tool in tools if tool.check != Check.TESTS or tool in shares]
         for tool in tools:
             failed = {

@@ -50,9 +50,8 @@ def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> di
     top = ProjectFiles(root)
     ci = ci_tools(top)
     found: dict[Check, list[Tool]] = {}
-    for folder, kinds in _parts(root, known):
-        files = ProjectFiles(root, folder)
-        for check, tools in _of_folder(files, known, kinds, ci.pop(folder, [])).items():
+    for files, kinds in _parts(root, known):
+        for check, tools in _of_folder(files, known, kinds, ci.pop(files.folder, [])).items():
             found.setdefault(check, []).extend(tools)
     for tools in ci.values():
         for tool in tools:
@@ -68,8 +67,8 @@ def detect_clean_command(root: Path, environment: Mapping[str, str] | None = Non
     return next((tool for tools in kinds if tools.applies() and (tool := tools.clean())), None)
 
 
-def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, list[ProjectTools]]]:
-    """Yield the folders with projects, each with its languages; what belongs to one above is left out."""
+def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[ProjectFiles, list[ProjectTools]]]:
+    """Yield the files of each part with its languages, without those that belong to a workspace above."""
     above: dict[str, list[ProjectTools]] = {}
     for folder in ["", *sorted(find_folders(root))]:
         files = ProjectFiles(root, folder)
@@ -79,7 +78,7 @@ def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, li
         own = [tools for tools in kinds if not _is_covered(tools, folder, above)]
         above[folder] = kinds
         if own or not folder:
-            yield folder, own
+            yield files, own
 
 
 def _is_covered(tools: ProjectTools, folder: str, above: Mapping[str, list[ProjectTools]]) -> bool:

@@ -15,7 +15,7 @@ from tideate_core.project import real_path
 from tideate_core.toolchain.detection.tools import ProjectFiles, read_toml, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
     from pathlib import Path
 
 __all__ = ["affected_folders", "find_folders"]
@@ -76,8 +76,8 @@ def _is_own(name: str) -> bool:
     return not name.startswith((".", "cmake-build-")) and name.lower() not in _PASSED_OVER
 
 
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _fits(name: str, patterns: Collection[str]) -> bool:
+    return name in patterns or any("*" in pattern and fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _ignored(root: Path, names: list[str]) -> set[str]:
