@@ -46,6 +46,14 @@ for name, arguments in pairs(plugs) do
   end
 end
 
+-- without a selection the function or paragraph under the cursor: a whole buffer is asked for by its command
+api.nvim_set_keymap('n', '<Plug>(tideate-refactor)', "v:lua.require'tideate.operator'.begin_here('refactor')", {
+  noremap = true,
+  expr = true,
+  silent = true,
+  desc = 'tideate: refactor the function or paragraph under the cursor',
+})
+
 for _, workflow in ipairs({ 'ask', 'summarize', 'refactor' }) do
   for suffix, motion in pairs({ operator = '', line = ", '_'" }) do
     local keys = ("v:lua.require'tideate.operator'.begin('%s'%s)"):format(workflow, motion)

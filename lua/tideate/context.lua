@@ -205,7 +205,8 @@ function M.capture(range)
     cwd = vim.fn.getcwd(),
     buffer = M.buffer(buf),
     selection = range and { start = range[1], ['end'] = range[2] } or visual,
-    cursor = { line = cursor[1], column = cursor[2] },
+    -- {0, 0} from a `-c` command, before a window has been drawn
+    cursor = { line = math.max(cursor[1], 1), column = cursor[2] },
     diagnostics = M.diagnostics(buf),
   }
 end

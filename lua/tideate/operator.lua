@@ -6,6 +6,17 @@ local M = {}
 
 local APPLY = "v:lua.require'tideate.operator'.apply"
 local NOTHING = "v:lua.require'tideate.operator'.nothing"
+local SELECT_HERE = ":\21lua require('tideate.operator').select_here()\r" -- \21 is CTRL-U
+--- Nodes of syntax trees that are a function with its name.
+local FUNCTIONS = {
+  constructor_declaration = true,
+  function_declaration = true,
+  function_definition = true,
+  function_item = true,
+  method = true,
+  method_declaration = true,
+  method_definition = true,
+}
 local OWN_KEYS = 2 -- `g@`, which the mapping stands for
 local namespace = vim.api.nvim_create_namespace('tideate.operator')
 
@@ -63,6 +74,44 @@ function M.begin(workflow, motion)
     note_motion(pending)
   end
   return 'g@' .. (motion or '')
+end
+
+--- The keys that a mapping stands for which takes the function under the cursor, or the paragraph.
+---@param workflow string
+---@return string
+function M.begin_here(workflow)
+  return M.begin(workflow, SELECT_HERE)
+end
+
+---@return integer? first, integer? last lines, 1-based, of the innermost function under the cursor
+local function function_here()
+  local ok, parser = pcall(vim.treesitter.get_parser, 0)
+  if not ok or not parser then
+    return nil
+  end
+  parser:parse()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local column = #vim.api.nvim_get_current_line():match('^%s*')
+  local node = vim.treesitter.get_node({ pos = { row, column } })
+  while node and not FUNCTIONS[node:type()] do
+    node = node:parent()
+  end
+  if not node then
+    return nil
+  end
+  local parent = node:parent()
+  if parent and parent:type() == 'decorated_definition' then
+    node = parent
+  end
+  local first, _, last, end_column = node:range()
+  return first + 1, end_column == 0 and last or last + 1
+end
+
+--- Select the lines of the function under the cursor, else of the paragraph: the motion of `begin_here`.
+function M.select_here()
+  local first, last = function_here()
+  local keys = first and ('%dGV%dG'):format(first, last) or 'Vip'
+  vim.cmd({ cmd = 'normal', bang = true, args = { keys }, mods = { keepjumps = true } })
 end
 
 --- Let `.` repeat the operator although something was typed since.

@@ -55,6 +55,19 @@ async def test_one_line_is_called_one_line(bench: Bench) -> None:
     assert bench.front.requests[0].message == "Refactor line 5 of a.py along this analysis?"
 
 
+@pytest.mark.parametrize(("text", "words"), [(LOOP, "9 lines"), ("x  = 1\n", "1 line")])
+async def test_refactor_without_a_range_says_the_whole_buffer_and_asks(
+    bench: Bench, text: str, words: str
+) -> None:
+    bench.write("a.py", text)
+    analyzed(bench)
+    bench.front.answer = no
+    await bench.run("refactor", "simplify", context=bench.context("a.py"))
+    question = f"Refactor the whole buffer, {words}, of a.py along this analysis?"
+    assert [request.message for request in bench.front.requests] == [question]
+    assert bench.fingerprint() == {"a.py": text.encode()}
+
+
 async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> None:
     bench.write("a.py", "def f():\r\n    return  1\r\nf()")
     analyzed(bench, "```python\ndef f():\n    return 1\n```")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.editor import REPOSITORY, find_nvim
 from tests.support.work import lua_work_of
 from tideate_core.workflows import RunContext
+from tideate_core.workflows.run_context import Cursor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.editor import Editor
 
 CAPTURE = "return require('tideate.context').capture(...)"
@@ -37,6 +43,24 @@ def test_a_files_buffer_is_taken_with_its_cursor(editor: Editor) -> None:
     assert buffer.tick == editor.nvim.api.buf_get_changedtick(number)
     assert buffer.modifiable
     assert not buffer.binary
+
+
+def test_a_run_from_a_command_of_the_start_has_a_cursor(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("one = 1\n")
+    taken = "require('tideate.context').capture().cursor"
+    cursor = "vim.api.nvim_win_get_cursor(0)"
+    done = subprocess.run(
+        [
+            find_nvim(), "--clean", "--headless", "main.py",
+            "--cmd", f"set rtp^={REPOSITORY}",
+            "-c", f"lua io.stdout:write(vim.json.encode({{{cursor}, {taken}}}))",
+            "-c", "qa!",
+        ],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    before, now = json.loads(done.stdout)
+    assert before == [0, 0], "there is no cursor yet"
+    assert Cursor.model_validate(now) == Cursor(line=1, column=0)
 
 
 def test_unsaved_text_is_what_counts(editor: Editor) -> None:

@@ -26,6 +26,7 @@ nmap gz <Plug>(tideate-refactor-operator)
 xmap gz <Plug>(tideate-refactor-operator)
 nmap gzz <Plug>(tideate-refactor-line)
 nmap ga <Plug>(tideate-ask-operator)
+nmap gR <Plug>(tideate-refactor)
 onoremap <silent> au :<C-u>normal! Vj<CR>
 """
 
@@ -80,6 +81,50 @@ def test_a_motion_is_repeated_with_the_same_prompt(
     assert mapped.lines() == TEXT
     assert before[0] <= lines[1]
     assert len(mapped.lua(SENT)) == 2
+
+
+@pytest.mark.parametrize(
+    ("filetype", "text", "line", "lines", "again", "lines_again"),
+    [
+        ("", TEXT, 2, [1, 2], 5, [4, 6]),
+        (
+            "lua",
+            ["local function f()", "  local x = 1", "", "  return x", "end", "", "local y = 2", "print(y)"],
+            4,
+            [1, 5],
+            8,
+            [7, 8],
+        ),
+        (
+            "lua",
+            ["local M = {}", "function M.f()", "  return function()", "", "    return 1", "  end", "end"],
+            2,
+            [2, 7],
+            5,
+            [3, 6],
+        ),
+    ],
+)
+def test_in_normal_mode_refactor_takes_the_function_or_paragraph_under_the_cursor(
+    mapped: Editor,
+    filetype: str,
+    text: list[str],
+    line: int,
+    lines: list[int],
+    again: int,
+    lines_again: list[int],
+) -> None:
+    mapped.set_lines(text)
+    mapped.nvim.api.set_option_value("filetype", filetype, {"buf": 0})
+    cursor(mapped, line)
+    mapped.feed("gR")
+    assert mapped.mode() == "i", "the prompt is asked"
+    mapped.feed("say it better<C-s>")
+    assert last(mapped) == ["refactor", "say it better", lines]
+    cursor(mapped, again)
+    mapped.feed(".")
+    assert last(mapped) == ["refactor", "say it better", lines_again]
+    assert mapped.lines() == text
 
 
 def test_a_count_before_the_repetition_takes_the_place_of_the_first(mapped: Editor) -> None:

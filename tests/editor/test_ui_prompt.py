@@ -401,6 +401,21 @@ def test_the_line_tells_model_and_tokens_as_the_host_counts_them(real: Editor) -
     real.wait_for(lambda: counted() > 30, "the host's count, which has the file")
 
 
+def test_the_line_names_no_model_before_the_host_has_said_which(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    editor.set_lines(["one", "two"])
+    editor.lua("require('tideate.client').request = function(method, _, done) _G[method] = done end")
+    editor.command("Workflow refactor")
+    editor.wait("_G.preview ~= nil")
+    bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"
+    assert editor.lua(bar).strip() == "the whole of the buffer, 2 lines · ~0 tokens"
+    answer = "{ ok = true, preview = { workflow = 'refactor', adapter = 'mine', notices = {}, asks = {}, tokens = 7 } }"
+    editor.lua(f"_G.preview({answer})")
+    assert editor.lua(bar).strip() == "mine · the whole of the buffer, 2 lines · ~7 tokens"
+    editor.feed("/ask why")
+    assert "mine" not in editor.lua(bar), "another workflow may ask another model"
+
+
 def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 24))
     editor.feed(":Workflow refactor<CR>go<Esc>")

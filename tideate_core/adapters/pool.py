@@ -115,7 +115,7 @@ class AdapterPool:
         own = ["local", *self._config.adapters]
         return UnknownAdapter(
             f"unknown adapter {name!r}{did_you_mean(name, own)} (known: {', '.join(own)}, replay:FILE, and "
-            "PROVIDER:MODEL such as openai:gpt-5; add others under [adapters] in config.toml)"
+            "PROVIDER:MODEL such as openai:gpt-6.1-sol; add others under [adapters] in config.toml)"
         )
 
 

@@ -187,7 +187,7 @@ def _is_mapping(value: Any) -> bool:
 
 KEYS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "description": (_is_text, "is one line of text"),
-    "adapter": (_is_text, "is the name of an adapter, as `claude` or `openai:gpt-5`"),
+    "adapter": (_is_text, "is the name of an adapter, as `claude` or `openai:gpt-6.1-sol`"),
     "tools": (_is_list, "is a list of names"),
     "agents": (_is_list, "is a list of names of agents"),
     "tokens": (_is_count, "is a number of tokens above 0"),

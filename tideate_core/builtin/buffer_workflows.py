@@ -111,15 +111,21 @@ async def analyze(step: StepContext) -> Confirm | str:
     if way == "block":
         text, reported = await split_report(step, text)
         await propose(step, subject, reported)
-    where = subject.path or "the buffer"
-    first, last = subject.start + 1, subject.end
-    lines = f"line {last}" if first == last else f"lines {first}-{last}"
-    question = f"Refactor {lines} of {where} along this analysis?"
+    question = f"Refactor {_lines_of(subject)} along this analysis?"
     if not (files := affected_files(step)):
         return Confirm(text, question, details=text)
     question += f" {len(files)} other file{'' if len(files) == 1 else 's'} must change, too: offered next."
     details = f"{text}\n\nThese must change, too, and are offered as the next run:\n\n{listed(files)}"
     return Confirm(text, question, details=details)
+
+
+def _lines_of(subject: Subject) -> str:
+    first, last = subject.start + 1, subject.end
+    if not subject.selected:
+        whole = f"the whole buffer, {last} line{'' if last == 1 else 's'},"
+        return f"{whole} of {subject.path}" if subject.path else whole.removesuffix(",")
+    lines = f"line {last}" if first == last else f"lines {first}-{last}"
+    return f"{lines} of {subject.path or 'the buffer'}"
 
 
 async def refactor(step: StepContext) -> dict[str, Any]:

@@ -4,6 +4,7 @@ local M = {}
 local TOKEN = 4 -- characters
 local LARGEST = 400000 -- bytes of a buffer that goes to the host after each pause
 local PAUSE = 300 -- milliseconds without a change
+local WHOLE = { refactor = true, summarize = true } -- take the whole buffer where nothing is selected
 
 ---@class tideate.PromptPreview
 ---@field workflow string
@@ -108,15 +109,19 @@ end
 
 --- What of the editor goes with the prompt.
 ---@param context table<string, any> a `tideate.Context`, of which a caller of the API may leave out what it likes
+---@param workflow string
 ---@return string? words nil: nothing does
-function M.about(context)
+function M.about(context, workflow)
   if not context.buffer then
     return nil
   end
   local path = context.buffer.path or ''
   local name = path ~= '' and vim.fs.basename(path) or 'the buffer'
   local selection, cursor = context.selection, context.cursor
-  if not selection then
+  if not selection and WHOLE[workflow] then
+    local _, ends = (context.buffer.text or ''):gsub('\n', '')
+    return ('the whole of %s, %d line%s'):format(name, ends + 1, ends == 0 and '' or 's')
+  elseif not selection then
     return cursor and ('%s, line %d'):format(name, cursor.line) or name
   elseif selection.start == selection['end'] then
     return ('line %d of %s'):format(selection.start, name)
@@ -128,8 +133,10 @@ end
 ---@param name string
 ---@return string?
 function Preview:model(name)
-  local chosen = self.spec.adapter or require('tideate.model_choice').adapter_for(name)
-  return self.last and self.last.adapter or chosen or require('tideate.config').get('adapter')
+  if self.last and self.last.workflow == name then
+    return self.last.adapter
+  end
+  return self.spec.adapter or require('tideate.model_choice').adapter_for(name)
 end
 
 --- The line above the prompt: another workflow than the title's, the model, what goes with it, tokens.
@@ -139,7 +146,7 @@ end
 function Preview:line(name, prompt)
   local model = self:model(name)
   local parts = { model and require('tideate.ui.text').name(model) }
-  table.insert(parts, M.about(self.spec.context))
+  table.insert(parts, M.about(self.spec.context, name))
   local last = self.last
   local function is_about_rules(notice)
     return vim.startswith(notice, 'rules: ')
