@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tideate_core.engine import CheckpointManager, EventName, RunRequest, WorkflowEngine, WorkflowRunner
 from tideate_core.engine.preparation import Preparation
+from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.machines import ExecutionState
 from tideate_core.store import Reader, Store
@@ -97,6 +99,21 @@ async def test_the_machine_of_a_broken_text_fails_by_the_event_of_its_state(
     assert preparation.machine.state is ExecutionState.FAILED
 
 
+@pytest.mark.parametrize("why", ["file", "name", "inputs", "adapter"])
+async def test_a_refused_run_leaves_a_summary(bench: Bench, runner: WorkflowRunner, why: str) -> None:
+    requests = {
+        "file": RunRequest(name=str(bench.write("flow.yaml", CIRCLE))),
+        "name": RunRequest(name="nothing"),
+        "inputs": RunRequest(name="ask", prompt="why", inputs={"no": "such input"}),
+        "adapter": RunRequest(name="ask", prompt="why", adapter="nobody"),
+    }
+    result = await runner.run(requests[why])
+    assert not result.ok
+    told = json.loads((bench.private / SUMMARY).read_text())
+    assert (told["workflowId"], told["status"], told["success"]) == (result.execution_id, "failed", False)
+    assert (told["planId"], told["steps"]["completed"]) == (requests[why].name, 0)
+
+
 async def test_a_workflow_of_a_program_whose_steps_have_no_order_is_in_the_history(bench: Bench) -> None:
     steps: list[dict[str, Any]] = [
         {"id": "a", "dependencies": ["b"], "handler": "h"},
@@ -111,10 +128,10 @@ async def test_a_workflow_of_a_program_whose_steps_have_no_order_is_in_the_histo
     assert event.data["failed_in"] == "building_dependency_graph"
 
 
-async def test_a_request_that_is_wrong_is_no_run(bench: Bench) -> None:
+async def test_a_request_that_is_wrong_is_no_run_of_the_history(bench: Bench) -> None:
     assert not (await bench.run("nothing")).ok
     assert not (await bench.run("ask", inputs={"no": "such input"})).ok
-    assert not (bench.private / "tideate.db").exists()
+    assert Reader(bench.private).runs() == []
     assert [event.sequence for event in bench.front.events] == [None, None]
     assert all("failed_in" not in event.data for event in bench.front.events)
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.logbook import RUN, Logbook, Watcher
-from tideate_core.engine.recording import Recorder
+from tests.engine.logbook import RUN
 from tideate_core.engine.reports import (
     SUMMARY,
     StepCounts,
@@ -29,14 +28,10 @@ KEYS = {
 }
 
 
-def recorder() -> Recorder:
-    log = cast("Any", Logbook())
-    return Recorder(log.run_id, Watcher(), log, agents=["assistant", "tool"], checkpoints=["c1", "c2"])
-
-
 def summary(status: Any = "completed", *, total: int = 3, **rest: Any) -> WorkflowSummaryDTO:
     ending = Ending(status, ENDED, 1234, files=("a.py",), **rest)
-    return summary_of(ending, plan="review", total_steps=total, recorder=recorder())
+    agents, checkpoints = ["assistant", "tool"], ["c1", "c2"]
+    return summary_of(ending, RUN, plan="review", total_steps=total, agents=agents, checkpoints=checkpoints)
 
 
 def test_the_summary_has_the_keys_and_values_of_the_document(tmp_path: Path) -> None:

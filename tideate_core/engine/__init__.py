@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver_hooks import (
         DriverHooks as DriverHooks,
         DriverSummary as DriverSummary,
+        PlanCounts as PlanCounts,
         register_driver_hooks as register_driver_hooks,
     )
     from tideate_core.engine.drivers.machine import states_to_confirm as states_to_confirm
@@ -149,7 +150,7 @@ else:
             "confirmation": "ConfirmationRequest FrontEnd",
             "continuation": "is_continued_from last_conversation request_of said_in_step",
             "driver": "Driver Question Settled Work",
-            "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
+            "driver_hooks": "DriverHooks DriverSummary PlanCounts register_driver_hooks",
             "drivers.machine": "states_to_confirm",
             "events": "Event EventName WorkflowHooks",
             "forking": "ForkPlan RunEdits plan_fork split_run_step",

@@ -20,6 +20,7 @@ __all__ = [
     "NO_HOOKS",
     "DriverHooks",
     "DriverSummary",
+    "PlanCounts",
     "driver_hooks",
     "register_driver_hooks",
     "task_workflow",
@@ -36,6 +37,16 @@ class DriverSummary:
     """The id of the snapshot that it made before it wrote anything."""
     plan_id: str | None = None
     """The id of the plan that it carries out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCounts:
+    """Agents and steps of a plan that a run carried out, by how they ended."""
+
+    agents: tuple[str, ...]
+    total: int
+    completed: int
+    failed: int
 
 
 class DriverHooks:
@@ -77,13 +88,14 @@ class DriverHooks:
         ending: Ending,
         documents: Documents,
         checkpoints: Sequence[str],
-    ) -> None:
-        """Leave documents of a run that has ended; blocking.
+    ) -> PlanCounts | None:
+        """Leave documents of a run that has ended; return what its plan came to, if it had one; blocking.
 
         :param checkpoints: the run's, by id, the oldest first.
 
         :raises StoreError: they cannot be written.
         """
+        return None
 
 
 NO_HOOKS: Final = DriverHooks()

@@ -16,10 +16,10 @@ from tideate_core.engine.result import WorkflowResult, leaves_unchanged, usage_j
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending
-from tideate_core.workflows import Declined, NextRun, WorkflowDefinition
+from tideate_core.workflows import Declined, NextRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tideate_core.adapters import Adapter
     from tideate_core.engine.driver_hooks import DriverHooks
@@ -194,25 +194,45 @@ def ending_of(execution: Execution, result: WorkflowResult) -> Ending:
 
 
 async def write_run_documents(
-    execution: Execution, hooks: DriverHooks, ending: Ending, recorder: Recorder, documents: Documents
+    run: str,
+    ending: Ending,
+    documents: Documents,
+    *,
+    name: str,
+    total_steps: int = 0,
+    hooks: DriverHooks = NO_HOOKS,
+    results: Mapping[str, Any] | None = None,
+    agents: Iterable[str] = (),
+    checkpoints: Iterable[str] = (),
 ) -> None:
-    """Write the run's summary and its workflow's documents; where that fails it has ended all the same."""
+    """Write the run's summary and its workflow's documents; where that fails it has ended all the same.
+
+    :param name: of the workflow.
+    :param results: of the completed steps.
+    """
     # here: nothing of it is needed until now
     from tideate_core.engine.reports import summary_of, write_summary
 
-    definition = execution.definition
-    total = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
-    plan = hooks.summary(execution.results).plan_id or definition.name
-    summary = summary_of(ending, plan=plan, total_steps=total, recorder=recorder)
+    planned, results, checkpoints = None, results or {}, list(checkpoints)
+    plan = hooks.summary(results).plan_id or name
     try:
-        await asyncio.to_thread(write_summary, documents, summary)
         if hooks is not NO_HOOKS:
-            checkpoints = list(recorder.checkpoints)
-            await asyncio.to_thread(
-                hooks.conclude, execution.id, execution.results, ending, documents, checkpoints
-            )
+            planned = await asyncio.to_thread(hooks.conclude, run, results, ending, documents, checkpoints)
     except StoreError:
-        log.exception("run %s has no summary", execution.id)
+        log.exception("run %s has not all of its documents", run)
+    try:
+        summary = summary_of(
+            ending,
+            run,
+            plan=plan,
+            total_steps=total_steps,
+            agents=agents,
+            checkpoints=checkpoints,
+            planned=planned,
+        )
+        await asyncio.to_thread(write_summary, documents, summary)
+    except StoreError:
+        log.exception("run %s has no summary", run)
 
 
 def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:

@@ -37,7 +37,7 @@ from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from tideate_core.adapters import Adapter, AdapterPool
     from tideate_core.config import Config
@@ -50,7 +50,17 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Execution, RunRequest
     from tideate_core.engine.step_model import OfferTools
     from tideate_core.machines import ExecutionState
-    from tideate_core.store import CheckpointRow, ControlRequest, Definition, Reader, RunLog, RunRow, Store
+    from tideate_core.project import Documents
+    from tideate_core.store import (
+        CheckpointRow,
+        ControlRequest,
+        Definition,
+        Ending,
+        Reader,
+        RunLog,
+        RunRow,
+        Store,
+    )
     from tideate_core.workflows import MachineWorkflow, PromptLibrary
     from tideate_core.workspace import Workspace
 
@@ -228,15 +238,20 @@ class LiveRun:
         scheduler = Scheduler(self.step_environment, step_runner, self.task_group, concurrency=own or limit)
         await scheduler.run_steps(recorded)
 
-    async def finish(self, task: asyncio.Task[None]) -> WorkflowResult:
+    async def finish(
+        self, task: asyncio.Task[None], documents: Callable[[], Awaitable[Documents | None]]
+    ) -> WorkflowResult:
         """Record how the run ended, and tell it.
 
         :param task: that drove it, done.
+        :param documents: opens the directory of the summary of a run that could not begin.
         """
         event, result = self._conclude(task)
         front = self._dependencies.front
         if self._log is None or self._store is None:
             self.messages.close()
+            if self.parent is None and (place := await documents()) is not None:
+                await self._write_documents(ending_of(self.execution, result), place)
             front.emit(event)
             return result
         error = None if task.cancelled() else task.exception()
@@ -260,9 +275,22 @@ class LiveRun:
             front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))
             return replace(result, ok=False, cancelled=False, reason=None, **words)
         if self.parent is None:
-            documents = self._store.documents
-            await write_run_documents(self.execution, self._hooks, ending, self.recorder, documents)
+            await self._write_documents(ending, self._store.documents)
         return result
+
+    async def _write_documents(self, ending: Ending, documents: Documents) -> None:
+        definition = self.execution.definition
+        await write_run_documents(
+            self.execution.id,
+            ending,
+            documents,
+            name=definition.name,
+            total_steps=len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0,
+            hooks=self._hooks,
+            results=self.execution.results,
+            agents=self.recorder.agents,
+            checkpoints=self.recorder.checkpoints,
+        )
 
     def _conclude(self, task: asyncio.Task[None]) -> tuple[Event, WorkflowResult]:
         event, result = conclude_execution(self.execution, task)

@@ -8,13 +8,16 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.lifecycle import write_run_documents
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.result import WorkflowResult
 from tideate_core.engine.run import RunMachine
+from tideate_core.engine.run_store import summary_place
 from tideate_core.engine.stored_definition import WORKFLOW_IDS, stored_definition
 from tideate_core.errors import InvalidDefinitionFile, InvalidWorkflowFile, StoreError, TideateError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Definition, Ending, NewRun
+from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -121,8 +124,17 @@ class Preparation:
                 message = f"this run is not in the history: {failure}"
                 notice = {"step": None, "message": message, "level": "warn"}
                 tell(Event(EventName.NOTICE, request.execution_id, notice))
+        if not nested:
+            await self._write_summary(name, Ending("failed", at, duration), store)
         tell(Event(EventName.WORKFLOW_FAILED, request.execution_id, data, at, sequence))
         return WorkflowResult(request.execution_id, name, ok=False, **words, duration_ms=duration)
+
+    async def _write_summary(self, name: str, ending: Ending, store: Callable[[], Awaitable[Store]]) -> None:
+        if (documents := await summary_place(store)) is None:
+            return
+        known = self._registration.definition if self._registration else None
+        total = len(known.steps) if isinstance(known, WorkflowDefinition) else 0
+        await write_run_documents(self._request.execution_id, ending, documents, name=name, total_steps=total)
 
     def _broken(self, error: TideateError) -> Definition | None:
         """Return the definition that is broken; None where the request is what is wrong."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
+from tideate_core.engine.lifecycle import write_run_documents
 from tideate_core.engine.memory import PENDING_END, RUN
 from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.stored_definition import stored_definition, stored_graph
-from tideate_core.errors import RunNotActive, StoreError
+from tideate_core.errors import RunNotActive
 from tideate_core.store import Ending
 from tideate_core.workflows import WorkflowDefinition
 
@@ -180,14 +181,17 @@ async def end_adopted(
         ending = replace(ending, files=tuple(rollback.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
     if run.parent is None:
-        from tideate_core.engine.reports import summary_of, write_summary
-
-        plan = hooks.summary(recorded.results).plan_id or run.name
-        summary = summary_of(ending, plan=plan, total_steps=run.total_steps, recorder=recorder)
-        try:
-            await asyncio.to_thread(write_summary, store.documents, summary)
-        except StoreError:  # the run has ended all the same
-            logger.exception("run %s has no summary", run.id)
+        await write_run_documents(
+            run.id,
+            ending,
+            store.documents,
+            name=run.name,
+            total_steps=run.total_steps,
+            hooks=hooks,
+            results=recorded.results,
+            agents=recorder.agents,
+            checkpoints=recorder.checkpoints,
+        )
     once, nests = _done_once(definition)
     kept = recorded.running if keep_all else recorded.running & once
     ended_runs = {run.id: EndedRun(frozenset(recorded.finished), kept, rollback)}

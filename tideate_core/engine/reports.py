@@ -12,10 +12,10 @@ from pydantic.alias_generators import to_camel
 from tideate_core.errors import StoreError, UnusableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.driver_hooks import PlanCounts
     from tideate_core.project import Documents
     from tideate_core.store import Ending
 
@@ -88,24 +88,36 @@ def iso_time(at: int) -> str:
     return f"{whole}.{at % 1000:03}Z"
 
 
-def summary_of(ending: Ending, *, plan: str, total_steps: int, recorder: Recorder) -> WorkflowSummaryDTO:
+def summary_of(
+    ending: Ending,
+    run: str,
+    *,
+    plan: str,
+    total_steps: int = 0,
+    agents: Iterable[str] = (),
+    checkpoints: Iterable[str] = (),
+    planned: PlanCounts | None = None,
+) -> WorkflowSummaryDTO:
     """Return the summary of a run that ended.
 
+    :param run: its id.
     :param plan: the id of the plan that it carried out, else the name of its workflow.
     :param total_steps: 0 of a machine; then those that ended count.
+    :param planned: agents and steps of the plan, in place of those of the workflow.
     """
-    ended = ending.completed_steps + ending.failed_steps
+    total = total_steps or ending.completed_steps + ending.failed_steps
+    counts = (total, ending.completed_steps, ending.failed_steps)
+    if planned is not None:
+        agents, counts = planned.agents, (planned.total, planned.completed, planned.failed)
     return WorkflowSummaryDTO(
-        workflow_id=recorder.execution_id,
+        workflow_id=run,
         plan_id=plan,
         status=_STATUS[ending.status],
         duration=ending.duration_ms,
-        agents=list(recorder.agents),
+        agents=list(agents),
         artifacts=list(ending.files),
-        checkpoints=list(recorder.checkpoints),
-        steps=StepCounts(
-            total=total_steps or ended, completed=ending.completed_steps, failed=ending.failed_steps
-        ),
+        checkpoints=list(checkpoints),
+        steps=StepCounts(total=counts[0], completed=counts[1], failed=counts[2]),
         success=ending.status == "completed",
         timestamp=iso_time(ending.completed_at),
     )

@@ -12,12 +12,13 @@ from tideate_core.store import Graph, NewRun
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from tideate_core.engine.run import Execution
+    from tideate_core.project import Documents
     from tideate_core.store import Definition, RunLog, Store
 
-__all__ = ["LazyStore", "new_run", "release_lease"]
+__all__ = ["LazyStore", "new_run", "release_lease", "summary_place"]
 
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,15 @@ class LazyStore:
     def _open_anew(self, gone: Store) -> Store:
         gone.close()
         return self._open()
+
+
+async def summary_place(store: Callable[[], Awaitable[Store]]) -> Documents | None:
+    """Return where a run that could not begin leaves its summary; None: the store cannot be opened."""
+    try:
+        return (await store()).documents
+    except StoreError:
+        logger.exception("a run that could not begin has no summary")
+        return None
 
 
 def new_run(execution: Execution, definition: Definition, parent: tuple[str, str] | None) -> NewRun:

@@ -24,7 +24,7 @@ from tideate_core.engine.recovery import (
 )
 from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest
 from tideate_core.engine.run_controls import RunControls
-from tideate_core.engine.run_store import LazyStore, release_lease
+from tideate_core.engine.run_store import LazyStore, release_lease, summary_place
 from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.tools.calls import Offering
@@ -350,7 +350,9 @@ class WorkflowRunner(RunControls):
             await execution.close()
         finally:
             del self._running[execution.id]
-            ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
+            ending = asyncio.create_task(
+                live.finish(task, partial(summary_place, self._store.get)), name=f"end {execution.id}"
+            )
             cancelled = await wait_uncancelled(ending) or cancelled
             live.cancellation_notice.withdraw()
             live.over.set()

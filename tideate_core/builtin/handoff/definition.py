@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.handoff import HANDOFF
-from tideate_core.engine import DriverHooks, DriverSummary
+from tideate_core.engine import DriverHooks, DriverSummary, PlanCounts
 from tideate_core.errors import UnusableFile
 from tideate_core.workflows import WorkflowDefinition
 
@@ -73,7 +73,7 @@ class HandoffHooks(DriverHooks):
         ending: Ending,
         documents: Documents,
         checkpoints: Sequence[str],
-    ) -> None:
+    ) -> PlanCounts | None:
         # here, because few runs are handoffs
         from tideate_core.builtin.handoff.files import FILES, LARGEST, write_json
         from tideate_core.builtin.handoff.progress import last_state
@@ -92,5 +92,8 @@ class HandoffHooks(DriverHooks):
             checkpoints=checkpoints,
             duration=ending.duration_ms,
         )
-        if state is not None:
-            write_json(documents, name, state)
+        if state is None:
+            return None
+        write_json(documents, name, state)
+        counts, agents = state.metadata, dict.fromkeys(step.agent for step in state.steps)
+        return PlanCounts(tuple(agents), counts.total_steps, counts.completed_steps, counts.failed_steps)
