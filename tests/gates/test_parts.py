@@ -166,6 +166,20 @@ async def test_what_could_not_be_built_is_not_tested(built: Path) -> None:
     assert report.correctable
 
 
+async def test_what_is_not_built_at_all_is_not_tested(built: Path) -> None:
+    config = config_of(built, "ctest", "cmake", type_check="off", lint="off", build="off")
+    report = await verified(built, config, ["a.c"])
+    assert calls(built) == []
+    assert report.of(Check.TESTS).status == CheckStatus.FAILED
+
+
+async def test_tests_run_after_a_configured_build_that_passed(built: Path) -> None:
+    config = config_of(built, "ctest", "cmake", type_check="off", lint="off", build=["true"])
+    assert (await verified(built, config, ["a.c"])).passed
+    config = config.model_copy(update={"build": ["false"]})
+    assert (await verified(built, config, ["a.c"])).of(Check.TESTS).exit_code is None
+
+
 @pytest.mark.parametrize(
     ("files", "words"),
     [

@@ -126,7 +126,7 @@ class VerificationPipeline:
         wanted = {tool for found in tools.values() for tool in found}
         if self._changed is not None:
             wanted &= await asyncio.to_thread(affected_tools, self._root, self._config, tools, self._changed)
-        unbuilt: set[str] = set()
+        built: set[str] = set()
         order = list(Check)
         if any(tool.after_build for tool in tools.get(Check.TESTS, ())):
             order.remove(Check.BUILD)
@@ -139,24 +139,29 @@ class VerificationPipeline:
             else:
                 parts = []
                 for tool in tools[check]:
-                    parts.append(await self._part(tool, environment, unbuilt, wanted=tool in wanted))
-                    if check == Check.BUILD and not parts[-1].passed:
-                        unbuilt.add(tool.folder)
+                    parts.append(await self._part(tool, environment, built, wanted=tool in wanted))
+                    if check == Check.BUILD and parts[-1].status == CheckStatus.PASSED:
+                        # a configured one builds all parts
+                        built |= (
+                            {tool.folder} if self._config.build is None else {one.folder for one in wanted}
+                        )
                 self._add(CheckResult.of_parts(check, parts))
 
     async def _part(
-        self, tool: Tool, environment: dict[str, str], unbuilt: Collection[str], *, wanted: bool
+        self, tool: Tool, environment: dict[str, str], built: Collection[str], *, wanted: bool
     ) -> CheckResult:
         """Return the result of one command.
 
-        :param unbuilt: the folders whose build failed: there the tests would run what was built before.
+        :param built: the folders whose build passed: elsewhere tests would run what was built before.
         """
         if not wanted:
             result = _skipped(tool)
         elif not self._trust.allows(tool):
             result = _not_trusted(tool)
-        elif tool.after_build and tool.folder in unbuilt:
-            result = _not_run(tool, "not run, because the build that it tests did not pass")
+        elif tool.after_build and tool.folder not in built:
+            result = _not_run(
+                tool, "not run, because the build that it tests did not pass or is not configured"
+            )
         else:
             result = await self._run(tool, environment)
         failures = [_from_root(failure, tool, self._root) for failure in result.failures]

@@ -187,7 +187,10 @@ def _allowed_tools(
         having = ", ".join(tool.folder or "the root" for tool in tools[check])
         raise ToolError(f"the check {check} is only in {having}, which these files do not touch. {WITHOUT}")
     built = {tool.folder for tool in chosen if tool.after_build}
-    builds = [tool for tool in tools.get(Check.BUILD, ()) if tool.folder in built and check != Check.BUILD]
+    places = built if config.build is None else {""}
+    builds = [tool for tool in tools.get(Check.BUILD, ()) if built and tool.folder in places]
+    if built and not builds:
+        raise ToolError(f"the tests run what is built, and no build is configured: {_SET_UP}. {WITHOUT}")
     return [_allowed(root, place, tool, environment) for tool in [*builds, *chosen]]
 
 
@@ -277,12 +280,12 @@ class _Place:
             raise ToolError(f"no tests are run where these files are; tests are run in {known}")
         tools = [tool for tool in tools if tool.check != Check.TESTS or tool in shares]
         for tool in tools:
-            failed = {
-                one.folder
+            failed = any(
+                one.check == Check.BUILD and report.status != "passed"
                 for one, report in reports
-                if one.check == Check.BUILD and report.status != "passed"
-            }
-            if not (tool.after_build and tool.folder in failed):
+                if self.config.build is not None or one.folder == tool.folder
+            )
+            if not (tool.after_build and failed):
                 inside = self._in_scratch(tool)
                 if tool in shares:
                     ran = self.run_tests(inside, SelectedTests(shares[tool], arguments.pattern))

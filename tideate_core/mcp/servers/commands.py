@@ -169,7 +169,12 @@ def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
             '.tideate/config.toml to a command, as ["make", "test"], and trust it'
         )
     built = {tool.folder for tool in chosen.tools if tool.after_build}
-    needed = (*(tool for tool in chosen.builds if tool.folder in built), *chosen.tools)
+    builds = tuple(tool for tool in chosen.builds if tool.folder in built or (built and not tool.folder))
+    if built and not builds:
+        raise ToolError(
+            "the tests run what is built, and no build is configured: set verify.build or verify.tests"
+        )
+    needed = (*builds, *chosen.tools)
     trust = ProjectTrust(root)
     for tool in needed:
         if not trust.allows(tool):

@@ -167,7 +167,8 @@ class NodeTools(ProjectTools):
         parts = [self._files.scripts.get(part) for part in (f"pre{name}", name, f"post{name}")]
         recipe = "\n".join(part for part in parts if part)
         reason = f"package.json has the script {name!r}"
-        built = check == Check.TESTS and _BUILT.search(recipe) and not _BUILDING.search(recipe)
+        builds = any(one in self._files.scripts for one in _SCRIPTS[Check.BUILD])
+        built = builds and check == Check.TESTS and _BUILT.search(recipe) and not _BUILDING.search(recipe)
         needs = _FIRST_WORD.match(self._files.scripts[name])
         return Tool(
             check,

@@ -166,7 +166,6 @@ class ProjectTests:
         chosen = await choose_command(self._root, "tests")
         needed = require_commands(chosen, self._root)
         wanted = self._selections(chosen, files, pattern, or_all=or_all)
-        folders = {tool.folder for tool in wanted}
 
         async def run_one(tool: Tool, tell: Callable[[int, str], None]) -> CompletedTests:
             selected = wanted.get(tool, SelectedTests())
@@ -184,7 +183,7 @@ class ProjectTests:
             done: list[CompletedTests] = []
             for tool in needed:
                 is_build = tool not in chosen.tools
-                if tool in wanted or (is_build and tool.folder in folders):
+                if is_build or tool in wanted:
                     ran = await run_one(tool, tell)
                     # of a build only its failure is a result of tests
                     if not is_build or ran.results.status != "passed":
