@@ -126,6 +126,14 @@ def test_of_a_makefile_only_the_target_counts() -> None:
     assert command.summaries == {"pytest": 1}
 
 
+def test_of_another_tools_file_no_summary_is_expected() -> None:
+    text = "test:\n  pytest a\nother:\n  pytest b\n"
+    for argv in (("just", "test"), ("task", "test"), ("./test.sh",), ("nox",)):
+        assert make_runner_command(replace(tool(*argv), recipe=text), SelectedTests()).summaries == {}
+    direct = replace(tool("busted", "tests"), recipe=text)
+    assert make_runner_command(direct, SelectedTests()).summaries == {"busted": 1}
+
+
 def configured(root: Path, command: str) -> Tool:
     found = select_tools(root, VerifyConfig(tests=command.split(" ")))[Check.TESTS][0]
     assert found is not None

@@ -45,6 +45,7 @@ _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
 _PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
 """In a command of pytest: it writes its own report, or none."""
+_SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
 _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./=:@,-]{1,200}){0,20})")
 """A script of package.json that does no more than run this."""
 
@@ -178,7 +179,8 @@ def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
 def _recipe(tool: Tool) -> str:
     """Return the lines of the project's text that a command runs."""
     if tool.name != "make":
-        return tool.recipe
+        # of other tools it is a whole file, of which the command runs a part
+        return tool.recipe if tool.argv[1:2] == ("run",) and tool.name in _SCRIPTED else ""
     name = re.escape(tool.argv[-1])
     rule = re.search(
         rf"^(?:[\w.-]+ ){{0,9}}{name}(?: [\w.-]+){{0,9}} ?::?[^=\n]*\n((?:\t.*\n?)*)",
