@@ -217,7 +217,7 @@ def targets(size: Size, beside: Columns) -> Iterator[Figure]:
 def alone(size: Size) -> Iterator[Figure]:
     """Measure what the peers are not asked for."""
     # here: loading the engine would count to nobody's memory but this process's, and takes a while
-    from benchmarks.engine_extra import checkpoints, initiations, makespan
+    from benchmarks.engine_extra import checkpoints, initiations, makespan, side_by_side
 
     with place_in(DISK) as place:
         took = initiations(place, size.samples)
@@ -226,6 +226,9 @@ def alone(size: Size) -> Iterator[Figure]:
         yield Figure("a checkpoint (limit 200 ms)", checkpoints(place, size.samples), "ms", 200 / 50)
     with place_in(DISK) as place:
         yield Figure("a graph of 40 waiting steps / its longest path", [makespan(place)], "", 1.05)
+    with place_in(DISK) as place:
+        wide = side_by_side(place)
+    yield Figure("50 steps of 100 ms, limits by default (limit 130 ms)", [wide], "ms", 130)
     for shape, extra in (("chain", 0), ("fan", 2)):
         few, many = (
             [per_step(run(OURS, shape, steps - extra, parent=MEMORY), steps) for _ in range(3)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["checkpoints", "initiations", "makespan"]
+__all__ = ["checkpoints", "initiations", "makespan", "side_by_side"]
 
 WARM_UP = 3
 """Runs before the first that counts."""
@@ -36,6 +36,11 @@ def checkpoints(place: Path, count: int) -> list[float]:
 def makespan(place: Path, steps: int = 40) -> float:
     """Return how long a graph of waiting steps takes, divided by its longest path."""
     return asyncio.run(_makespan(place, steps))
+
+
+def side_by_side(place: Path, steps: int = 50, nap: float = 0.1) -> float:
+    """Return milliseconds that independent steps take which wait, with the limits of a fresh configuration."""
+    return asyncio.run(_side_by_side(place, steps, nap))
 
 
 async def _initiations(task: Task, count: int) -> list[float]:
@@ -95,3 +100,27 @@ async def _makespan(place: Path, count: int) -> float:
     if not result.ok:
         raise RuntimeError(f"the run failed: {result.error}")
     return took / max(ends.values())
+
+
+async def _side_by_side(place: Path, steps: int, nap: float) -> float:
+    async def waits(_: StepContext) -> int:
+        await asyncio.sleep(nap)
+        return 0
+
+    names = [f"s{number}" for number in range(steps)]
+    definition = WorkflowDefinition.model_validate(
+        {"name": "wide", "steps": [{"id": name} for name in names]}
+    )
+    registry = WorkflowRegistry()
+    registry.register(definition, dict.fromkeys(names, waits))
+    runner = new_runner(registry, place, lambda _event: None)
+    await runner.store()
+    took = list[float]()
+    for _ in range(2 * WARM_UP):
+        begun = time.monotonic()
+        result = await runner.run(RunRequest(name="wide"))
+        took.append((time.monotonic() - begun) * 1000)
+        if not result.ok:
+            raise RuntimeError(f"the run failed: {result.error}")
+    await runner.aclose()
+    return min(took)

@@ -45,7 +45,7 @@ M.schema = {
   { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
   { key = 'limits.revisions', type = 'number', default = 10, help = 'How often a model may be asked, in one review, to revise its edit as your comments say; 0: never.' },
   { key = 'limits.mention_tokens', type = 'number', default = 16000, help = 'How many tokens of material the mentions of a prompt bring, at four characters each.' },
-  { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many steps, or items of a `for_each`, one run works on at a time.' },
+  { key = 'limits.concurrency', type = 'number', default = 16, help = 'How many steps, or items of a `for_each`, one run works on at a time. By default a workflow whose steps only run handlers may run 64. The bundled model answers one prompt at a time.' },
   { key = 'limits.max_moves', type = 'number', default = 100, help = 'How many moves a machine may make before it moves out.' },
   { key = 'limits.max_visits', type = 'number', default = 10, help = 'How often a machine may come to the same state.' },
   { key = 'limits.turns', type = 'number', default = 60, help = 'How many turns models that work with tools may take in one step, in all its attempts; then what they did is offered. An item of a `for_each` counts as a step.' },

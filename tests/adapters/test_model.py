@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tideate_core.adapters.model import ModelHandle, _Stream
+from tideate_core.adapters.model import ModelAdapter, ModelHandle, _Stream
 from tideate_core.adapters.sources import OpenModel
 from tideate_core.adapters.translate import Origin
 from tideate_core.adapters.turns import PartStream
@@ -71,3 +72,24 @@ async def test_a_typed_answer_that_comes_as_an_object_streams_as_its_json_and_co
     assert stream.characters == len('So:{"path": "a.py"}')
     with pytest.raises(InvalidReply, match="more than 18 characters"):
         await _Stream(PartStream(told.append), longest=18).follow(None, events())
+
+
+async def test_no_more_requests_are_under_way_than_the_adapter_has_places_for(closing: Closing) -> None:
+    class Source:
+        async def open(self) -> OpenModel:
+            return OpenModel(cast("Any", None), Origin("fake"), 1.0, closing)
+
+    inside, most = 0, 0
+
+    async def enters(_opened: OpenModel) -> int:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0)
+        inside -= 1
+        return 1
+
+    adapter = ModelAdapter("fake", cast("Any", Source()), at_once=2)
+    requests = (adapter._with_model(enters, lambda: 0) for _ in range(5))
+    assert await asyncio.gather(*requests) == [1] * 5
+    assert most == 2

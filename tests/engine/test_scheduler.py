@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
+from tideate_core.config import LimitsConfig
 from tideate_core.engine import EventName
+from tideate_core.engine.live_run import concurrency_of
 from tideate_core.errors import StepFailed
 from tideate_core.machines import ExecutionState
 from tideate_core.workflows import Decision, StepContext, WorkflowDefinition
@@ -107,14 +109,44 @@ async def test_no_more_steps_run_at_once_than_the_workflow_allows(bench: Bench) 
 
 
 async def test_the_configured_limit_counts_where_the_workflow_names_none(bench: Bench) -> None:
+    limits = bench.config.limits.model_validate({"concurrency": 3})
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
     room = Room()
     names = [f"s{i}" for i in range(6)]
     graph(bench, dict.fromkeys(names, room.enter), *map(step, names))
     task = asyncio.create_task(bench.run("g"))
-    await room.holds(*names[: bench.config.limits.concurrency])
+    await room.holds("s0", "s1", "s2")
     room.let_out(*names)
     assert (await task).ok
-    assert room.most == bench.config.limits.concurrency
+    assert room.most == 3
+
+
+async def test_fifty_steps_of_handlers_run_side_by_side_by_default(bench: Bench) -> None:
+    room = Room()
+    names = [f"s{i}" for i in range(50)]
+    graph(bench, dict.fromkeys(names, room.enter), *map(step, names))
+    task = asyncio.create_task(bench.run("g"))
+    await room.holds(*names)
+    room.let_out(*names)
+    assert (await task).ok
+    assert room.most == 50
+
+
+@pytest.mark.parametrize(
+    ("steps", "rest", "config", "limit"),
+    [
+        ([{"id": "a"}], {}, {}, 64),
+        ([{"id": "a"}], {}, {"concurrency": 16}, 16),
+        ([{"id": "a"}, {"id": "b", "task": "Think"}], {}, {}, 16),
+        ([{"id": "a", "task": "Think"}], {"concurrency": 50}, {}, 50),
+        ([{"id": "a"}], {"concurrency": 2}, {"concurrency": 9}, 2),
+    ],
+)
+def test_the_limit_is_the_workflows_else_the_configured_one_else_sixteen(
+    steps: list[dict[str, Any]], rest: dict[str, Any], config: dict[str, Any], limit: int
+) -> None:
+    definition = WorkflowDefinition.model_validate({"name": "g", "steps": steps, **rest})
+    assert concurrency_of(definition, LimitsConfig.model_validate(config)) == limit
 
 
 async def test_the_longest_way_goes_first(bench: Bench) -> None:

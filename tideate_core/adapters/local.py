@@ -26,8 +26,11 @@ CONTEXT_TOKENS: Final = 4096
 ANSWER_TOKENS: Final = 768
 """About five seconds."""
 
+AT_ONCE: Final = 1
+"""Its server has one slot; a prompt that waits here takes none of a request's time."""
+
 SILENCE_LIMIT: Final = 300.0
-"""Seconds without a byte: one slot answers one prompt after the other."""
+"""Seconds without a byte: several programs may share the process."""
 
 LONGEST_STRING: Final = 240
 LONGEST_LIST: Final = 4
@@ -40,6 +43,7 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
         "local",
         LocalSource(),
         attempts=attempts,
+        at_once=AT_ONCE,
         context_tokens=CONTEXT_TOKENS,
         tools=False,
         demonstration=True,

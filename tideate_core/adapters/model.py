@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -139,6 +139,7 @@ class ModelAdapter:
 
     :param attempts: how often the model may try to give a typed answer that validates.
     :param tools: its model can call tools.
+    :param at_once: requests that it answers side by side, the others wait; None: no limit.
     :param context_tokens: tokens that prompt and answer share; None looks them up by `reference`.
     :param reference: what lists of windows and prices know the model by; None: no list has it.
     """
@@ -149,6 +150,7 @@ class ModelAdapter:
         source: ModelSource,
         *,
         attempts: int = 3,
+        at_once: int | None = None,
         context_tokens: int | None = None,
         demonstration: bool = False,
         tools: bool = True,
@@ -167,6 +169,7 @@ class ModelAdapter:
         self._backoff = backoff
         self._handle: ModelHandle | None = None
         self._opening = asyncio.Lock()
+        self._places = asyncio.Semaphore(at_once) if at_once is not None else nullcontext()
 
     @property
     def context_tokens(self) -> int | None:
@@ -281,9 +284,14 @@ class ModelAdapter:
 
         :param streamed: gives the characters of the answer that had arrived.
         """
+        async with self._places:
+            return await self._request(await self._open(), once, streamed)
+
+    async def _request(
+        self, handle: ModelHandle, once: Callable[[OpenModel], Awaitable[_T]], streamed: Callable[[], int]
+    ) -> _T:
         from tideate_core.adapters.translate import translate
 
-        handle = await self._open()
         async with handle.in_use() as opened:
             try:
                 return await once(opened)

@@ -153,8 +153,9 @@ class LimitsConfig(_Section):
     """Times that a model may be asked, in one review, to revise its edit as the person's comments say."""
     mention_tokens: int = Field(default=16_000, ge=100)
     """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
-    concurrency: int = Field(default=4, ge=1, le=64)
-    """Steps, or items of a `for_each`, that one run works on at the same time."""
+    concurrency: int = Field(default=16, ge=1, le=64)
+    """Steps, or items of a `for_each`, that one run works on at the same time. By default a workflow whose
+    steps only run handlers has a limit of 64."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
     """Moves that a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)

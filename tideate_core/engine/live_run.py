@@ -34,13 +34,13 @@ from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.store import Message
 from tideate_core.util.uncancelled import wait_uncancelled
-from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workflows import MOST_CONCURRENT, WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from tideate_core.adapters import Adapter, AdapterPool
-    from tideate_core.config import Config
+    from tideate_core.config import Config, LimitsConfig
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver_hooks import DriverHooks
     from tideate_core.engine.events import WorkflowHooks
@@ -233,9 +233,8 @@ class LiveRun:
                 end_as_recorded(execution, recorded)
         executor = TaskExecutor(recorder, self.memory, self.task_group, gated=self._gated)
         step_runner = StepRunner(self.step_environment, executor, recorded)
-        definition, limit = execution.definition, self._dependencies.config.limits.concurrency
-        own = definition.concurrency if isinstance(definition, WorkflowDefinition) else None
-        scheduler = Scheduler(self.step_environment, step_runner, self.task_group, concurrency=own or limit)
+        limit = concurrency_of(execution.definition, self._dependencies.config.limits)
+        scheduler = Scheduler(self.step_environment, step_runner, self.task_group, concurrency=limit)
         await scheduler.run_steps(recorded)
 
     async def finish(
@@ -397,6 +396,18 @@ class LiveRun:
             failure = RunLost(f"another process took the run {self.execution.id} over; it goes on there")
         self.execution.stopped_by = failure
         self.cancel()
+
+
+def concurrency_of(definition: WorkflowDefinition | MachineWorkflow, limits: LimitsConfig) -> int:
+    """Return how many steps of a run may be under way: as the workflow says, else as it is configured.
+
+    Where nothing is said, handlers alone have the limit of definitions: they wait more than they work.
+    """
+    if not isinstance(definition, WorkflowDefinition):
+        return limits.concurrency
+    default = "concurrency" not in limits.model_fields_set
+    handlers = all(step.kind == "handler" for step in definition.steps)
+    return definition.concurrency or (MOST_CONCURRENT if default and handlers else limits.concurrency)
 
 
 class CancellationNotice:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows.catalog import Catalog as Catalog
     from tideate_core.workflows.checking import KnownNames as KnownNames
     from tideate_core.workflows.definitions import (
+        MOST_CONCURRENT as MOST_CONCURRENT,
         RESERVED_NAMES as RESERVED_NAMES,
         MachineWorkflow as MachineWorkflow,
         WorkflowDefinition as WorkflowDefinition,
@@ -112,7 +113,7 @@ else:
         {
             "catalog": "Catalog",
             "checking": "KnownNames",
-            "definitions": "MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
+            "definitions": "MOST_CONCURRENT MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
             "expressions": "evaluate holds render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
