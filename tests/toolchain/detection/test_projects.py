@@ -234,7 +234,7 @@ def test_the_checks_of_a_kind_of_project_are_those_of_its_ci(tmp_path: Path, nam
         ({".rspec": "", "Gemfile": ""}, {"tests": "bundle exec rspec"}),
         ({"bin/rails": "", "Gemfile": ""}, {"tests": "bin/rails test"}),
         ({".busted": ""}, {"tests": "busted"}),
-        ({"spec/a_spec.lua": "", "a-1.rockspec": ""}, {"tests": "busted"}),
+        ({"sub/a_spec.lua": "", "a-1.rockspec": ""}, {"tests": "busted"}),
         (
             {"scripts/minimal_init.lua": "require('mini.test').setup()\n"},
             {"tests": "nvim --headless --noplugin -u scripts/minimal_init.lua -c lua MiniTest.run()"},

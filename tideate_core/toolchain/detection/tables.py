@@ -89,7 +89,7 @@ KINDS: Final[tuple[Kind, ...]] = (
             Row(_L, "{bundle} rubocop", ".rubocop.yml"),
             Row(_L, "{bundle} standardrb", ".standard.yml"),
             Row(_B, "gem build {file} --output {out}.gem", "*.gemspec"),
-            Row(_U, "{bundle} rspec", ".rspec spec/spec_helper.rb"),
+            Row(_U, "{bundle} rspec", ".rspec */spec_helper.rb"),
             Row(_U, "bin/rails test", "bin/rails"),
             Row(
                 _U,
@@ -143,7 +143,7 @@ KINDS: Final[tuple[Kind, ...]] = (
                 "plenary",
                 "plenary",
             ),
-            Row(_U, "busted", ".busted spec/*_spec.lua"),
+            Row(_U, "busted", ".busted */*_spec.lua"),
         ),
     ),
     Kind(

@@ -182,14 +182,10 @@ class ProjectTests:
         async def work(tell: Callable[[int, str], None]) -> CompletedTests:
             done: list[CompletedTests] = []
             for tool in needed:
-                is_build = tool not in chosen.tools
-                if is_build or tool in wanted:
-                    ran = await run_one(tool, tell)
-                    # of a build only its failure is a result of tests
-                    if not is_build or ran.results.status != "passed":
-                        done.append(ran)
-                    if is_build and ran.results.status != "passed":
-                        break
+                if tool not in chosen.tools:
+                    await self._build(tool, chosen, seconds)
+                elif tool in wanted:
+                    done.append(await run_one(tool, tell))
             ran = _merged(done)
             await asyncio.to_thread(_keep, self._root, ran)
             return ran
@@ -198,6 +194,28 @@ class ProjectTests:
             await asyncio.to_thread(_refuse_unwritable, self._root)
             self.last = await report_while(context, self._root, work)
         return self.last
+
+    async def _build(self, tool: Tool, chosen: ChosenCommand, seconds: float | None) -> None:
+        """Build what the tests run.
+
+        :raises ToolError: it cannot be built.
+        """
+        from tideate_core.mentions import hide_secrets
+        from tideate_core.process import ProcessLimits, run_program
+        from tideate_core.toolchain import tool_environment
+
+        result = await run_program(
+            tool.argv,
+            cwd=self._root / tool.folder,
+            environment=tool_environment(self._root, tool, chosen.environment),
+            limits=ProcessLimits(timeout_ms=chosen.limit(seconds)),
+            hint=f"install {tool.name}, or set verify.build in .tideate/config.toml",
+        )
+        if not result.ok:
+            last = "\n".join(line[:LONGEST] for line in hide_secrets(result.printed).splitlines()[-LAST:])
+            raise ToolError(
+                f"no tests were run: the build before them {result.summary}; it printed last:\n{last}"
+            )
 
     def _selections(
         self, chosen: ChosenCommand, files: Sequence[str], pattern: str, *, or_all: bool
