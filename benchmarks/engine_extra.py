@@ -39,7 +39,7 @@ def makespan(place: Path, steps: int = 40) -> float:
 
 
 def side_by_side(place: Path, steps: int = 50, nap: float = 0.1) -> float:
-    """Return milliseconds that independent steps take which wait, with the limits of a fresh configuration."""
+    """Return milliseconds of independent steps that wait, with the limits of a fresh configuration."""
     return asyncio.run(_side_by_side(place, steps, nap))
 
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from pydantic_ai.models.test import TestModel
 
 from tideate_core.adapters.model import ModelAdapter, ModelHandle, _Stream
 from tideate_core.adapters.sources import OpenModel
@@ -77,7 +78,7 @@ async def test_a_typed_answer_that_comes_as_an_object_streams_as_its_json_and_co
 async def test_no_more_requests_are_under_way_than_the_adapter_has_places_for(closing: Closing) -> None:
     class Source:
         async def open(self) -> OpenModel:
-            return OpenModel(cast("Any", None), Origin("fake"), 1.0, closing)
+            return OpenModel(TestModel(), Origin("fake"), 1.0, closing)
 
     inside, most = 0, 0
 
