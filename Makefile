@@ -63,8 +63,8 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, ed
 
 fuzz: install ## the property tests with many more examples, walks through reviews, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 STEPS=1000 SECONDS=60)
 	@sh scripts/group.sh fuzz
-	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
-	@REVIEW_STEPS=$(STEPS) $(python) -m pytest tests/editor/test_review_walk.py tests/builtin/test_review_walk.py --timeout 3600
+	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800 -o faulthandler_timeout=4000
+	@REVIEW_STEPS=$(STEPS) $(python) -m pytest tests/editor/test_review_walk.py tests/builtin/test_review_walk.py --timeout 3600 -o faulthandler_timeout=4000
 	@TIDEATE_HOSTILE=all $(python) -m pytest tests/mcp/test_fuzz.py -n auto
 	@$(python) -m scripts.fuzz_language $(SECONDS)
 
