@@ -235,9 +235,9 @@ async def test_answers_to_other_requests_are_not_taken_for_this_ones(tmp_path: P
         await client.aclose()
 
 
-async def test_a_batch_is_no_answer(tmp_path: Path) -> None:
+async def test_a_batch_is_read_message_by_message(tmp_path: Path) -> None:
     client = client_of(tmp_path, "batch")
     try:
-        assert (await client.call("evil", "act", timeout=60)).text == "alone"
+        assert (await client.call("evil", "act", timeout=60)).text == "in a batch"
     finally:
         await client.aclose()
