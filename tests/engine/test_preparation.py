@@ -12,7 +12,7 @@ from tideate_core.engine import CheckpointManager, EventName, RunRequest, Workfl
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import InvalidInput, StoreError
-from tideate_core.machines import ExecutionState
+from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Reader, Store
 from tideate_core.workflows import Catalog, WorkflowDefinition
 
@@ -29,6 +29,7 @@ NO_SUCH_KEY = "steps:\n  - {id: one, task: do it, colour: red}\n"
 NO_SUCH_AGENT = "steps:\n  - {id: one, task: do it, agent: nobody}\n"
 CIRCLE = "steps:\n  - {id: one, task: a, dependencies: [two]}\n  - {id: two, task: b, dependencies: [one]}\n"
 NO_SUCH_STEP = "steps:\n  - {id: one, task: a, dependencies: [none]}\n"
+PARSED = ["initiate_workflow", "parse_workflow", "workflow_parsed"]
 NOT_A_MACHINE = "state1 -> \n"
 
 BROKEN = [
@@ -39,7 +40,7 @@ BROKEN = [
     ("flow.yaml", NO_SUCH_AGENT, "validating_workflow"),
     ("flow.yaml", CIRCLE + "  - {id: three, agent: nobody, task: c}\n", "validating_workflow"),
     ("flow.yaml", CIRCLE, "building_dependency_graph"),
-    ("flow.yaml", NO_SUCH_STEP, "building_dependency_graph"),
+    ("flow.yaml", NO_SUCH_STEP, "validating_workflow"),
 ]
 
 
@@ -84,9 +85,10 @@ async def test_a_broken_file_is_in_the_history_with_the_state_that_it_failed_in(
 @pytest.mark.parametrize(
     ("text", "events"),
     [
-        (NOT_YAML, ["initiate_workflow", "parse_failed"]),
-        (NO_SUCH_KEY, ["initiate_workflow", "workflow_parsed", "workflow_invalid"]),
-        (CIRCLE, ["initiate_workflow", "workflow_parsed", "workflow_valid", "graph_invalid"]),
+        (NOT_YAML, ["initiate_workflow", "parse_workflow", "parse_failed"]),
+        (NO_SUCH_KEY, [*PARSED, "validate_workflow", "workflow_invalid"]),
+        (NO_SUCH_STEP, [*PARSED, "validate_workflow", "workflow_invalid"]),
+        (CIRCLE, [*PARSED, "validate_workflow", "workflow_valid", "build_graph", "graph_invalid"]),
     ],
 )
 async def test_the_machine_of_a_broken_text_fails_by_the_event_of_its_state(
@@ -195,21 +197,62 @@ async def test_a_run_goes_through_the_states_of_the_table(bench: Bench) -> None:
     [execution] = bench.runner.running
     done.set()
     await run
-    assert [move.to_state.value for move in execution.machine.get_history()] == [
-        "parsing",
-        "validating_workflow",
-        "building_dependency_graph",
-        "scheduling_steps",
-        "executing_steps",
-        "awaiting_completion",
-        "awaiting_completion",
-        "aggregating_results",
-        "completed",
+    assert [(move.event.value, move.to_state.value) for move in execution.machine.get_history()] == [
+        ("initiate_workflow", "parsing"),
+        ("parse_workflow", "parsing"),
+        ("workflow_parsed", "validating_workflow"),
+        ("validate_workflow", "validating_workflow"),
+        ("workflow_valid", "building_dependency_graph"),
+        ("build_graph", "building_dependency_graph"),
+        ("graph_built", "scheduling_steps"),
+        ("schedule_steps", "scheduling_steps"),
+        ("steps_scheduled", "executing_steps"),
+        ("execute_step_batch", "awaiting_completion"),
+        ("step_completed", "awaiting_completion"),
+        ("all_steps_completed", "aggregating_results"),
+        ("aggregate_results", "aggregating_results"),
+        ("complete_workflow", "aggregating_results"),
+        ("results_aggregated", "completed"),
     ]
-    assert [move.event.value for move in execution.machine.get_history()][-2:] == [
+
+
+async def test_each_batch_of_the_execution_order_is_completed_once(bench: Bench) -> None:
+    steps = [
+        {"id": "a"},
+        {"id": "b"},
+        {"id": "c", "dependencies": ["a", "b"]},
+        {"id": "d", "dependencies": ["c"]},
+    ]
+    done = asyncio.Event()
+
+    async def wait(_step: StepContext) -> str:
+        await done.wait()
+        return "done"
+
+    definition = WorkflowDefinition.model_validate({"name": "three", "steps": steps})
+    bench.registry.register(definition, dict.fromkeys("abcd", wait))
+    run = asyncio.create_task(bench.run("three"))
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    [execution] = bench.runner.running
+    done.set()
+    assert (await run).ok
+    events = [move.event.value for move in execution.machine.get_history()]
+    assert events[events.index("steps_scheduled") + 1 : events.index("aggregate_results")] == [
+        "execute_step_batch",
+        "step_completed",
+        "step_completed",
+        "batch_completed",
+        "execute_step_batch",
+        "step_completed",
+        "batch_completed",
+        "execute_step_batch",
+        "step_completed",
         "all_steps_completed",
-        "results_aggregated",
     ]
+
+
+def test_there_are_the_twenty_nine_events_of_the_document() -> None:
+    assert len(ExecutionEvent) == 29
 
 
 async def test_a_step_that_fails_ends_the_run_when_all_steps_have_ended(bench: Bench) -> None:

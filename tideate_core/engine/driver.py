@@ -121,6 +121,11 @@ class Driver(Protocol):
         ...
 
     @property
+    def batches_done(self) -> int:
+        """The number of batches of the execution order that have ended; 0 of a machine."""
+        ...
+
+    @property
     def at_last(self) -> bool:
         """Nothing can come after the steps that are under way."""
         ...

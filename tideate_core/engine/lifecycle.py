@@ -236,6 +236,7 @@ async def write_run_documents(
 
 
 def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
+    execution.move(ExecutionEvent.AGGREGATE_RESULTS)
     response = execution.driver.response()
     data = {"response": response, "usage": usage_json(execution.usage), "files": execution.files}
     if executed := _executed(execution):

@@ -197,6 +197,7 @@ class LiveRun:
 
         :raises StoreError: it cannot be written.
         """
+        self.execution.move(ExecutionEvent.SCHEDULE_STEPS)
         opening = asyncio.create_task(store.begin(new_run(self.execution, definition, self.parent)))
         # a run that is in the store belongs to somebody
         cancelled = await wait_uncancelled(opening)
@@ -246,6 +247,18 @@ class LiveRun:
         :param documents: opens the directory of the summary of a run that could not begin.
         """
         event, result = self._conclude(task)
+        try:
+            return await self._finish(task, event, result, documents)
+        finally:
+            self.execution.complete()
+
+    async def _finish(
+        self,
+        task: asyncio.Task[None],
+        event: Event,
+        result: WorkflowResult,
+        documents: Callable[[], Awaitable[Documents | None]],
+    ) -> WorkflowResult:
         front = self._dependencies.front
         if self._log is None or self._store is None:
             self.messages.close()
@@ -261,6 +274,7 @@ class LiveRun:
         try:
             if self.execution.driver.reversible is not None:
                 event, result = await self._roll_back_unless_complete(event, result)
+            self.execution.begin_completion()
             ending = ending_of(self.execution, result)
             metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
             self.messages.close()
@@ -269,6 +283,8 @@ class LiveRun:
                 warn = partial(self.notify, level="warn")
                 await forget_drafts(self._store.private, self.execution.id, warn)
         except StoreError as failure:
+            if not self.execution.machine.is_terminal():
+                self.execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
             words = error_fields(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}
             front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))

@@ -32,8 +32,18 @@ __all__ = ["Preparation", "record_refused_run"]
 
 _FAILURES: Final[Mapping[ReadingStage, tuple[ExecutionEvent, ...]]] = {
     "parsing": (ExecutionEvent.PARSE_FAILED,),
-    "validation": (ExecutionEvent.WORKFLOW_PARSED, ExecutionEvent.WORKFLOW_INVALID),
-    "graph": (ExecutionEvent.WORKFLOW_PARSED, ExecutionEvent.WORKFLOW_VALID, ExecutionEvent.GRAPH_INVALID),
+    "validation": (
+        ExecutionEvent.WORKFLOW_PARSED,
+        ExecutionEvent.VALIDATE_WORKFLOW,
+        ExecutionEvent.WORKFLOW_INVALID,
+    ),
+    "graph": (
+        ExecutionEvent.WORKFLOW_PARSED,
+        ExecutionEvent.VALIDATE_WORKFLOW,
+        ExecutionEvent.WORKFLOW_VALID,
+        ExecutionEvent.BUILD_GRAPH,
+        ExecutionEvent.GRAPH_INVALID,
+    ),
 }
 """Events by the part of the work on a text that found its first mistake: a text is read in one go."""
 
@@ -61,7 +71,7 @@ class Preparation:
 
         :raises TideateError: as `read`.
         """
-        with self._state(ExecutionEvent.WORKFLOW_PARSED, None):
+        with self._state(ExecutionEvent.PARSE_WORKFLOW, ExecutionEvent.WORKFLOW_PARSED, None):
             self._registration = read()
         return self._registration
 
@@ -70,7 +80,8 @@ class Preparation:
 
         :raises TideateError: as `make_driver`.
         """
-        with self._state(ExecutionEvent.WORKFLOW_VALID, ExecutionEvent.WORKFLOW_INVALID):
+        begun, done = ExecutionEvent.VALIDATE_WORKFLOW, ExecutionEvent.WORKFLOW_VALID
+        with self._state(begun, done, ExecutionEvent.WORKFLOW_INVALID):
             self.machine.driver = driver = make_driver()
         return driver
 
@@ -79,12 +90,17 @@ class Preparation:
 
         :raises InvalidDefinition: they have none.
         """
-        with self._state(ExecutionEvent.GRAPH_BUILT, ExecutionEvent.GRAPH_INVALID):
+        begun, done = ExecutionEvent.BUILD_GRAPH, ExecutionEvent.GRAPH_BUILT
+        with self._state(begun, done, ExecutionEvent.GRAPH_INVALID):
             driver.prepare()
 
     @contextmanager
-    def _state(self, done: ExecutionEvent, failed: ExecutionEvent | None) -> Iterator[None]:
-        """Follow `done`, or `failed` at an error; None: the events that the error of a text stands for."""
+    def _state(
+        self, begun: ExecutionEvent, done: ExecutionEvent, failed: ExecutionEvent | None
+    ) -> Iterator[None]:
+        """Follow `begun`, then `done`, or `failed` at an error; None: as the error of a text says."""
+        if not self._resumed:
+            self.machine.require(begun)
         try:
             yield
         except TideateError as error:

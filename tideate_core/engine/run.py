@@ -191,6 +191,16 @@ class Execution:
         if self.on_state is not None and self.machine.state is not before:
             self.on_state(self.machine.state)
 
+    def begin_completion(self) -> None:
+        """Follow that the end of a run that succeeded is being written, with its summary."""
+        if self.machine.state is ExecutionState.AGGREGATING_RESULTS:
+            self.machine.require(ExecutionEvent.COMPLETE_WORKFLOW)
+
+    def complete(self) -> None:
+        """Follow that all of that is written; the store knows it by the run's end."""
+        if self.machine.state is ExecutionState.AGGREGATING_RESULTS:
+            self.machine.require(ExecutionEvent.RESULTS_AGGREGATED)
+
     @property
     def elapsed_ms(self) -> int:
         return self.elapsed_before + round((time.monotonic() - self._started) * 1000)

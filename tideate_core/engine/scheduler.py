@@ -11,7 +11,7 @@ from tideate_core.engine.lifecycle import RecordedFailure
 from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_runner import StepEnd
 from tideate_core.errors import StoreError, WorkflowError
-from tideate_core.machines import ExecutionEvent
+from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
@@ -133,7 +133,6 @@ class Scheduler:
                 await self._pause()
                 move(ExecutionEvent.EXECUTE_STEP_BATCH)
         move(ExecutionEvent.ALL_STEPS_COMPLETED)
-        move(ExecutionEvent.RESULTS_AGGREGATED)
 
     async def _replay(self, recorded: RecordedRun) -> None:
         """Give the driver back how steps ended, without running or reporting them.
@@ -241,6 +240,16 @@ class Scheduler:
         self._start_ready()  # what waits for a place need not wait for the disk
         await self._settle(work, end)
 
+    def _may_begin_batch(self) -> bool:
+        """Tell whether steps of the next batch start now; a pause ends the batch where it ends the run's."""
+        awaiting = self._execution.machine.state is ExecutionState.AWAITING_COMPLETION
+        return (
+            awaiting
+            and self._driver.has_more
+            and not self._execution.pause_wanted
+            and self._task_group.accepts
+        )
+
     async def _skip_impossible(self, work: Work) -> None:
         await self._settle(work, StepEnd(self._step_runner.skip_step(work, work.impossible)))
 
@@ -255,9 +264,15 @@ class Scheduler:
             self._execution.settle(end.settled)  # what is recorded counts, whatever came meanwhile
             raise
         self._execution.settle(end.settled)
+        batch = self._driver.batches_done
         await self._advance_driver(work, end)
+        next_batch = self._driver.batches_done > batch and self._may_begin_batch()
+        if next_batch:
+            self._execution.move(ExecutionEvent.BATCH_COMPLETED)
         self._admit(self._driver.ready_steps())
         self._start_ready()
+        if next_batch:
+            self._execution.move(ExecutionEvent.EXECUTE_STEP_BATCH)
         await self._execution.pause_if_still(self._recorder)
 
     async def _advance_driver(self, work: Work, end: StepEnd) -> None:

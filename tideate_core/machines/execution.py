@@ -39,12 +39,16 @@ class ExecutionEvent(StrEnum):
     """An event that moves a run to its next state."""
 
     INITIATE_WORKFLOW = "initiate_workflow"
+    PARSE_WORKFLOW = "parse_workflow"
     WORKFLOW_PARSED = "workflow_parsed"
     PARSE_FAILED = "parse_failed"
+    VALIDATE_WORKFLOW = "validate_workflow"
     WORKFLOW_VALID = "workflow_valid"
     WORKFLOW_INVALID = "workflow_invalid"
+    BUILD_GRAPH = "build_graph"
     GRAPH_BUILT = "graph_built"
     GRAPH_INVALID = "graph_invalid"
+    SCHEDULE_STEPS = "schedule_steps"
     STEPS_SCHEDULED = "steps_scheduled"
     EXECUTE_STEP_BATCH = "execute_step_batch"
     STEP_COMPLETED = "step_completed"
@@ -55,6 +59,8 @@ class ExecutionEvent(StrEnum):
     CHECKPOINT_CREATED = "checkpoint_created"
     RESTORE_CHECKPOINT = "restore_checkpoint"
     CHECKPOINT_RESTORED = "checkpoint_restored"
+    AGGREGATE_RESULTS = "aggregate_results"
+    COMPLETE_WORKFLOW = "complete_workflow"
     RESULTS_AGGREGATED = "results_aggregated"
     WORKFLOW_FAILED = "workflow_failed"
     PAUSE_WORKFLOW = "pause_workflow"
@@ -71,13 +77,25 @@ _FLOW: Final[Table[ExecutionState, ExecutionEvent]] = {
         _E.INITIATE_WORKFLOW: _S.PARSING,
         _E.RESTORE_CHECKPOINT: _S.RESTORING_FROM_CHECKPOINT,
     },
-    _S.PARSING: {_E.WORKFLOW_PARSED: _S.VALIDATING_WORKFLOW, _E.PARSE_FAILED: _S.FAILED},
+    _S.PARSING: {
+        _E.PARSE_WORKFLOW: _S.PARSING,
+        _E.WORKFLOW_PARSED: _S.VALIDATING_WORKFLOW,
+        _E.PARSE_FAILED: _S.FAILED,
+    },
     _S.VALIDATING_WORKFLOW: {
+        _E.VALIDATE_WORKFLOW: _S.VALIDATING_WORKFLOW,
         _E.WORKFLOW_VALID: Choice("has_steps", _S.BUILDING_DEPENDENCY_GRAPH),
         _E.WORKFLOW_INVALID: _S.FAILED,
     },
-    _S.BUILDING_DEPENDENCY_GRAPH: {_E.GRAPH_BUILT: _S.SCHEDULING_STEPS, _E.GRAPH_INVALID: _S.FAILED},
-    _S.SCHEDULING_STEPS: {_E.STEPS_SCHEDULED: Choice("has_graph", _S.EXECUTING_STEPS)},
+    _S.BUILDING_DEPENDENCY_GRAPH: {
+        _E.BUILD_GRAPH: _S.BUILDING_DEPENDENCY_GRAPH,
+        _E.GRAPH_BUILT: _S.SCHEDULING_STEPS,
+        _E.GRAPH_INVALID: _S.FAILED,
+    },
+    _S.SCHEDULING_STEPS: {
+        _E.SCHEDULE_STEPS: _S.SCHEDULING_STEPS,
+        _E.STEPS_SCHEDULED: Choice("has_graph", _S.EXECUTING_STEPS),
+    },
     _S.EXECUTING_STEPS: {
         _E.EXECUTE_STEP_BATCH: _S.AWAITING_COMPLETION,
         _E.CREATE_CHECKPOINT: _S.CREATING_CHECKPOINT,
@@ -95,7 +113,11 @@ _FLOW: Final[Table[ExecutionState, ExecutionEvent]] = {
     },
     _S.CREATING_CHECKPOINT: {_E.CHECKPOINT_CREATED: PREVIOUS},
     _S.RESTORING_FROM_CHECKPOINT: {_E.CHECKPOINT_RESTORED: Choice("has_graph", _S.EXECUTING_STEPS)},
-    _S.AGGREGATING_RESULTS: {_E.RESULTS_AGGREGATED: _S.COMPLETED},
+    _S.AGGREGATING_RESULTS: {
+        _E.AGGREGATE_RESULTS: _S.AGGREGATING_RESULTS,
+        _E.COMPLETE_WORKFLOW: _S.AGGREGATING_RESULTS,
+        _E.RESULTS_AGGREGATED: _S.COMPLETED,
+    },
     _S.PAUSED: {_E.RESUME_WORKFLOW: PREVIOUS, _E.CREATE_CHECKPOINT: _S.CREATING_CHECKPOINT},
 }
 _TERMINAL: Final = (_S.COMPLETED, _S.FAILED, _S.CANCELLED)

@@ -145,7 +145,7 @@ class _Checks:
                 if name not in self._by_id:
                     message = f"step {step.id!r} depends on {name!r}, which is not a step of this workflow"
                     hint = self._nearest.hint(name, self._by_id)
-                    yield Finding(at, message, hint, of_graph=True)
+                    yield Finding(at, message, hint)
                 elif name in seen:
                     message = f"step {step.id!r} depends on {name!r} twice"
                     yield Finding(at, message, "remove one of them", "warning")

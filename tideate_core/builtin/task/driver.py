@@ -67,6 +67,7 @@ class TaskDriver:
         prompt: str,
     ) -> None:
         self.has_steps = True
+        self.batches_done = 0
         self._states = tuple(definition.machine.states)
         self._environment = environment
         self._confirm = confirm

@@ -52,6 +52,9 @@ class GraphDriver:
         self._ended = 0
         self._begun = 0
         self._results: dict[str, Any] = {}
+        self._batch_of: dict[str, int] = {}
+        self._left_of_batches: list[int] = []
+        self.batches_done = 0
 
     @property
     def has_steps(self) -> bool:
@@ -73,6 +76,8 @@ class GraphDriver:
         self._graph = graph = dependency_graph(self._definition.steps)
         order = [step for batch in graph.execution_order for step in batch]
         self._place = {step: place for place, step in enumerate(order, 1)}
+        self._batch_of = {step: place for place, batch in enumerate(graph.execution_order) for step in batch}
+        self._left_of_batches = [len(batch) for batch in graph.execution_order]
         self._dependents = {step: [] for step in order}
         for dependency, dependent in graph.edges:
             self._dependents[dependency].append(dependent)
@@ -127,6 +132,10 @@ class GraphDriver:
 
     def _end(self, step: str, *, skipped: bool = False) -> None:
         self._ended += 1
+        left = self._left_of_batches
+        left[self._batch_of[step]] -= 1
+        while self.batches_done < len(left) and not left[self.batches_done]:
+            self.batches_done += 1
         for dependent in self._dependents[step]:
             self._waits_for[dependent] -= 1
             if not skipped:

@@ -49,6 +49,7 @@ class MachineDriver:
     """
 
     reversible = None
+    batches_done = 0
 
     def __init__(
         self,
