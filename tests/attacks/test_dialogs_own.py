@@ -178,14 +178,17 @@ def test_the_name_of_a_snapshot_takes_no_second_line(nvim: Editor) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
     nvim.command("messages clear")
-    run = {"execution_id": "a" * 32, "state": "completed", "name": "flow", "can": ["rollback"]}
+    run = {"execution_id": "a" * 32, "state": "completed", "workflow": "flow", "can": ["rollback"]}
     nvim.lua(
         """
         local stored, run, path = require('tideate.stored_runs'), ...
         local ask = stored.ask
         stored.ask = function(_, _, on_result)
           local restored = { path = path, action = 'modify', note = '', diff = '' }
-          on_result({ files = { path }, diffs = { restored }, merged = {}, reasons = vim.empty_dict() })
+          on_result({
+            run = run, files = { path }, diffs = { restored },
+            merged = {}, changed_since = {}, reasons = vim.empty_dict(),
+          })
         end
         local confirm = require('tideate.ui.confirm_action')
         local yes = confirm.yes
