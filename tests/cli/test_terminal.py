@@ -273,6 +273,18 @@ def test_a_plan_without_files_is_neither_accepted_nor_declined(planning: Shell) 
     again.wait_for("Continue with 3 files? [y/N/e/c/numbers]")
 
 
+@pytest.mark.parametrize("key", ["n", "q", ""])
+def test_a_gate_is_answered_no_at_once(shell: Shell, answering: ModelServer, key: str) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    answering.answers("what does the code do", "- assigns")
+    terminal = shell.open("run", "refactor", "break it", "--file", "a.py")
+    terminal.wait_for("along this analysis? [y/N]")
+    terminal.type(f"{key}\n")
+    assert terminal.wait_exit() == 3
+    assert "tideate resume" not in terminal.text
+    assert file.read_text() == "x = 1\n"
+
+
 def test_a_plan_is_edited_as_text(planning: Shell) -> None:
     planning.env["EDITOR"] = "sed -i -e '/old.py/d' -e 's/create new.py/create lib.py/'"
     terminal = planning.open("run", "multi_file", "reorganize")

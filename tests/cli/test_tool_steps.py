@@ -76,6 +76,7 @@ def test_a_person_allows_a_tool_once_for_the_run_or_for_ever(project: Shell) -> 
     assert terminal.wait_exit() == 3
     assert '"text": "a1"' in terminal.text
     assert "It is add." in terminal.text
+    assert answered(project, "q").wait_exit() == 3
     assert answered(project, "y", "a").wait_exit() == 0
     assert added(project) == ["a1", "added a1 again"]
     assert project.run("run", "flow.yaml").returncode == 0

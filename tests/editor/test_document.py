@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, choose, decline, gate, wait_focused
+from tests.support.dialogs import answers, ask, decline, gate, wait_focused
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -57,7 +57,6 @@ def withdraw(editor: Editor, question: str) -> None:
 
 @pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", True), ("n", False)])
 def test_an_unchanged_document_is_answered_without_a_text(editor: Editor, key: str, accepted: bool) -> None:
-    choose(editor, 2)
     opened(editor)
     editor.feed(key)
     editor.wait("#_G.answers == 1")

@@ -320,13 +320,15 @@ def test_a_plan_that_is_left_waits_with_what_was_taken_out(
     assert len(server.requests) == requests, "the model is not asked again"
 
 
-def test_a_plan_is_declined_only_after_a_question(at_plan: Editor) -> None:
+def test_a_plan_with_removed_files_is_declined_only_after_a_question(at_plan: Editor) -> None:
     run = run_of(at_plan)
     choose(at_plan, 1)
+    at_plan.feed("jx")
+    at_plan.wait_screen("3 files, 1 taken out")
     at_plan.feed("n")
     at_plan.wait("#_G.choices == 1")
     assert at_plan.lua("return _G.choices[1]") == [
-        "4 files: decline the plan?",
+        "3 files, 1 taken out: decline the plan?",
         ["back to the plan", "decline the plan", "decline the plan, because …"],
     ]
     assert not stored(at_plan, run).ended
@@ -339,18 +341,75 @@ def test_a_plan_is_declined_only_after_a_question(at_plan: Editor) -> None:
     assert f"too much; :Workflow review {run[:8]} opens it again" in at_plan.messages()
 
 
-@pytest.mark.parametrize("kind", ["gate", "tool", "override", "document", "plan", "compare"])
-@pytest.mark.parametrize("way", ["q", ":q<CR>"])
-def test_leaving_the_question_of_a_run_answers_nothing(editor: Editor, kind: str, way: str) -> None:
+def put(editor: Editor, kind: str, draft: str = "") -> str:
+    """Put a question of a run that goes on; `_G.left` is its id when it is left."""
     run = Run(editor)
     editor.lua("require('tideate.run').leave = function(id) _G.left = id end")
-    payload = {"files": PLAN["files"], "text": "# Plan\n", "runs": []}
-    ask(editor, kind, payload=payload, run=run.id)
+    payload = {"files": PLAN["files"], "text": "# Plan\n", "runs": [], "revisable": True}
+    ask(editor, kind, payload=payload, run=run.id, draft=draft)
     wait_focused(editor)
-    editor.feed("<Esc>")
+    return run.id
+
+
+@pytest.mark.parametrize("kind", ["gate", "tool", "override"])
+@pytest.mark.parametrize("key", ["n", "q", "<Esc>"])
+def test_a_confirmation_is_answered_no_at_once(editor: Editor, kind: str, key: str) -> None:
+    put(editor, kind)
+    choose(editor, 1)
+    editor.feed(key)
+    editor.wait("#_G.answers == 1")
+    assert answers(editor) == [{"accepted": False}]
+    assert editor.lua("return { #_G.choices, _G.left }") == [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [("document", keys) for keys in ("", "eggdd:w<CR>", "eggdd:q<CR>", "Ggsshorter<CR>", "e:q<CR>d")]
+    + [("plan", keys) for keys in ("", "x", "eGdd:w<CR>", "eGdd:q<CR>", "gsshorter<CR>", "xkx")],
+)
+def test_n_asks_only_where_something_was_changed(editor: Editor, kind: str, changed: str) -> None:
+    put(editor, kind)
+    choose(editor, 1)
+    editor.feed(changed)
+    wait_focused(editor)
+    editor.feed("n")
+    editor.wait("#_G.choices + #_G.answers == 1")
+    if changed in {"", "e:q<CR>d", "xkx"}:
+        assert answers(editor) == [{"accepted": False}]
+        return
+    assert answers(editor) == [], "back to it"
+    choose(editor, 2)
+    editor.feed("n")
+    editor.wait("#_G.answers == 1")
+    assert answers(editor) == [{"accepted": False}]
+
+
+def test_n_asks_about_what_was_changed_before_the_plan_was_left(editor: Editor) -> None:
+    draft = str(editor.cwd / "draft")
+    put(editor, "plan", draft=draft)
+    editor.feed("jxq")
+    editor.wait("_G.left")
+    put(editor, "plan", draft=draft)
+    choose(editor, 1)
+    editor.feed("n")
+    editor.wait("#_G.choices == 1")
+    assert answers(editor) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [(kind, ":q<CR>") for kind in ("gate", "tool", "override", "document", "plan", "compare")]
+    + [("gate", way) for way in ("<C-w>c", ":close<CR>", ":tabnew<CR>:tabonly<CR>:Workflow<CR>:q<CR>")]
+    + [(kind, "q") for kind in ("document", "plan", "compare")],
+)
+def test_leaving_the_question_of_a_run_answers_nothing(editor: Editor, kind: str, way: str) -> None:
+    run = put(editor, kind)
+    if kind in {"document", "plan", "compare"}:
+        editor.feed("<Esc>")
     assert (editor.lua("return _G.left"), answers(editor)) == (None, [])
-    editor.feed(way)
-    editor.wait("_G.left == ...", 60, run.id)
+    for keys in way.replace("<CR>:", "<CR>|:").split("|"):
+        editor.feed(keys)
+    editor.wait("_G.left == ...", 60, run)
     assert answers(editor) == []
     assert editor.lua("return #require('tideate.ui').pending()") == 0
 

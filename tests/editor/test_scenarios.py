@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import decline, wait_focused
+from tests.support.dialogs import wait_focused
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_004_multi_file_shows_its_plan_before_it_executes(nvim: Editor, server: 
     assert len(server.requests) == 1
     nvim.wait_screen("Continue with 2 files?")
     wait_focused(nvim)
-    decline(nvim, "n")
+    nvim.feed("n")
     assert result(nvim)["cancelled"]
     assert len(server.requests) == 1
     assert (nvim.cwd / "a.py").read_text() == "A = 1\n"

@@ -44,9 +44,8 @@ __all__ = ["Questions", "answered", "subject_matter"]
 
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
-ALWAYS_HELP = "a always in this project, until the tool changes · n no"
-TOOL_HELP = f"y once · r for the rest of this run · {ALWAYS_HELP} · {LEAVE_HELP}"
-CALL_HELP = f"y once · {ALWAYS_HELP}"
+TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
+CALL_HELP = "y once · a always in this project, until the tool changes · n no"
 NO_FILE = "no file is left in the plan: e edits it, n declines it"
 PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
@@ -158,7 +157,7 @@ class Questions:
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
         answer = await self.choose(request.message, keys, help_text, YES | NO | known)
-        if answer is None or answer == LEAVE:
+        if answer is None:
             return ENDED
         return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
@@ -166,11 +165,11 @@ class Questions:
         payload = request.payload if isinstance(request.payload, dict) else {}
         back = payload.get("back")
         keys, known = "y/N", frozenset[str]()
-        help_text = "y yes · n or Enter back to the review" if back else f"y yes · n no · {LEAVE_HELP}"
+        help_text = "y yes · n or Enter back to the review" if back else "y yes · n no"
         if payload.get("fixable"):
             keys, help_text, known = "y/N/f", f"{help_text} · f let the model correct it", frozenset("f")
         answer = await self.choose(request.message, keys, help_text, YES | NO | known)
-        if answer is None or (answer == LEAVE and not back):
+        if answer is None:
             return ENDED
         if back and answer in NO:
             return Decision(False, BACK, reason="back to the review")

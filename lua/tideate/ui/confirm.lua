@@ -85,7 +85,7 @@ end
 --- Ask.
 ---@param question tideate.Question
 ---@param respond fun(result: { accepted: boolean, value: string?, reason: string? }) called once, unless `on_left` is
----@param on_left fun() it is left, or its window was closed: the run waits, to be resumed
+---@param on_left fun() its window was closed: the run waits, to be resumed
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')
@@ -104,24 +104,12 @@ function M.open(question, respond, on_left)
   local function say_no()
     answer(false, payload.back and 'back to the review' or nil, payload.back and 'back' or nil)
   end
-  -- of no run that goes on: nothing waits, and nothing is lost by a no
-  local is_own = require('tideate.state').ended(question.execution_id)
-  local function leave()
-    if is_own then
-      return answer(false, 'the question was closed')
-    end
-    dialog:close()
-    on_left()
-  end
   local keys ---@type tideate.Key[]
   local function key(lhs, word, desc, run)
     return { lhs = lhs, word = word, desc = desc, run = run }
   end
   local cautious = question.kind == 'override'
-  local no_keys = cautious and { 'n', '<CR>' } or { 'n' }
-  if is_own or payload.back then
-    vim.list_extend(no_keys, { 'q', '<Esc>' })
-  end
+  local no_keys = cautious and { 'n', '<CR>', 'q', '<Esc>' } or { 'n', 'q', '<Esc>' }
   local no_words = payload.back and 'back to the review' or 'no'
   keys = {
     key(cautious and { 'y' } or { 'y', '<CR>' }, cautious and 'yes, do it anyway' or 'yes', 'yes', function()
@@ -161,9 +149,6 @@ function M.open(question, respond, on_left)
     end)
     table.insert(keys, toggle)
   end
-  if not vim.list_contains(no_keys, 'q') then
-    table.insert(keys, key({ 'q' }, 'leave', 'leave it: the run waits', leave))
-  end
   table.insert(keys, key({ '?', 'g?' }, 'help', 'this help', function()
     require('tideate.ui.keys').help('confirmation', keys)
   end))
@@ -188,7 +173,14 @@ function M.open(question, respond, on_left)
       end
       return lines
     end,
-    on_closed = leave,
+    on_closed = function()
+      -- of no run that goes on: nothing waits, and nothing is lost by a no
+      if require('tideate.state').ended(question.execution_id) then
+        return answer(false, 'the question was closed')
+      end
+      dialog:close()
+      on_left()
+    end,
   })
   return dialog
 end

@@ -3,7 +3,6 @@ local M = {}
 
 local MARK = '▌' -- before a line that a revision changed
 
-
 ---@class tideate.DocumentPayload
 ---@field text string Markdown
 ---@field filetype? string
@@ -187,16 +186,25 @@ function Document:send(comments)
   self:answer({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
---- Decline it, if the person means it.
-function Document:ask_to_decline()
+---@return boolean whether the person edited it or wrote comments
+function Document:is_changed()
+  return self.text ~= self.proposed or self.editor:unfinished() or #self.comments:list() > 0
+end
+
+--- Decline it; a changed one after a question.
+function Document:decline()
+  local function answer(reason)
+    self:close()
+    self.respond({ accepted = false, reason = reason })
+  end
+  if not self:is_changed() then
+    return answer()
+  end
   local about = self.question.payload.title or ''
   local question = { about = about ~= '' and about or 'document', back = 'back to it', decline = 'decline it' }
   require('tideate.ui.confirm_action').decline(question, function()
     return not self.dialog.closed
-  end, function(reason)
-    self:close()
-    self.respond({ accepted = false, reason = reason })
-  end)
+  end, answer)
 end
 
 --- Leave it as it is: its run waits.
@@ -251,8 +259,8 @@ function Document:keys()
     key({ 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', function()
       self:accept()
     end),
-    key({ 'n' }, 'no', 'decline it, after a question', function()
-      self:ask_to_decline()
+    key({ 'n' }, 'no', 'decline it; a changed one after a question', function()
+      self:decline()
     end),
     key({ 'e' }, 'edit', 'edit the text', function()
       self:edit()

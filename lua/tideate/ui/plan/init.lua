@@ -229,15 +229,27 @@ function Plan:send(comments)
   self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
---- Decline it, if the person means it.
-function Plan:ask_to_decline()
+---@return boolean whether the person edited it, took files out or wrote comments
+function Plan:is_changed()
+  return next(self.out) ~= nil
+    or not vim.deep_equal(self.files, self.question.payload.files)
+    or self:untaken()
+    or #self.comments:list() > 0
+end
+
+--- Decline it; a changed one after a question.
+function Plan:decline()
+  local function answer(reason)
+    self:close()
+    self.respond({ accepted = false, reason = reason })
+  end
+  if not self:is_changed() then
+    return answer()
+  end
   local question = { about = self:summary(), back = 'back to the plan', decline = 'decline the plan' }
   require('tideate.ui.confirm_action').decline(question, function()
     return not self.dialog.closed
-  end, function(reason)
-    self:close()
-    self.respond({ accepted = false, reason = reason })
-  end)
+  end, answer)
 end
 
 --- Leave it as it is: its run waits.
@@ -321,8 +333,8 @@ function Plan:keys()
     key({ 'y', '<CR>' }, 'yes', 'continue with these files', function()
       self:accept()
     end),
-    key({ 'n' }, 'no', 'decline the plan, after a question', function()
-      self:ask_to_decline()
+    key({ 'n' }, 'no', 'decline the plan; a changed one after a question', function()
+      self:decline()
     end),
     key({ 'x', '<Space>', 'dd' }, 'leave out', 'leave a file out, or include it again', function()
       self:toggle()
