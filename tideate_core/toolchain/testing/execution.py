@@ -122,7 +122,7 @@ class _Follower:
 
 
 def _joined(*texts: str) -> str:
-    return "\n".join(text for text in texts if text)
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts[:-1] if text) + texts[-1]
 
 
 @dataclass(slots=True)

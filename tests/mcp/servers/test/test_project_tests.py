@@ -238,7 +238,7 @@ async def test_the_output_comes_in_pages(project: Project) -> None:
             cursor = rest["nextCursor"]
         wrong = await served.refusal("test_output", cursor="12")
     assert len(pages) > 2
-    assert "".join(pages).split("\n") == [f"line {number} of many" for number in range(3000)]
+    assert "".join(pages).splitlines() == [f"line {number} of many" for number in range(3000)]
     assert "cursor" in wrong
 
 
