@@ -10,6 +10,7 @@ import pytest
 from tideate_core.config import VerifyConfig
 from tideate_core.gates import CheckStatus, VerificationPipeline, VerificationReport, readiness
 from tideate_core.toolchain import Check, ProjectTrust, select_tools
+from tideate_core.toolchain.detection import parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +97,15 @@ async def test_a_check_that_no_touched_part_has_is_skipped_and_said(monorepo: Pa
     assert lint.status == CheckStatus.SKIPPED
     assert "api `ruff" in lint.reason
     assert "web `npm run lint`" in lint.reason
+
+
+async def test_what_lies_beyond_the_parts_that_were_searched_is_said_with_a_pass(
+    monorepo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_MOST_PARTS", 2)
+    report = await verified(monorepo, monorepo_config(monorepo), ["api/a.py"])
+    assert report.of(Check.TESTS).status == CheckStatus.PASSED
+    assert "in its first 2 parts only, so those in web or after it" in report.of(Check.TESTS).reason
 
 
 async def test_one_part_that_fails_fails_the_check_with_its_place(monorepo: Path) -> None:

@@ -25,6 +25,7 @@ from tideate_core.toolchain import (
     run_tests,
     select_tools,
     tool_environment,
+    unsearched,
     untrusted_message,
     verification_environment,
 )
@@ -126,6 +127,7 @@ class VerificationPipeline:
         wanted = {tool for found in tools.values() for tool in found}
         if self._changed is not None:
             wanted &= await asyncio.to_thread(affected_tools, self._root, self._config, tools, self._changed)
+        beyond = await asyncio.to_thread(unsearched, self._root)
         built: set[str] = set()
         order = list(Check)
         if any(tool.after_build for tool in tools.get(Check.TESTS, ())):
@@ -145,7 +147,10 @@ class VerificationPipeline:
                         built |= (
                             {tool.folder} if self._config.build is None else {one.folder for one in wanted}
                         )
-                self._add(CheckResult.of_parts(check, parts))
+                result = CheckResult.of_parts(check, parts)
+                if beyond and getattr(self._config, check.value) is None:
+                    result = result.model_copy(update={"reason": f"{result.reason}; {beyond}"})
+                self._add(result)
 
     async def _part(
         self, tool: Tool, environment: dict[str, str], built: Collection[str], *, wanted: bool

@@ -8,6 +8,7 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.toolchain.detection import detect_clean_command as detect_clean_command
+    from tideate_core.toolchain.detection.parts import unsearched as unsearched
     from tideate_core.toolchain.detection.tools import Check as Check, Tool as Tool
     from tideate_core.toolchain.failures import parse_failures as parse_failures
     from tideate_core.toolchain.failures.failure import Failure as Failure, project_path as project_path
@@ -49,6 +50,7 @@ else:
         __name__,
         {
             "detection": "detect_clean_command",
+            "detection.parts": "unsearched",
             "detection.tools": "Check Tool",
             "failures": "parse_failures",
             "failures.failure": "Failure project_path",

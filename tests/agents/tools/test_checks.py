@@ -12,12 +12,14 @@ import pytest
 
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
+from tideate_core.agents.tools import checks
 from tideate_core.agents.tools.checks import SAID_AGAIN
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.config import VerifyConfig
-from tideate_core.errors import ToolError
+from tideate_core.errors import ScratchUnavailable, ToolError
 from tideate_core.project import CONFIG_NAME, Trust
+from tideate_core.snapshots.scratch.overlay import Overlay
 from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
@@ -380,3 +382,24 @@ async def test_a_check_whose_program_is_not_there_is_not_offered(tmp_path: Path)
 
 
 NO_LINTER = '{"scripts": {"lint": "nosuchlinter ."}}'
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"CMakeLists.txt": "", "build/CMakeCache.txt": ""},
+        {"Makefile": "build:\n\t@cmake --build out/debug\n", "out/debug/CMakeCache.txt": ""},
+    ],
+)
+async def test_a_build_directory_of_cmake_is_not_used_in_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]
+) -> None:
+    def no_overlay(*_: object) -> None:
+        raise ScratchUnavailable("no overlay here")
+
+    monkeypatch.setattr(Overlay, "mount", no_overlay)
+    monkeypatch.setattr(checks, "missing_program", lambda *_: "")
+    project = Project(tmp_path / "project", files, decisions=(YES,))
+    trust(project.root)
+    with pytest.raises(ToolError, match="configured with CMake for the project's own sources"):
+        await project.call("run_check", check="build")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.toolchain.detection.projects import commands, make
-from tideate_core.toolchain.detection.parts import affected_folders, find_folders
+from tideate_core.toolchain.detection import parts
+from tideate_core.toolchain.detection.parts import affected_folders, find_folders, unsearched
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,3 +104,15 @@ def test_a_change_affects_its_parts_and_those_that_name_them(
 ) -> None:
     make(tmp_path, PARTS)
     assert affected_folders(tmp_path, ["api", "lib", "web", "ui", "svc"], changed) == affected
+
+
+def test_parts_are_found_at_any_depth_and_where_the_search_ended_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, {"a/b/c/d/e/f/package.json": "{}", "z/go.mod": ""})
+    assert sorted(find_folders(tmp_path)) == ["a/b/c/d/e/f", "z"]
+    assert unsearched(tmp_path) == ""
+    monkeypatch.setattr(parts, "_MOST_LOOKED_AT", 4)
+    assert "first 4 folders only, so those in a/b/c or after it" in unsearched(tmp_path)
+    monkeypatch.setattr(parts, "_MOST_PARTS", 1)
+    assert "first 1 parts only" in unsearched(tmp_path)

@@ -64,6 +64,8 @@ SAID_AGAIN: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """Sections of pytest's output that say again what the failures say, and warnings."""
+PATHS: Final = re.compile(r"[\w./-]{1,200}")
+"""Words of a recipe that may be paths."""
 UNREVIEWED: Final = (
     "Nobody has reviewed these edits yet, and a check runs the project's code. The scratch copy keeps the "
     "project as it is, but it is no sandbox. The answer counts for all checks of this kind in the run."
@@ -286,6 +288,7 @@ class _Place:
                 if self.config.build is not None or one.folder == tool.folder
             )
             if not (tool.after_build and failed):
+                await asyncio.to_thread(self._refuse_other_sources, tool)
                 inside = self._in_scratch(tool)
                 if tool in shares:
                     ran = self.run_tests(inside, SelectedTests(shares[tool], arguments.pattern))
@@ -302,6 +305,23 @@ class _Place:
         if tool.name not in ("cmake", "ctest"):
             return tool
         return replace(tool, argv=tuple(word.replace(own, here) for word in tool.argv))
+
+    def _refuse_other_sources(self, tool: Tool) -> None:
+        """Refuse a build directory of CMake in a copy: its files name the project's own sources.
+
+        :raises ToolError: the command names such a directory, itself or in its recipe.
+        """
+        if self.scratch.kind != "copy":
+            return
+        place = self.scratch.view / tool.folder
+        inside = ["."] if tool.name in ("cmake", "ctest", "make", "ninja") else []
+        for word in dict.fromkeys([*inside, *tool.argv[1:], *PATHS.findall(tool.recipe)]):
+            if _is_file(place / word / "CMakeCache.txt"):
+                raise ToolError(
+                    f"`{tool.words}` was not run: {word} was configured with CMake for the project's own "
+                    "sources, so that it would build these and not your edits, which are on a copy. A person "
+                    f"can remove {word}; then what it makes is built elsewhere. {WITHOUT}"
+                )
 
     async def run(self, tool: Tool) -> _Report:
         """Run a check that is no run of tests.
@@ -372,6 +392,13 @@ class _Place:
         if not place.is_file() and not (folders and place.is_dir()):
             raise ToolError(f"there is no file of tests {path}; find_files shows which there are")
         return name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # the script behind `sh -c` is longer than a name can be
+        return False
 
 
 def _failures(results: TestResults, shown: Callable[[str], str]) -> list[str]:

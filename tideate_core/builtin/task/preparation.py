@@ -10,6 +10,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.gates import readiness
 from tideate_core.machines import WorkflowEvent
 from tideate_core.snapshots import SnapshotLimits, SnapshotManager
+from tideate_core.toolchain import unsearched
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
     problems = unready(checks)
     if problems:
         raise InvalidInput("\n".join(problems))
+    if beyond := await asyncio.to_thread(unsearched, root_of(step.workspace)):
+        step.notice(beyond, level="warn")
     for one in checks:
         if one.state == "not_installed" and one.tool is not None:
             step.notice(

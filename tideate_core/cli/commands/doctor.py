@@ -227,9 +227,12 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
     """Check whether a task could run its five checks."""
     # here, because it is slow to load
     from tideate_core.gates import readiness
+    from tideate_core.toolchain import unsearched
 
     for one in readiness(root, config.verify):
         yield Check(f"verify {one.check}", one.ready, _readiness_words(one), needed=False)
+    if beyond := unsearched(root):
+        yield Check("verify parts", False, beyond, needed=False)
 
 
 def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["affected_folders", "find_folders"]
+__all__ = ["affected_folders", "find_folders", "unsearched"]
 
 PROJECT_FILES: Final = (
     "pyproject.toml", "setup.py", "manage.py", "package.json", "deno.json", "deno.jsonc", "Cargo.toml",
@@ -38,7 +38,6 @@ _PASSED_OVER: Final = frozenset((
     "templates", "template", "demo", "demos", "benchmarks", "bench",
 ))  # fmt: skip
 """Folders with what others wrote, a build made, or tests and examples are about; beside those with a dot."""
-_DEEPEST: Final = 4
 _MOST_LOOKED_AT: Final = 5_000
 """Folders."""
 _MOST_PARTS: Final = 100
@@ -52,6 +51,23 @@ def find_folders(root: Path) -> dict[str, list[str]]:
 
     Those that git ignores are left out, as are those whose names say that others wrote what is in them.
     """
+    return _search(root)[0]
+
+
+def unsearched(root: Path) -> str:
+    """Say where the search for parts ended early; empty if all folders were looked at; blocking."""
+    found, begun = _search(root)
+    if not begun:
+        return ""
+    bound = f"{_MOST_LOOKED_AT:,} folders" if len(found) < _MOST_PARTS else f"{_MOST_PARTS} parts"
+    return (
+        f"parts of the project were looked for in its first {bound} only, so those in {begun} or after it "
+        "may run no checks; name commands for all of them as verify.CHECK in .tideate/config.toml"
+    )
+
+
+def _search(root: Path) -> tuple[dict[str, list[str]], str]:
+    """Return the parts, and the first folder that was not looked at, empty if there is none."""
     found: dict[str, list[str]] = {}
     waiting, looked = deque([""]), 0
     while waiting and looked < _MOST_LOOKED_AT and len(found) < _MOST_PARTS:
@@ -66,10 +82,10 @@ def find_folders(root: Path) -> dict[str, list[str]]:
         files = [name for name, is_folder in listed if not is_folder and _fits(name, PROJECT_FILES)]
         if folder and files:
             found[folder] = files
-        if below.count("/") < _DEEPEST:
-            waiting += [below + name for name, is_folder in listed if is_folder and _is_own(name)]
+        waiting += [below + name for name, is_folder in listed if is_folder and _is_own(name)]
     ignored = _ignored(root, [f"{folder}/{files[0]}" for folder, files in found.items()])
-    return {folder: files for folder, files in found.items() if f"{folder}/{files[0]}" not in ignored}
+    own = {folder: files for folder, files in found.items() if f"{folder}/{files[0]}" not in ignored}
+    return own, next(iter(waiting), "")
 
 
 def _is_own(name: str) -> bool:
