@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import tree_sitter_powershell
+from tree_sitter import Language, Parser
 
 from tests.cli.interrupted import SHORT, asked, object_of, refactored
 
@@ -71,7 +73,21 @@ def test_unknown_checkpoints_are_told_and_make_no_store(shell: Shell) -> None:
     assert not (shell.project / ".tideate").exists()
 
 
-def test_the_script_hands_its_arguments_to_the_command() -> None:
-    text = SCRIPT.read_text()
-    assert "tideate checkpoint @args" in text.replace("& tideate", "tideate")
-    assert "exit $LASTEXITCODE" in text
+def test_the_script_is_powershell_that_hands_its_arguments_and_its_exit_code_on() -> None:
+    """It was not run in a PowerShell; a grammar of the language parses it."""
+    text = SCRIPT.read_bytes()
+    assert b"was not run in a PowerShell" in text
+    parser = Parser(Language(tree_sitter_powershell.language()))
+    assert parser.parse(b"tideate checkpoint @args }").root_node.has_error, "the grammar sees mistakes"
+    root = parser.parse(text).root_node
+    assert not root.has_error
+    statements = [node.text for part in root.children if part.type != "comment" for node in part.children]
+    assert statements == [
+        b"$ErrorActionPreference = 'Stop'",
+        b"tideate checkpoint @args",
+        b"exit $LASTEXITCODE",
+    ]
+    assert [node.type for part in root.children for node in part.children][1:] == [
+        "pipeline",
+        "flow_control_statement",
+    ]
