@@ -194,6 +194,37 @@ def test_a_file_that_was_to_be_written_and_is_not_there_fails_its_step(handed: S
     assert "NotImplementedError" in (handed.project / "src/greet.py").read_text()
 
 
+@pytest.mark.parametrize("greeting", ["Hello", "Bye"])
+def test_tests_pass_before_what_depends_on_them_begins(handed: Shell, model: Model, greeting: str) -> None:
+    """Document 4: a step begins when its dependencies are completed; `agent`, steps and counts in the summary."""
+    tested = {
+        **CODE, "id": "t", "name": "test it", "type": "testing", "agent": "qa", "dependencies": ["a"],
+        "expectedOutputs": ["tests/test_greet.py"],
+    }  # fmt: skip
+    handed.write(
+        ".tideate/planner/output/plan_v1.json", planned({**GUIDE, "dependencies": ["t"]}, CODE, tested)
+    )
+    page = "# Greeting\n\nCall `greet`.\n"
+    model.says(
+        "executor", edits({"src/greet.py": GREET.replace("Hello", greeting)}), edits({"docs/greet.md": page})
+    )
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    state = {step["id"]: step for step in file(handed, "state")["steps"]}
+    summary = file(handed, "run-summary")
+    assert summary["agents"] == ["coder", "qa"]
+    assert file(handed, "state")["metadata"]["estimatedDuration"] == 180_000
+    if greeting == "Hello":
+        assert ended.returncode == 0, ended.stderr
+        assert "tests passed" in state["t"]["output"]
+        assert summary["steps"] == {"total": 3, "completed": 3, "failed": 0}
+    else:
+        assert ended.returncode == 1
+        assert "the plan's step 't' (test it): tests failed" in json.loads(ended.stdout)["error"]
+        assert [state[name]["status"] for name in "atd"] == ["completed", "failed", "pending"]
+        assert model.asked("executor") == 1, "the documents were not begun"
+        assert summary["steps"] == {"total": 3, "completed": 1, "failed": 1}
+
+
 def test_tests_that_fail_fail_the_run_and_the_commit_stays(handed: Shell, model: Model) -> None:
     model.says("executor", edits({"src/greet.py": GREET.replace("Hello", "Bye")}))
     ended = handed.run("run", "handoff", "--yes", "--json")

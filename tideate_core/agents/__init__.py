@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
+    from tideate_core.agents.tools.checks import run_staged_tests as run_staged_tests
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
@@ -129,6 +130,7 @@ else:
             "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",
             "loop": "LoopResult Submission WorkLoop",
             "memory_file": "memory_material",
+            "tools.checks": "run_staged_tests",
             "model_input": "clip is_small named_files text_budget why_hidden",
             "plan_document": "parse_plan_document plan_as_markdown",
             "plan_steps": "PartOfPlan Verdict analyse review_change",

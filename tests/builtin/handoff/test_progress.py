@@ -27,16 +27,16 @@ def test_the_state_says_how_far_the_steps_are(tmp_path: Path) -> None:
     assert [step.status for step in first.steps] == ["completed", "running", "pending"]
     assert (first.status, first.current_step_index, first.completed_at) == ("running", 1, None)
     assert (first.metadata.total_steps, first.metadata.completed_steps) == (3, 1)
-    assert first.metadata.estimated_duration is None
+    assert first.metadata.estimated_duration == 180_000, "a minute for each step that says nothing"
     assert first.steps[0].output == "First look."
     write_json(Documents(tmp_path, ""), "state.json", first)
     jsonschema.validate(json.loads((tmp_path / "state.json").read_text()), FILES["state"].schema())
 
 
 def test_the_guesses_of_the_plan_are_added_up_where_each_step_has_one() -> None:
-    steps = [{**step, "estimatedDuration": 60_000} for step in PLAN["steps"]]
+    steps = [{**step, "estimatedDuration": 7_000} for step in PLAN["steps"]]
     plan = PlanFile.model_validate({**PLAN, "steps": steps})
-    assert state_of("run", plan, now(), {}).metadata.estimated_duration == 180_000
+    assert state_of("run", plan, now(), {}).metadata.estimated_duration == 21_000
 
 
 def results(**steps: StepProgress) -> dict[str, Any]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.tasks import Model, edits
+from tideate_core.agents import Roles
 from tideate_core.builtin.handoff.models import PlanFile, StepProgress
-from tideate_core.builtin.handoff.work import PlanWork, in_order
+from tideate_core.builtin.handoff.work import PlanWork, in_order, refuse_unknown_agents
+from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -83,3 +87,24 @@ async def test_a_file_that_cannot_be_read_fails_the_step_that_was_to_write_it(be
     assert (result.ok, result.error_code) == (False, "StepFailed")
     assert str(result.error).startswith("the plan's step 'a' (write it): ")
     assert "greet.py" in str(result.error)
+
+
+async def test_a_steps_agent_does_the_step(bench: Bench) -> None:
+    """Document 4, `WorkflowStepDTO.agent`."""
+    bench.write(".tideate/agents/greeter.md", "---\ndescription: greets\n---\nYou greet in Latin.\n")
+    bench.server.answers("You greet in Latin.", edits({"greet.py": "ave = 1\n"}), pieces=1)
+    Model(bench.server).says("executor", edits({"more.py": "x = 1\n"}))
+    more = {"id": "b", "name": "more", "type": "coding", "agent": "coder", "expectedOutputs": ["more.py"]}
+    result = await carried_out(bench, {**CODE, "agent": "greeter"}, more)
+    assert result.ok, (result.error, bench.server.unmatched)
+    assert [change[1:] for change in result.response["changes"]] == [
+        ["greet.py", "ave = 1"],
+        ["more.py", "x = 1"],
+    ]
+
+
+def test_a_plan_with_an_unknown_agent_is_refused(bench: Bench) -> None:
+    steps = [{**CODE, "agent": "nobody"}]
+    plan = PlanFile.model_validate({"planId": "p", "steps": steps})
+    with pytest.raises(InvalidInput, match=r"the plan's step 'a': .*'nobody'"):
+        refuse_unknown_agents(Roles(bench.root), plan)

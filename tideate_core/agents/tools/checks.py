@@ -15,8 +15,8 @@ from pydantic import Field
 from tideate_core.agents.tools.laid_files import laid_files
 from tideate_core.agents.tools.project_paths import name_in_project, project_root
 from tideate_core.agents.tools.results import bounded_text
-from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.errors import CommandError, ConfigError, ToolError
+from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
+from tideate_core.errors import CommandError, ConfigError, StepFailed, ToolError
 from tideate_core.process import ProcessLimits
 from tideate_core.project import project_state
 from tideate_core.toolchain import (
@@ -46,12 +46,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.agents.tools.tool import ToolContext
+    from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.config import VerifyConfig
     from tideate_core.snapshots import Scratch
     from tideate_core.toolchain import TestResults, Tool
+    from tideate_core.workflows import StepContext
 
-__all__ = ["TOOLS"]
+__all__ = ["TOOLS", "run_staged_tests"]
 
 MOST_FAILURES: Final = 60
 LONGEST_FAILURE: Final = 600
@@ -77,6 +78,10 @@ _SET_UP: Final = "a person can set one in .tideate/config.toml, as `[verify] tes
 _TRUST: Final = "a person has to run `tideate trust`"
 
 
+class _NotAlone(ToolError):
+    """The command cannot be limited to some tests."""
+
+
 class RunCheck(Arguments):
     """Arguments of `run_check`."""
 
@@ -95,6 +100,31 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
             return await asyncio.to_thread(_described, root)
         except ConfigError as error:
             raise ToolError(str(error)) from error
+    return (await _run(context, root, arguments))[1]
+
+
+async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> str:
+    """Run tests on a scratch copy with staged edits; return what a person is told of them.
+
+    :param files: the tests' files; where the command cannot be limited to them, all tests are run.
+    :raises StepFailed: they did not pass, or cannot be run.
+    """
+    context = ToolContext(step, staged)
+    root = project_root(context)
+    try:
+        try:
+            status, told = await _run(context, root, RunCheck(check="tests", files=list(files)))
+        except _NotAlone:
+            status, told = await _run(context, root, RunCheck(check="tests"))
+    except ToolError as error:
+        raise StepFailed(f"the tests cannot be run: {str(error).removesuffix(WITHOUT).rstrip()}") from error
+    if status != "passed":
+        raise StepFailed(told)
+    return told
+
+
+async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[str, str]:
+    """Return how a check ended, in a word and in words."""
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):
         raise ToolError(f"only tests can be limited to files or names; {check} runs as a whole")
@@ -116,7 +146,9 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
     about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
-    return "\n".join(_told(tool, report, about) for tool, report in reports)
+    states = {report.status for _, report in reports}
+    status = "passed" if states == {"passed"} else ", ".join(sorted(states - {"passed"})) or "not run"
+    return status, "\n".join(_told(tool, report, about) for tool, report in reports)
 
 
 def _told(tool: Tool, report: _Report, about: str) -> str:
@@ -355,7 +387,7 @@ class _Place:
         try:
             command = make_runner_command(tool, wanted, configured=configured)
         except UnsupportedSelection as error:
-            raise ToolError(str(error)) from error
+            raise _NotAlone(str(error)) from error
         done = await run_tests(
             command,
             wanted,

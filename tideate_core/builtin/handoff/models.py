@@ -173,8 +173,8 @@ class StateCounts(_Shape):
     total_steps: int = Field(ge=0)
     completed_steps: int = Field(ge=0)
     failed_steps: int = Field(ge=0)
-    estimated_duration: int | None = None
-    """Milliseconds; None unless each step of the plan says its own."""
+    estimated_duration: int = Field(default=0, ge=0)
+    """Milliseconds, a minute for each step of which the plan says nothing."""
     actual_duration: int | None = None
     """Milliseconds, once the run has ended."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["artifacts_of", "last_state", "now", "progress_in", "state_of"]
+
+
+STEP_GUESS_MS: Final = 60_000
+"""Of a step for which the planner made no guess."""
 
 
 def now() -> str:
@@ -65,12 +69,13 @@ def state_of(
 
 
 def _counts(steps: Sequence[StepState], duration: int | None) -> StateCounts:
-    guesses = [one.estimated_duration for one in steps]
     return StateCounts(
         total_steps=len(steps),
         completed_steps=sum(one.status == "completed" for one in steps),
         failed_steps=sum(one.status == "failed" for one in steps),
-        estimated_duration=None if None in guesses else sum(filter(None, guesses)),
+        estimated_duration=sum(
+            STEP_GUESS_MS if one.estimated_duration is None else one.estimated_duration for one in steps
+        ),
         actual_duration=duration,
     )
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from tideate_core.agents import Roles
 from tideate_core.builtin.handoff.files import FILES, LARGEST, read, write_file, write_json
+from tideate_core.builtin.handoff.left import LeftFiles, find_left
 from tideate_core.builtin.handoff.models import PlanFile, TestManifest
 from tideate_core.builtin.handoff.progress import artifacts_of, now, progress_in, state_of
-from tideate_core.builtin.handoff.work import PlanWork
+from tideate_core.builtin.handoff.work import PlanWork, refuse_unknown_agents
 from tideate_core.engine import review_and_apply
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFailed
 from tideate_core.project import Documents, name_in_project, read_document
@@ -49,6 +51,9 @@ async def plan(step: StepContext) -> Confirm:
     name = given or f"{documents.folder}/{FILES['plan'].path}"
     wanted = await asyncio.to_thread(_read_plan, root, name)
     _refuse_foreign(step, wanted)
+    await asyncio.to_thread(refuse_unknown_agents, Roles(root), wanted)
+    since = await asyncio.to_thread(lambda: (root / name).stat().st_mtime_ns)
+    left = await find_left(root, documents, wanted, since)
     await _write_state(step, wanted, {})
     files = sorted({file for one in wanted.steps for file in one.expected_outputs})
     title = " ".join(wanted.title.split())
@@ -58,12 +63,13 @@ async def plan(step: StepContext) -> Confirm:
         "branch": f"tideate/{_slug(wanted.plan_id)}-{step.execution_id[:8]}",
         "subject": title if len(title) <= LONGEST_SUBJECT else title[: LONGEST_SUBJECT - 1].rstrip() + "…",
         "files": files,
+        "left": left.as_json(),
     }
     return Confirm(
         value,
         f"Carry out the plan {wanted.plan_id!r}: {title}? "
         f"What comes of it is committed on the branch {value['branch']}.",
-        details=_as_markdown(wanted),
+        details="\n\n".join(filter(None, [_as_markdown(wanted), left.as_markdown()])),
     )
 
 
@@ -78,7 +84,9 @@ async def edit(step: StepContext) -> dict[str, Any]:
     root, documents = _places(step)
     wanted = _plan_of(step)
     await _refuse_dirty(step, [name for one in wanted.steps for name in one.expected_outputs])
-    work = PlanWork(step, wanted, partial(_write_state, step, wanted))
+    left = LeftFiles.of_json(step.results["plan"].get("left", {}))
+    work = PlanWork(step, wanted, partial(_write_state, step, wanted), left)
+    await work.take(root)
     await work.run()
     touched = _touched(work.changes)
     await _refuse_dirty(step, touched)

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tideate_core.agents import (
     PartOfPlan,
+    Role,
     Roles,
     StagedFiles,
     TaskBrief,
     analyse,
     execute_plan,
     review_change,
+    run_staged_tests,
 )
+from tideate_core.builtin.handoff.left import LeftFiles, stage_patches
 from tideate_core.builtin.handoff.models import StepProgress
 from tideate_core.builtin.handoff.progress import now
-from tideate_core.errors import StepFailed, TideateError
+from tideate_core.errors import InvalidInput, StepFailed, TideateError, UnknownAgent
 from tideate_core.gates import ExecutionPlan, PlanStep
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.builtin.handoff.models import PlanFile, PlannedStep
     from tideate_core.workflows import StepContext
 
-__all__ = ["PlanWork", "in_order"]
+__all__ = ["PlanWork", "in_order", "refuse_unknown_agents"]
 
 Report = Callable[[dict[str, StepProgress]], Awaitable[None]]
 """Told the progress of the plan's steps, by id, whenever one begins or ends."""
 
+_ROLES = {"planning": "planner", "review": "auditor"}
+"""Agents by the type of a step; all other types are done by the executor."""
+_ANYBODY = frozenset({"coder", "qa"})
+"""Names of the format for whoever does a step, unless the person or the project has an agent of the name."""
 _ORDERS = {"coding": "edit", "testing": "test", "documentation": "document"}
 """The executor's types of steps, by the plan's."""
 
@@ -49,10 +59,35 @@ def in_order(plan: PlanFile) -> list[PlannedStep]:
     return found
 
 
-class PlanWork:
-    """Carries out a plan's steps; nothing is written before all of them were."""
+def refuse_unknown_agents(roles: Roles, plan: PlanFile) -> None:
+    """Look for the agents of a plan's steps; blocking.
 
-    def __init__(self, step: StepContext, plan: PlanFile, report: Report) -> None:
+    :raises InvalidInput: there is none of a name.
+    :raises InvalidDefinition: the file of one has mistakes.
+    """
+    for one in plan.steps:
+        try:
+            _role_of(roles, one)
+        except UnknownAgent as error:
+            raise InvalidInput(f"the plan's step {one.id!r}: {error}") from error
+
+
+def _role_of(roles: Roles, one: PlannedStep) -> Role:
+    """Return the agent that does a step: the one that it names, or the type's of a name in the format."""
+    if one.agent in _ANYBODY and one.agent not in roles.names():
+        return roles.get(_ROLES.get(one.type, "executor"))
+    return roles.get(one.agent)
+
+
+class PlanWork:
+    """Carries out a plan's steps; nothing is written before all of them were.
+
+    :param left: what others left for the plan.
+    """
+
+    def __init__(
+        self, step: StepContext, plan: PlanFile, report: Report, left: LeftFiles | None = None
+    ) -> None:
         self._step = step
         self._plan = plan
         self._report = report
@@ -61,28 +96,44 @@ class PlanWork:
         self.progress: dict[str, StepProgress] = {}
         self.analyses: dict[str, str] = {}
         """Texts of analyses that name no file to be kept in, by step."""
-        self.notes: list[str] = []
+        self._left = left or LeftFiles()
+        self._taken: dict[str, str] = {}
+        """Patch sets of others that files' edits come from."""
+        self.notes: list[str] = list(self._left.notes)
 
     @property
     def changes(self) -> list[FileChange]:
         """The edits of all steps so far."""
         return self._staged.changes()
 
+    async def take(self, root: Path) -> None:
+        """Stage the patch sets that others left.
+
+        :raises InvalidInput: one cannot be used; says why.
+        """
+        self._taken = await stage_patches(self._step, root, self._plan, self._left, self._staged)
+
     async def run(self) -> None:
         """Carry out every step.
 
-        A step of the type `testing` is still running afterwards: its tests are run when they are committed.
+        Tests that another step depends on are run before it, on a scratch copy. A step of the type `testing`
+        that none depends on is still running afterwards: its tests are run when they are committed.
 
         :raises StepFailed: a step failed, or a review rejected the change; names the step.
         """
+        before_others = {name for one in self._plan.steps for name in one.dependencies}
         for one in in_order(self._plan):
             self.progress[one.id] = begun = StepProgress(status="running", started_at=now())
             await self._report(self.progress)
             try:
                 output = await self._carry_out(one)
+                if is_tested := one.type == "testing" and one.id in before_others:
+                    told = await run_staged_tests(self._step, self._staged, one.expected_outputs)
+                    output = f"{output}\n{told}"
             except TideateError as error:
                 raise StepFailed(f"the plan's step {one.id!r} ({one.name}): {error}") from error
-            ended = {"status": "completed", "completed_at": now()} if one.type != "testing" else {}
+            ends = is_tested or one.type != "testing"
+            ended = {"status": "completed", "completed_at": now()} if ends else {}
             self.progress[one.id] = begun.model_copy(update={**ended, "output": output})
             await self._report(self.progress)
 
@@ -95,6 +146,8 @@ class PlanWork:
         return await self._write(one)
 
     async def _analyse(self, one: PlannedStep) -> str:
+        if done := self._left.analyses.get(one.id):
+            return await self._keep_analysis(one, done)
         named = [name for other in self._plan.steps for name in other.expected_outputs]
         part = PartOfPlan(
             self._plan.objective or self._plan.title,
@@ -103,7 +156,11 @@ class PlanWork:
             [f"{other.type}: {other.name}" for other in self._plan.steps if other.id != one.id],
             list(dict.fromkeys(named)),
         )
-        text = await analyse(self._step, self._roles.get("planner"), self._brief(), part, self._staged)
+        text = await analyse(self._step, await self._role(one), self._brief(), part, self._staged)
+        return await self._keep_analysis(one, text)
+
+    async def _keep_analysis(self, one: PlannedStep, text: str) -> str:
+        await self._staged.load(self._step, one.expected_outputs)
         if not one.expected_outputs:
             self.analyses[one.id] = text
         for name in one.expected_outputs:
@@ -116,7 +173,7 @@ class PlanWork:
     async def _review(self, one: PlannedStep) -> str:
         part = PartOfPlan(self._plan.objective or self._plan.title, one.name, one.description)
         diff = self._step.workspace.diff(self.changes)
-        verdict = await review_change(self._step, self._roles.get("auditor"), self._brief(), part, diff)
+        verdict = await review_change(self._step, await self._role(one), self._brief(), part, diff)
         if verdict.verdict == "reject":
             raise StepFailed(f"the change was rejected: {verdict.words or 'no reason was given'}")
         return verdict.words or "approved"
@@ -126,6 +183,10 @@ class PlanWork:
         wanted = one.expected_outputs or self._files_of_all()
         if not wanted:
             raise StepFailed("it names no file in `expectedOutputs`, and no other step does")
+        if sources := {self._taken[name] for name in wanted if name in self._taken}:
+            wanted = [name for name in wanted if name not in self._taken]
+            if not wanted:
+                return f"taken from {', '.join(sorted(sources))}"
         if one.type == "testing":
             wanted = [name for name in wanted if not await self._is_there(name)]
             if not wanted:
@@ -156,10 +217,14 @@ class PlanWork:
             files=sorted(set(files)),
             rollback_strategy=self._plan.rollback_strategy,
         )
-        role = self._roles.get("executor")
-        done = await execute_plan(self._step, role, self._brief(), order, staged=self._staged)
+        done = await execute_plan(
+            self._step, await self._role(one), self._brief(), order, staged=self._staged
+        )
         if problems := [*done.result.errors, *filter(None, [done.unfinished])]:
             raise StepFailed("; ".join(problems))
+
+    async def _role(self, one: PlannedStep) -> Role:
+        return await asyncio.to_thread(_role_of, self._roles, one)
 
     async def _is_there(self, name: str) -> bool:
         if self._staged.knows(name):
