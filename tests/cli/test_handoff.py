@@ -196,7 +196,7 @@ def test_a_file_that_was_to_be_written_and_is_not_there_fails_its_step(handed: S
 
 @pytest.mark.parametrize("greeting", ["Hello", "Bye"])
 def test_tests_pass_before_what_depends_on_them_begins(handed: Shell, model: Model, greeting: str) -> None:
-    """Document 4: a step begins when its dependencies are completed; `agent`, steps and counts in the summary."""
+    """Document 4: a step begins when its dependencies are completed; the summary counts the plan's steps."""
     tested = {
         **CODE, "id": "t", "name": "test it", "type": "testing", "agent": "qa", "dependencies": ["a"],
         "expectedOutputs": ["tests/test_greet.py"],
