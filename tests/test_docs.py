@@ -16,7 +16,7 @@ from scripts import help as help_text, reference
 from scripts.help import generated
 from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines, the_block
 from tests.support.editor import REPOSITORY, find_nvim
-from tideate_core.adapters.known_providers import known_providers
+from tideate_core.adapters.known_providers import known_models, known_providers
 from tideate_core.agents.role_files import read_role
 from tideate_core.app import STDIN
 from tideate_core.builtin.handoff.models import PlanFile
@@ -52,6 +52,7 @@ for number = 0, tonumber(arg[1]) - 1 do
 end
 """
 
+MODEL = re.compile(r"\b[a-z][a-z-]+:[A-Za-z][\w.-]*\d[\w.-]*|\b[a-z-]+:MODEL\b")
 RUN_LUA = """
 vim.opt.runtimepath:prepend(vim.fn.getcwd())
 vim.cmd.runtime('plugin/tideate.lua')
@@ -346,3 +347,16 @@ def test_nothing_asks_a_package_index_for_tideate() -> None:
     texts = [path for path in sources if path.suffix in {".py", ".lua", ".txt"}] + DOCUMENTS
     named = [path.name for path in texts if re.search(r"tideate\[|pip install tideate", path.read_text())]
     assert named == []
+
+
+def test_models_that_the_documents_name_are_listed() -> None:
+    """`tideate models` lists what the library knows of a provider."""
+    known = known_models()
+    texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *HELP_FILES)]
+    named = {tuple(one.split(":")) for text in texts for one in MODEL.findall(text)}
+    named = {(provider, model) for provider, model in named if provider in known_providers()}
+    assert named
+    wrong = [
+        (provider, model) for provider, model in named if model not in (*known.get(provider, ()), "MODEL")
+    ]
+    assert wrong == []

@@ -47,6 +47,30 @@ async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> Non
     assert "It computes an area; keep the name." in prompts[1]
 
 
+@pytest.mark.parametrize("workflow", ["ask", "refactor", "generate", "multi_file"])
+async def test_the_projects_memory_is_shown_told_and_given_to_the_model(bench: Bench, workflow: str) -> None:
+    """Document 4, "from Memory: cached solutions"."""
+    bench.write("a.py", LOOP)
+    bench.write("MEMORY.md", "- Circles are rounded up.\n")
+    bench.front.answer = no
+    context = bench.context("a.py", 4, 6)
+    shown = await bench.runner.preview(RunRequest(name=workflow, prompt="why", context=context))
+    assert "Circles are rounded up." in shown.user
+    await bench.run(workflow, "why", context=context)
+    assert "Circles are rounded up." in str(bench.server.requests[0])
+    told = [str(event.data.get("message")) for event in bench.front.events]
+    assert any(words.startswith("given to the model: MEMORY.md") for words in told)
+
+
+async def test_a_memory_with_a_secret_that_nobody_agreed_to_show_is_left_out(bench: Bench) -> None:
+    secret = "AKIA" + "Q3EGRZ7YVTNW5LKD"
+    bench.write("MEMORY.md", f"- aws_access_key_id = {secret}\n")
+    bench.front.answer = no
+    await bench.run("ask", "why")
+    assert bench.server.requests
+    assert secret not in str(bench.server.requests)
+
+
 async def test_one_line_is_called_one_line(bench: Bench) -> None:
     bench.write("a.py", LOOP)
     analyzed(bench)

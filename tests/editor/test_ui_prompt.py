@@ -409,8 +409,8 @@ def test_the_line_names_no_model_before_the_host_has_said_which(start_editor: Ed
     editor.wait("_G.preview ~= nil")
     bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"
     assert editor.lua(bar).strip() == "the whole of the buffer, 2 lines · ~0 tokens"
-    answer = "{ ok = true, preview = { workflow = 'refactor', adapter = 'mine', notices = {}, asks = {}, tokens = 7 } }"
-    editor.lua(f"_G.preview({answer})")
+    preview = "workflow = 'refactor', adapter = 'mine', notices = {}, asks = {}, tokens = 7"
+    editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
     assert editor.lua(bar).strip() == "mine · the whole of the buffer, 2 lines · ~7 tokens"
     editor.feed("/ask why")
     assert "mine" not in editor.lua(bar), "another workflow may ask another model"

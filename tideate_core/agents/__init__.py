@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         Submission as Submission,
         WorkLoop as WorkLoop,
     )
-    from tideate_core.agents.memory_file import memory_material as memory_material
+    from tideate_core.agents.memory_file import MEMORY_FILE as MEMORY_FILE, memory_material as memory_material
     from tideate_core.agents.model_input import (
         clip as clip,
         is_small as is_small,
@@ -129,7 +129,7 @@ else:
             "file_edits": "removes",
             "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",
             "loop": "LoopResult Submission WorkLoop",
-            "memory_file": "memory_material",
+            "memory_file": "MEMORY_FILE memory_material",
             "tools.checks": "run_staged_tests",
             "model_input": "clip is_small named_files text_budget why_hidden",
             "plan_document": "parse_plan_document plan_as_markdown",

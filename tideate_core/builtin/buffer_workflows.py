@@ -24,9 +24,10 @@ from tideate_core.builtin.surroundings import (
     file_around,
     near,
     surroundings,
+    with_memory,
 )
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
+from tideate_core.engine import NO_TEXT, Subject, brief, review_lines
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 
@@ -82,7 +83,7 @@ async def _question(
     variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
     rendered = step.render(prompt, prompt=step.prompt, **variables)
-    return brief(step, await with_material(step, rendered, rules=rules))
+    return brief(step, await with_memory(step, rendered, rules=rules))
 
 
 def _text_of(step: StepContext, reply: Reply) -> str:
@@ -106,7 +107,7 @@ async def analyze(step: StepContext) -> Confirm | str:
     variables = {**subject.variables(), **around, "tools": may_look(step), "affected": way}
     variables["fence"] = fence_for(subject.text, around["whole"])
     prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
-    reply = await model.ask(brief(step, await with_material(step, prompt)))
+    reply = await model.ask(brief(step, await with_memory(step, prompt)))
     text = reply.text.strip()
     if way == "block":
         text, reported = await split_report(step, text)
@@ -156,7 +157,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
         on_refused=refusal_notice(step),
         accept=acceptance(step, subject.path, subject.buffer.number),
     )
-    prompt = prompt if earlier else await with_material(step, prompt)
+    prompt = prompt if earlier else await with_memory(step, prompt)
     lines, rewriting = await write_lines(step, write, prompt)
     result, written = await review_lines(step, subject, subject.start, subject.end, lines, rewriting.again)
     await settle_proposal(step, written)
@@ -194,7 +195,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
         on_refused=refusal_notice(step),
         accept=acceptance(step, subject.path, subject.buffer.number) if subject else None,
     )
-    written, rewriting = await write_lines(step, write, await with_material(step, prompt))
+    written, rewriting = await write_lines(step, write, await with_memory(step, prompt))
     if subject is None or not subject.buffer.modifiable:
         text = await present_text(step, written, subject.buffer.filetype if subject else "", rewriting)
         return {"response": text, "files": []}

@@ -22,6 +22,7 @@ from tideate_core.agents import (
     within_plan,
 )
 from tideate_core.builtin.planned_files import PlannedFiles, ask_about_secrets, in_order
+from tideate_core.builtin.surroundings import with_memory
 from tideate_core.builtin.work import summary_of, work_again, work_and_review
 from tideate_core.edits import fence_for
 from tideate_core.engine import (
@@ -32,7 +33,6 @@ from tideate_core.engine import (
     Subject,
     follow_renames,
     review_and_apply,
-    with_material,
 )
 from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
@@ -77,7 +77,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
         proposed=proposed,
         **about,
     )
-    prompt = await with_material(step, prompt, rules=earlier is None)
+    prompt = await with_memory(step, prompt, rules=earlier is None)
     planned = await make_plan(
         model.ask,
         prompt,
@@ -246,7 +246,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
     agreed = earlier is not None and (confirmed == step.results["plan"] or confirmed.get("revised", False))
     prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned, agreed=agreed)
     if earlier is None:
-        prompt = await with_material(step, prompt, paths=names)
+        prompt = await with_memory(step, prompt, paths=names)
     elif (rules := await project_rules(step, names)) != await project_rules(step):
         # those of the root it has; these are of deeper directories, too
         prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")

@@ -22,8 +22,9 @@ from tideate_core.agents import (
     write_text,
 )
 from tideate_core.builtin.revising import Rewriting, write_lines
+from tideate_core.builtin.surroundings import with_memory
 from tideate_core.edits import fence_for
-from tideate_core.engine import PartlyRevised, with_material
+from tideate_core.engine import PartlyRevised
 from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer, WorkspaceError
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, is_test, language_of, unified_diff
@@ -154,7 +155,7 @@ class PlannedFiles:
             )
 
         try:
-            prompt = await with_material(step, prompt, paths=[file.path])
+            prompt = await with_memory(step, prompt, paths=[file.path])
             lines, self._written[file.path] = await write_lines(step, write, prompt)
         except UnusableAnswer as error:
             raise UnusableAnswer(f"{file.path}: {error}") from error

@@ -7,16 +7,27 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import is_small, text_budget, why_hidden
+from tideate_core.agents import MEMORY_FILE, is_small, memory_material, text_budget, why_hidden
+from tideate_core.engine import before, with_material
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tideate_core.adapters import Prompt
     from tideate_core.engine import Subject
     from tideate_core.workflows import Cursor, DiagnosticContext, RunContext, StepContext
 
-__all__ = ["NO_FILE", "ask_about_secrets", "diagnostics", "file_around", "near", "surroundings"]
+__all__ = [
+    "NO_FILE",
+    "ask_about_secrets",
+    "diagnostics",
+    "file_around",
+    "near",
+    "surroundings",
+    "with_memory",
+]
 
 WHOLE: Final = 40_000
 """Characters up to which a file is shown as a whole."""
@@ -35,6 +46,22 @@ def near(subject: Subject, cursor: Cursor | None) -> Subject:
         return replace(subject, start=0, end=total, selected=False)
     start = max(0, min(line - NEAR, total - 2 * NEAR))
     return replace(subject, start=start, end=start + 2 * NEAR, selected=True)
+
+
+async def with_memory(
+    step: StepContext, prompt: Prompt, *, paths: Sequence[str] | None = None, rules: bool = True
+) -> Prompt:
+    """Return a prompt with what `with_material` brings, and the project's memory before it.
+
+    :param rules: False: a conversation that goes on has the rules and the memory already.
+    """
+    prompt = await with_material(step, prompt, paths=paths, rules=rules)
+    if not rules or is_small(step):
+        return prompt
+    memory = await memory_material(step)
+    if memory:
+        step.notice(f"given to the model: {MEMORY_FILE} (~{len(memory) // CHARACTERS_PER_TOKEN} tokens)")
+    return before(prompt, memory)
 
 
 async def ask_about_secrets(step: StepContext, subject: Subject | None, *, needed: bool = False) -> None:
