@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.conftest import Bench, no
-from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.engine import ConfirmationRequest, EventName, RunRequest
 from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext
 
 LOOP = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
