@@ -212,7 +212,9 @@ class _Review:
                 await self._refuse_executed()
             problems = await asyncio.to_thread(compare_and_check, self._revision.changes)
             if self._gated:
-                self._step.gate("syntax", problems, places_of_errors(self._revision.changes))
+                self._step.gate(
+                    "syntax", problems, await asyncio.to_thread(places_of_errors, self._revision.changes)
+                )
             answer = await self._ask(problems)
             feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
@@ -375,7 +377,7 @@ class _Review:
         """
         if accepted != self._revision.changes:  # a part of a change is another text
             problems = await asyncio.to_thread(compare_and_check, accepted)
-            self._step.gate("syntax", problems, places_of_errors(accepted))
+            self._step.gate("syntax", problems, await asyncio.to_thread(places_of_errors, accepted))
         answer = await _override(self._step, problems, fixable=self._revisable) if problems else None
         if answer != FIX:
             return answer

@@ -16,6 +16,7 @@
     ├── WorkspaceError               a file cannot be read or edited
     │   ├── AmbiguousCommit          several commits of a repository go by one name
     │   ├── OutsideRoot              a path leaves the project, or is never written
+    │   ├── NotParsed                a text that takes too long to parse
     │   ├── NotText                  binary, or not UTF-8
     │   ├── ContextResolutionError   a mention (`@Name`) stands for nothing that can be read
     │   ├── EditConflict             the text changed where the edit goes
@@ -86,6 +87,7 @@ from tideate_core.errors.files import (
     ConfigError,
     ContextResolutionError,
     EditConflict,
+    NotParsed,
     NotText,
     OutsideRoot,
     RollbackConflict,
@@ -182,6 +184,7 @@ __all__ = [
     "BudgetReached",
     "CostLimitReached",
     "MoveLimitReached",
+    "NotParsed",
     "NotText",
     "OutputMismatch",
     "PersonNeeded",

@@ -91,6 +91,10 @@ class EditConflict(WorkspaceError):
         self.line = line
 
 
+class NotParsed(WorkspaceError):
+    """A text that the parser does not finish within its limits; the message is the reason."""
+
+
 class UnusableAnswer(WorkspaceError):
     """A model's answer from which no edit can be made; the message tells the model why."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot
@@ -144,7 +145,7 @@ async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIss
         return [GateIssue(what=str(error), where="files", file=path)]
     if after is None:  # an image has no syntax
         return []
-    problems = new_errors(path, before or "", after)
+    problems = await asyncio.to_thread(new_errors, path, before or "", after)
     return [
         GateIssue.at(path, problem.line, f"{problem.message} in {problem.source!r}") for problem in problems
     ]

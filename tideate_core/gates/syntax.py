@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import tomllib
 import warnings
@@ -12,12 +13,16 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.errors import NotParsed
+from tideate_core.process import parse_outside
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = ["SyntaxProblem", "new_errors"]
+
+log = logging.getLogger(__name__)
 
 _GRAMMARS = {
     "bash": "bash",
@@ -81,7 +86,7 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
 
     Errors are the same if their message and the text of their line are; where they stand does not count.
     A text in no known language counts as JSON, XML or YAML if `before` is that, whatever its file is called;
-    other texts have no errors.
+    other texts have no errors. A text that takes too long to parse has none, and brings none.
 
     :param language_or_path: a language of `language_of`, or a file's path.
     """
@@ -96,42 +101,54 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     if not found:
         return []
     had = _errors.of(language, before)
+    if had is None:
+        return []
     new = _absent_before(found, had)
     if had and language in _STRICT and language in _GRAMMARS:
         # these parsers stop at the first error, so that an old one hides the new ones behind it
-        new += _absent_before(_errors.in_tree(language, after), _errors.in_tree(language, before))
+        more = _errors.in_tree(language, after)
+        old = _errors.in_tree(language, before) if more else None
+        if more and old is not None:
+            new += _absent_before(more, old)
     return new
 
 
 class _KnownErrors:
-    """Errors of the texts that were parsed last, by their content; threads share it."""
+    """Errors of the texts that were parsed last, by their content; threads share it.
+
+    None are the errors of a text that takes too long to parse.
+    """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, bytes], tuple[SyntaxProblem, ...]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, bytes], tuple[SyntaxProblem, ...] | None] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, language: str, text: str) -> tuple[SyntaxProblem, ...]:
+    def of(self, language: str, text: str) -> tuple[SyntaxProblem, ...] | None:
         strict = _STRICT.get(language)
         if strict is None:
             return self.in_tree(language, text)
         return self._get("strict", language, text, strict)
 
-    def in_tree(self, language: str, text: str) -> tuple[SyntaxProblem, ...]:
+    def in_tree(self, language: str, text: str) -> tuple[SyntaxProblem, ...] | None:
         return self._get("tree", language, text, lambda text: _tree_problems(language, text))
 
     def _get(
         self, parser: str, language: str, text: str, parse: Callable[[str], list[SyntaxProblem]]
-    ) -> tuple[SyntaxProblem, ...]:
+    ) -> tuple[SyntaxProblem, ...] | None:
         key = (
             parser,
             language,
             hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
         )
         with self._lock:
-            if (known := self._known.get(key)) is not None:
+            if key in self._known:
                 self._known.move_to_end(key)
-                return known
-        found = tuple(parse(text))
+                return self._known[key]
+        found: tuple[SyntaxProblem, ...] | None = None
+        try:
+            found = tuple(parse(text))
+        except NotParsed as error:
+            log.warning("syntax of a %s text of %d characters is not checked: %s", language, len(text), error)
         with self._lock:
             self._known[key] = found
             if len(self._known) > _MOST_KEPT:
@@ -267,7 +284,11 @@ _STRICT: dict[str, Callable[[str], list[SyntaxProblem]]] = {
 def _tree_problems(language: str, text: str) -> list[SyntaxProblem]:
     if not text.strip():
         return []
-    # 45 MB of grammars: loaded with the first edit, not with the program
+    return [SyntaxProblem(*row) for row in parse_outside(f"{__name__}:tree_rows", language, text)]
+
+
+def tree_rows(language: str, text: str) -> list[tuple[int, int, str, str]]:
+    """Return line, column, message and source of each error in the tree; for the parser process."""
     from ast_grep_py import SgRoot
 
     parsed = _without_last_commas(text) if language == "jsonc" else text
@@ -279,7 +300,8 @@ def _tree_problems(language: str, text: str) -> list[SyntaxProblem]:
     empty = [node for node in root.find_all(regex="^$") if node.is_leaf()]
     missing = [node for node in empty if not node.is_named() or node.kind().endswith(_NAMED_TOKENS)]
     found += [_node_problem(text, node, f"missing {node.kind()!r}") for node in missing]
-    return sorted(found, key=lambda problem: (problem.line, problem.column))
+    found.sort(key=lambda problem: (problem.line, problem.column))
+    return [(one.line, one.column, one.message, one.source) for one in found]
 
 
 def _without_last_commas(text: str) -> str:

@@ -7,6 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.errors import NotParsed
 from tideate_core.mentions.definitions import definitions_in, may_define, word_hashes
 from tideate_core.mentions.secrets import hide_lines
 from tideate_core.mentions.symbols import LARGEST
@@ -14,8 +15,10 @@ from tideate_core.mentions.symbols import LARGEST
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_definitions", "read_words"]
+__all__ = ["NOT_PARSED", "read_definitions", "read_words"]
 
+NOT_PARSED: Final = ("", 1, "")
+"""The only definition of a file that takes too long to parse: nothing has an empty name."""
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -31,11 +34,15 @@ def read_definitions(root: Path, name: str, wanted: str) -> tuple[list[tuple[str
     """Return the name, the line and the container of each definition of a file; blocking.
 
     :param wanted: a name; None is returned of a file that does not define it.
+    :returns: only `NOT_PARSED` of a file that takes too long to parse.
     """
     text = _text_of(_read(root, name))
     if not may_define(text, name, wanted):
         return (None,)
-    return ([(one.name, one.line, one.container) for one in definitions_in(text, name)],)
+    try:
+        return ([(one.name, one.line, one.container) for one in definitions_in(text, name)],)
+    except NotParsed:
+        return ([NOT_PARSED],)
 
 
 def _read(root: Path, name: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import zlib
 from array import array
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.errors import NotParsed
 from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse, values_in
+from tideate_core.process import parse_outside
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -51,11 +54,20 @@ def code_language(path: str) -> str:
 
 
 def definitions_in(text: str, path: str) -> list[Definition]:
-    """Return what a text defines; nothing where its language is not known or it is too long."""
+    """Return what a text defines; nothing where its language is not known or it is too long.
+
+    :raises NotParsed: the text takes too long to parse.
+    """
     language = code_language(path)
     if not language or len(text) > LARGEST:
         return []
-    return list(dict.fromkeys(_definitions(parse(text, language), language)))
+    return [Definition(*row) for row in parse_outside(f"{__name__}:definition_rows", text, language)]
+
+
+def definition_rows(text: str, language: str) -> list[tuple[str, int, str]]:
+    """Return name, line and container of each definition; for the parser process."""
+    found = dict.fromkeys(_definitions(parse(text, language), language))
+    return [(one.name, one.line, one.container) for one in found]
 
 
 def may_define(text: str, path: str, name: str) -> bool:
@@ -122,13 +134,19 @@ def _hash(word: str) -> int:
 
 def places_of_name(text: str, path: str, name: str) -> list[int]:
     """Return the numbers (from 1) of the lines that use a name, comments and strings left out where the
-    language is known."""
+    language is known and the text does not take too long to parse."""
     whole = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     if whole.search(text) is None:
         return []
     language = code_language(path)
-    if not language or len(text) > LARGEST:
-        return [number for number, line in enumerate(text.split("\n"), 1) if whole.search(line)]
+    if language and len(text) <= LARGEST:
+        with contextlib.suppress(NotParsed):
+            return list(parse_outside(f"{__name__}:lines_of_name", text, language, name))
+    return [number for number, line in enumerate(text.split("\n"), 1) if whole.search(line)]
+
+
+def lines_of_name(text: str, language: str, name: str) -> list[int]:
+    """Return the lines (from 1) with a name outside of comments and strings; for the parser process."""
     lines = {
         node.range().start.line + 1
         for node in parse(text, language).find_all(regex=f"^{re.escape(name)}$")

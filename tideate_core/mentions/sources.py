@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import ContextResolutionError
+from tideate_core.errors import ContextResolutionError, NotParsed
 from tideate_core.mentions.extraction import Reference, parse_reference
 from tideate_core.mentions.files import FileReader, lines_of
 from tideate_core.mentions.git import read_changes
@@ -29,6 +29,8 @@ _ENTRIES: Final = 300
 _OUTLINED: Final = 400
 """Files of an outline of the project."""
 _OUTLINE_LINES: Final = 2000
+_MOST_SLOW: Final = 6
+"""Files that take too long to parse, after which no more are read: half a minute."""
 MOST_NEW: Final = 1000
 """New files that a diff names."""
 
@@ -122,18 +124,23 @@ class Sources:
         around = self._around
         if reference is None and around.text is not None and can_outline(around.path, around.filetype):
             text, name = self._buffer_text(mention)
-            lines = await asyncio.to_thread(outline, text, name, around.filetype)
-            return self._outline_item(mention, name, lines)
+            return await self._outline_item(mention, name, text, around.filetype)
         path = self._path_of(reference)
         root = self._required_root(mention)
         if path and (root / path).is_file():
             if not can_outline(path):
                 raise ContextResolutionError(mention, f"what defines something in {path} is not known")
             raw = await self.files.read_raw(mention, path)
-            return self._outline_item(mention, path, await asyncio.to_thread(outline, raw.text, path))
+            return await self._outline_item(mention, path, raw.text)
         return await self._project_symbols(mention, path, root)
 
-    def _outline_item(self, mention: str, name: str, lines: list[str]) -> ContextItem:
+    async def _outline_item(self, mention: str, name: str, text: str, filetype: str = "") -> ContextItem:
+        try:
+            lines = await asyncio.to_thread(outline, text, name, filetype)
+        except NotParsed as error:
+            raise ContextResolutionError(
+                mention, f"{name or 'the buffer'} has no outline: {error}"
+            ) from error
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, name, content, "variable", "what is defined there, with line numbers")
 
@@ -141,9 +148,10 @@ class Sources:
         notes: list[str] = []
         names = [name for name in await self._paths_below(mention, path, notes.append) if _is_code(name)]
         links = self.links
-        lines, read = await asyncio.to_thread(_outlines, root, names[:_OUTLINED], self._limit, links)
+        lines, read, slow = await asyncio.to_thread(_outlines, root, names[:_OUTLINED], self._limit, links)
         if read < len(names):
             notes.append(f"only {read} of {len(names)} files were read")
+        notes += [f"{_in_one_line(name)} was left out, it takes too long to parse" for name in slow]
         cut = "; ".join(notes)
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
@@ -190,13 +198,16 @@ def _is_code(name: str) -> bool:
     return can_outline(name) and language_of(name) != "markdown" and not secret_name(name)
 
 
-def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) -> tuple[list[str], int]:
-    """Return the outlines of files, and the number of files that were read for them."""
+def _outlines(
+    root: Path, names: Sequence[str], limit: int, links: HardLinks
+) -> tuple[list[str], int, list[str]]:
+    """Return the outlines of files, the number of files that were read, and those that take too long."""
     lines: list[str] = []
+    slow: list[str] = []
     read = 0
     for name in names:
-        if len(lines) >= _OUTLINE_LINES:
-            return lines, read
+        if len(lines) >= _OUTLINE_LINES or len(slow) == _MOST_SLOW:
+            break
         if links.reason(root / name):
             continue
         try:
@@ -204,10 +215,13 @@ def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) ->
             found = outline(data.decode("utf-8"), name)
         except (OSError, UnicodeDecodeError):
             continue  # gone meanwhile, or no text
+        except NotParsed:
+            slow.append(name)
+            continue
         read += 1
         if found:
             lines += [name, *(f"  {line}" for line in found)]
-    return lines, read
+    return lines, read, slow
 
 
 def _in_one_line(name: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
-from tideate_core.mentions.code_files import read_definitions, read_words
+from tideate_core.mentions.code_files import NOT_PARSED, read_definitions, read_words
 from tideate_core.mentions.definitions import code_language, word_hash
 
 if TYPE_CHECKING:
@@ -147,6 +147,13 @@ class SymbolIndex:
             found = await self._read(unread, name)
             await asyncio.to_thread(self._note_definitions, name, found)
         return await asyncio.to_thread(self._definitions, name)
+
+    async def not_parsed(self) -> list[str]:
+        """Return the files whose definitions are not known, as they take too long to parse.
+
+        :raises StoreError: the index cannot be read.
+        """
+        return [one.path for one in await asyncio.to_thread(self._definitions, NOT_PARSED[0])]
 
     def _unread(self, name: str) -> list[str]:
         with self._store() as store:

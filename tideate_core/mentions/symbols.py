@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.process import parse_outside
 from tideate_core.util.markdown import read_markdown
 from tideate_core.workspace import language_of
 
@@ -87,6 +88,8 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
     """Return the lines of the outline, each with its number (1-based), indented as they are in each other.
 
     Empty where the language is not known, the text is too long, or it defines nothing.
+
+    :raises NotParsed: the text takes too long to parse.
     """
     language = language_of(path, filetype)
     if len(text) > LARGEST:
@@ -95,6 +98,11 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
         return [_line(one.start + 1, one.level - 1, one.title) for one in read_markdown(text).headings]
     if language not in _KINDS:
         return []
+    return list(parse_outside(f"{__name__}:outline_of_code", text, language))
+
+
+def outline_of_code(text: str, language: str) -> list[str]:
+    """Return the lines of the outline of a text in a language of `PARSED`; for the parser process."""
     lines, root = text.split("\n"), parse(text, language)
     found = [(node.range().start.line, depth) for node, depth in defining_nodes(root, language)]
     found += [(number - 1, 0) for _, number in values_in(root)]
@@ -103,8 +111,7 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
 
 
 def parse(text: str, language: str) -> Any:
-    """Return the root node of a text in a language of `PARSED`."""
-    # 45 MB of grammars: loaded where they are needed
+    """Return the root node of a text in a language of `PARSED`; for the parser process."""
     from ast_grep_py import SgRoot
 
     return SgRoot(text, language).root()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         OutputLine as OutputLine,
         strip_control_sequences as strip_control_sequences,
     )
+    from tideate_core.process.parsing import parse_outside as parse_outside
     from tideate_core.process.programs import (
         check_argv as check_argv,
         find_on_path as find_on_path,
@@ -41,6 +42,7 @@ else:
             "group": "GUARD_PROGRAM entering",
             "guard": "kill_descendants read_guard_report",
             "output": "OutputCapture OutputLine strip_control_sequences",
+            "parsing": "parse_outside",
             "programs": "check_argv find_on_path find_program start_error",
             "running": "CommandResult ProcessLimits run_program",
         },

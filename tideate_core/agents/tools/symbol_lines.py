@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.errors import NotParsed
+from tideate_core.process import parse_outside
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -27,6 +30,8 @@ _QUALIFIED: Final = frozenset({"python", "javascript", "typescript", "tsx", "lua
 def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict[int, int]:
     """Return the last lines of definitions by their first ones (all from 1), of those that are found.
 
+    None are found in a text that takes too long to parse.
+
     :param name: what is defined there.
     """
     from tideate_core.mentions import code_language
@@ -34,15 +39,25 @@ def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict
     language = code_language(path)
     if not language or len(text) > LARGEST:
         return {}
-    # 45 MB of grammars: loaded where they are needed
+    try:
+        spans = parse_outside(f"{__name__}:spans_around", text, language, name)
+    except NotParsed:
+        return {}
+    found: dict[int, int] = {}
+    for first, last in spans:
+        if first in firsts:
+            found.setdefault(first, last)
+    return found
+
+
+def spans_around(text: str, language: str, name: str) -> list[tuple[int, int]]:
+    """Return the first and last lines of what is around each use of a name; for the parser process."""
     from ast_grep_py import SgRoot
 
-    found: dict[int, int] = {}
+    found: dict[tuple[int, int], None] = {}
     for node in SgRoot(text, language).root().find_all(regex=f"^{re.escape(name)}$"):
-        for first, last in _spans(node):
-            if first in firsts:
-                found.setdefault(first, last)
-    return found
+        found.update(dict.fromkeys(_spans(node)))
+    return list(found)
 
 
 def _spans(node: Any) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from tideate_core.agents.tools.symbol_lines import (
     signature,
 )
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.errors import ConfigError, StoreError, ToolError, WorkspaceError
+from tideate_core.errors import ConfigError, NotParsed, StoreError, ToolError, WorkspaceError
 from tideate_core.project import make_project_state
 from tideate_core.workspace import is_test
 
@@ -56,7 +56,10 @@ async def outline(context: ToolContext, arguments: Outline) -> str:
     name, text = await read_text(context, arguments.path)
     if not can_outline(name):
         raise ToolError(f"the language of {name} has no outline; read_file shows the file")
-    lines = await asyncio.to_thread(outline_of, text, name)
+    try:
+        lines = await asyncio.to_thread(outline_of, text, name)
+    except NotParsed as error:
+        raise ToolError(f"{name} has no outline: {error}; read_file shows the file") from error
     if not lines:
         return f"{name} defines nothing ({text.count(chr(10)) + 1} lines)"
     rest = "read_file shows the file"
@@ -113,6 +116,7 @@ class _Lookup:
         self._index = index
         self._name = name
         self._wanted = frozenset(texts.names)
+        self._not_parsed: list[str] = []
 
     def _is_indexed(self, path: str) -> bool:
         return path in self._wanted and path not in self._texts.own
@@ -120,21 +124,28 @@ class _Lookup:
     async def definitions(self, container: str) -> list[Place]:
         """Return where the name is defined; if it is in such a container, only there."""
         places = [one for one in await self._index.definitions(self._name) if self._is_indexed(one.path)]
+        having = {*await self._index.files_with(self._name)}
+        not_parsed = [path for path in await self._index.not_parsed() if self._is_indexed(path)]
+        self._not_parsed = [path for path in not_parsed if path in having]
         for path, text in self._texts.own.items():
-            places += await asyncio.to_thread(_definitions_in, path, text, self._name)
+            try:
+                places += await asyncio.to_thread(_definitions_in, path, text, self._name)
+            except NotParsed:
+                self._not_parsed.append(path)
         places.sort(key=lambda one: (one.path, one.line))
         return [one for one in places if one.container == container] or places if container else places
 
     async def shown_definitions(self, asked: str, places: list[Place]) -> list[str]:
         """Return the lines of definitions."""
+        left_out = [f"[takes too long to parse: {_some(self._not_parsed)}]"] if self._not_parsed else []
         if not places:
-            return [f"no definition of {asked} is known; search finds any text"]
+            return [f"no definition of {asked} is known; search finds any text", *left_out]
         lines = [f"{len(places)} definition{'s' if len(places) > 1 else ''} of {asked}:"]
         for path, found in _by_path(places[:MOST_DEFINITIONS]).items():
             lines += await self._defining_lines(path, found)
         if len(places) > MOST_DEFINITIONS:
             lines.append(f"[{len(places) - MOST_DEFINITIONS} more; name it as Class.method]")
-        return lines
+        return lines + left_out
 
     async def _defining_lines(self, path: str, places: list[Place]) -> list[str]:
         try:

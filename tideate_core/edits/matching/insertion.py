@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.edits.indentation import first_indent, indent_of, shift
 from tideate_core.edits.matching.placement import closes_block, fit_to_place, indent_at, level_of, opens_block
-from tideate_core.errors import UnusableAnswer
+from tideate_core.errors import NotParsed, UnusableAnswer
+from tideate_core.process import parse_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +45,8 @@ HOLDERS: Final = frozenset(
 MEMBERS: Final = frozenset({"comment", "field_definition", "method_definition", "public_field_definition"})
 OF_CLASSES: Final = ("classmethod", "property", "staticmethod")
 
+PLACE: Final = f"{__name__}:place_of"
+
 Kind = Literal["definition", "method", "statement"]
 
 
@@ -60,23 +63,22 @@ def insertion_of(
 ) -> Insertion:
     """Return the place of new code that was asked for before line `at`.
 
+    Code that takes too long to parse counts as a statement.
+
     :param code: without blank lines at its edges.
     :param replaced: lines of blanks above that new code at this place replaces.
     """
     plain = [line.rstrip("\r") for line in code]
     outer = first_indent(plain)
-    try:
-        kind = _kind_of("\n".join(shift(plain, outer, "")), language)
-    except UnusableAnswer:  # it is indented unevenly
-        kind = "statement"
-    if kind == "statement":
+    found = None
+    if language in GRAMMARS:
+        try:
+            found = parse_outside(PLACE, "\n".join(shift(plain, outer, "")), list(lines), at, language)
+        except (NotParsed, UnusableAnswer):  # the latter: it is indented unevenly
+            found = None
+    if found is None or (outer and outer != found[1]):  # the model knows better
         return Insertion(at, fit_to_place(code, lines, at))
-    root = _parsed("\n".join(line.rstrip("\r") for line in lines), language)
-    row = max(at - 1, 0)
-    found = _place_in_class(root, lines, row) if kind == "method" else None
-    place, indent = found or _place_of_definition(root, lines, at, language)
-    if outer and outer != indent:  # the model knows better
-        return Insertion(at, fit_to_place(code, lines, at))
+    place, indent = found
     fitted = fit_to_place(code, lines, place, indent=indent)
     end = "\r" if fitted[0].endswith("\r") else ""
     rest = [*lines[: at - replaced], *lines[at:]] if place == at else lines
@@ -85,16 +87,23 @@ def insertion_of(
     return Insertion(place, [*[end] * above, *fitted, *[end] * below])
 
 
+def place_of(code: str, lines: Sequence[str], at: int, language: str) -> tuple[int, str] | None:
+    """Return the line and the indent of new code, None for a statement; for the parser process."""
+    kind = _kind_of(code, language)
+    if kind == "statement":
+        return None
+    root = _parsed("\n".join(line.rstrip("\r") for line in lines), language)
+    found = _place_in_class(root, lines, max(at - 1, 0)) if kind == "method" else None
+    return found or _place_of_definition(root, lines, at, language)
+
+
 def _parsed(text: str, language: str) -> Any:
-    # 45 MB of grammars: loaded with the first edit, not with the program
     from ast_grep_py import SgRoot
 
     return SgRoot(text, language).root()
 
 
 def _kind_of(code: str, language: str) -> Kind:
-    if language not in GRAMMARS:
-        return "statement"
     root = _parsed(code, language)
     defined = [child for child in root.children() if _defines(child)]
     if defined:

@@ -1,0 +1,208 @@
+"""Parser process: parses texts with tree-sitter within limits, so that no text stops the host.
+
+A grammar can take hours on odd text, and holds Python's global lock meanwhile. So every text is parsed by a
+child process that is kept. Run as a program (``python -I -S parsing.py PATHS``), this module is that child.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from typing import Any
+
+__all__ = ["parse_outside"]
+
+SECONDS = 5.0
+"""Seconds of the processor for one call: a busy machine refuses no text."""
+PATIENCE = 30.0
+"""Seconds for one call by the clock."""
+MEMORY = 2 << 30
+"""Bytes of address space of the child."""
+MOST_REFUSED = 256
+"""Calls without an answer that are remembered: they are not tried again."""
+INHERITED = ("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH")
+"""Variables by which the system finds the libraries of the grammars."""
+HEAD = 8
+"""Bytes before each message: its length."""
+
+
+class Parser:
+    """A child process that is started with the first call, and anew after it was ended."""
+
+    def __init__(self) -> None:
+        from threading import Lock
+
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._refused: dict[bytes, str] = {}
+
+    def call(self, function: str, *arguments: object) -> Any:
+        """Return the result of a function in the child; see `parse_outside`."""
+        from hashlib import blake2b
+
+        from tideate_core.errors import NotParsed
+
+        request = json.dumps([SECONDS, function, *arguments]).encode()
+        key = blake2b(request, digest_size=16).digest()
+        with self._lock:
+            if (reason := self._refused.get(key)) is not None:
+                raise NotParsed(reason)
+            was_running = self._process is not None
+            reply, reason = self._exchange(request)
+            if was_running and not reply and not reason:
+                # somebody may have ended the child before it was asked
+                reply, reason = self._exchange(request)
+            if reply:
+                done, value = json.loads(reply)
+                if done:
+                    return value
+                reason = f"its parser failed: {value}"
+            reason = reason or "its parser ended unexpectedly"
+            while len(self._refused) >= MOST_REFUSED:
+                self._refused.pop(next(iter(self._refused)))
+            self._refused[key] = reason
+        raise NotParsed(reason)
+
+    def _exchange(self, request: bytes) -> tuple[bytes, str]:
+        """Return the reply; without one, the reason if the limit of time was reached."""
+        import signal
+        from threading import Event, Timer
+
+        process = self._process = self._process or _start()
+        is_late, status, reply = Event(), 0, b""
+
+        def stop() -> None:
+            is_late.set()
+            process.kill()
+
+        timer = Timer(PATIENCE, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                _send(process.stdin.fileno(), request)  # type: ignore[union-attr]
+                reply = _receive(process.stdout.fileno())  # type: ignore[union-attr]
+        finally:
+            timer.cancel()
+            if not reply or is_late.is_set():
+                status = self._end()
+        took_long = not reply and (is_late.is_set() or status == -signal.SIGPROF)
+        return reply, "it takes too long to parse" if took_long else ""
+
+    def end(self) -> None:
+        """End the child."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.stdin.close()  # type: ignore[union-attr]
+        process.stdout.close()  # type: ignore[union-attr]
+        process.kill()  # of one that ended by itself, the status stays as it is
+        return process.wait()
+
+
+def parse_outside(function: str, *arguments: object) -> Any:
+    """Return the result of a function that parses, from a child process; blocking.
+
+    :param function: `module:function` of this program; it gets and returns what JSON holds.
+    :raises NotParsed: the limits of time or memory were reached, or the function failed.
+    """
+    return _parser.call(function, *arguments)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    import subprocess
+    from pathlib import Path
+
+    from tideate_core.errors import NotParsed
+
+    own = Path(__file__).resolve()
+    # relative ones lead elsewhere from the child's directory
+    paths = [str(own.parents[2]), *(path for path in sys.path if Path(path).is_absolute())]
+    try:
+        return subprocess.Popen(  # noqa: S603 a list and no shell
+            [sys.executable, "-I", "-S", str(own), json.dumps(paths)],
+            cwd="/",
+            env={name: os.environ[name] for name in INHERITED if name in os.environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NotParsed(f"its parser cannot be started: {error.strerror}") from error
+
+
+def _send(descriptor: int, message: bytes) -> None:
+    left = memoryview(len(message).to_bytes(HEAD, "big") + message)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _receive(descriptor: int) -> bytes:
+    """Return the next message; nothing at the end of the stream."""
+    return _read(descriptor, int.from_bytes(_read(descriptor, HEAD), "big"))
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    parts = []
+    while size > 0 and (part := os.read(descriptor, min(size, 1 << 20))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts) if not size else b""
+
+
+def serve() -> None:
+    """Answer the calls on the standard input until its end."""
+    import resource
+    import signal
+
+    sys.path[:] = json.loads(sys.argv[1])
+    replies = os.dup(1)
+    os.dup2(2, 1)  # what a function may print is no reply
+    with contextlib.suppress(OSError, ValueError):  # macOS has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    while request := _receive(0):
+        seconds, function, *arguments = json.loads(request)
+        # its signal ends this process, whatever holds Python's lock
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        reply = json.dumps(_answer(function, *arguments)).encode()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _send(replies, reply)
+
+
+def _answer(function: str, *arguments: object) -> tuple[bool, object]:
+    from importlib import import_module
+
+    module, _, name = function.partition(":")
+    try:
+        return True, getattr(import_module(module), name)(*arguments)
+    except BaseException as error:  # noqa: BLE001 a panic in a grammar is no Exception
+        return False, f"{type(error).__name__}: {error}"[:200]
+
+
+def _forget() -> None:
+    """Start with a child of its own in a fork: two processes would read each other's replies."""
+    global _parser
+    _parser = Parser()
+
+
+if __name__ == "__main__":
+    serve()
+else:
+    _parser = Parser()
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(lambda: _parser.end())
