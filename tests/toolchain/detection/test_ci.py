@@ -149,3 +149,25 @@ def test_a_script_that_ci_runs_is_trusted_as_it_is(tmp_path: Path) -> None:
         make(tmp_path, {".github/workflows/ci.yml": run_of("make unit-tests"), "Makefile": recipe})
         meanings |= {tool.meaning for tool in detect_tools(tmp_path, NOTHING)[Check.TESTS]}
     assert len(meanings) == 2
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "run: jest -u",
+        "run: pytest --snapshot-update",
+        "run: cargo test --no-run",
+        "run: npm run lint:fix",
+        "run: npm run test:watch",
+        "run: tox -e format",
+        "run: rake db:drop",
+        "{run: pytest, continue-on-error: true}",
+        "{run: pytest, if: false}",
+        "{run: pytest, shell: python}",
+        "run: |\n          for one in a b\n          do\n          pytest\n          done",
+        "run: |\n          cat <<END > file\n          pytest\n          END",
+    ],
+)
+def test_what_changes_files_may_fail_or_may_not_run_is_no_check(tmp_path: Path, step: str) -> None:
+    text = f"jobs:\n  a:\n    steps:\n      - {step}\n"
+    assert commands(make(tmp_path, {".github/workflows/ci.yml": text})) == {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.toolchain.detection.projects import NOTHING, commands, make
 from tideate_core.project import project_state
-from tideate_core.toolchain.detection import detect_clean_command
+from tideate_core.toolchain import Check
+from tideate_core.toolchain.detection import detect_clean_command, detect_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +69,36 @@ def test_what_a_build_made_is_removed_by_the_project_s_own_command(
 ) -> None:
     tool = detect_clean_command(make(tmp_path, files), NOTHING)
     assert (" ".join(tool.argv) if tool else "") == command
+
+
+@pytest.mark.parametrize(
+    ("script", "is_check"),
+    [
+        ("turbo run dev", False),
+        ("concurrently 'npm:watch-*'", False),
+        ("run-p build watch:*", False),
+        ("flask run", False),
+        ("mocha -w", False),
+        ("next", False),
+        ("playwright test --ui", False),
+        ("jest --watchAll=true", False),
+        ("jest --watchAll=false", True),
+        ("mocha --ui tdd", True),
+        ("pytest --cov uvicorn", True),
+        ("echo what comes next", True),
+        ("node test/serve.js", True),
+        ("turbo run test", True),
+    ],
+)
+def test_servers_and_watchers_in_other_words_are_no_checks(
+    tmp_path: Path, script: str, is_check: bool
+) -> None:
+    make(tmp_path, {"package.json": json.dumps({"scripts": {"test": script}})})
+    assert ("tests" in commands(tmp_path)) is is_check
+
+
+@pytest.mark.parametrize("script", ["cross-env CI=1 jest --ci", "NODE_ENV=test jest", "env A=1 B= jest"])
+def test_the_program_behind_settings_of_variables_is_needed(tmp_path: Path, script: str) -> None:
+    make(tmp_path, {"package.json": json.dumps({"scripts": {"test": script}})})
+    (tool,) = detect_tools(tmp_path)[Check.TESTS]
+    assert tool.needs == "jest"

@@ -116,3 +116,41 @@ def test_parts_are_found_at_any_depth_and_where_the_search_ended_is_said(
     assert "first 4 folders only, so those in a/b/c or after it" in unsearched(tmp_path)
     monkeypatch.setattr(parts, "_MOST_PARTS", 1)
     assert "first 1 parts only" in unsearched(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "folder"),
+    [
+        (
+            {
+                "package.json": '{"workspaces": ["a"]}',
+                "a/package.json": '{"workspaces": ["b"]}',
+                "a/b/package.json": '{"scripts": {"test": "x"}}',
+            },
+            "a/b",
+        ),
+        ({"Cargo.toml": "[workspace]\n", "tool/Cargo.toml": "[package]\n[workspace]\n"}, "tool"),
+        ({"Cargo.toml": "[workspace]\nexclude = ['./fuzz/']\n", "fuzz/Cargo.toml": ""}, "fuzz"),
+        (
+            {
+                "yarn.lock": "",
+                "package.json": '{"workspaces": ["a"]}',
+                "a/package.json": '{"scripts": {"test": "x"}}',
+            },
+            "a",
+        ),
+    ],
+)
+def test_what_no_command_of_a_workspace_runs_is_a_part(
+    tmp_path: Path, files: dict[str, str], folder: str
+) -> None:
+    assert f"{folder}: " in commands(make(tmp_path, files))["tests"]
+
+
+def test_a_workspace_of_pnpm_without_a_lock_is_run_by_pnpm(tmp_path: Path) -> None:
+    script = '{"scripts": {"test": "x"}}'
+    make(
+        tmp_path,
+        {"pnpm-workspace.yaml": "packages: \n- p/*\n", "package.json": "{}", "p/a/package.json": script},
+    )
+    assert commands(tmp_path)["tests"] == "pnpm -r --if-present run test"

@@ -76,13 +76,14 @@ def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[Project
             tools for make in _LANGUAGES if (tools := make(files, _environment(files, environment))).applies()
         ]
         own = [tools for tools in kinds if not _is_covered(tools, folder, above)]
-        above[folder] = kinds
+        # what belongs to another one runs no checks for those below
+        above[folder] = own
         if own or not folder:
             yield files, own
 
 
 def _is_covered(tools: ProjectTools, folder: str, above: Mapping[str, list[ProjectTools]]) -> bool:
-    return any(
+    return not tools.alone and any(
         one.kind == tools.kind and one.covers(folder[len(other) :].lstrip("/"))
         for other, kinds in above.items()
         if folder.startswith(f"{other}/" if other else "")

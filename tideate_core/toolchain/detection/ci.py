@@ -28,8 +28,8 @@ _MOST_TOOLS: Final = 6
 """Of one check in one folder."""
 
 _TASK: Final = (
-    r"(?:make|just|task|invoke|rake|nox -s|tox -e|npm run|npm|pnpm(?: run)?|yarn(?: run)?|bun run|deno task|"
-    r"composer(?: run-script)?) "
+    r"(?:make|just|task|invoke|rake|nox -s|tox(?: run)? -e|npm run|npm|pnpm(?: run)?|yarn(?: run)?|bun run|"
+    r"deno task|composer(?: run-script)?) "
 )
 _CHECKS: Final[Mapping[Check, tuple[str, ...]]] = {
     Check.DOCUMENTATION: (
@@ -55,8 +55,9 @@ _CHECKS: Final[Mapping[Check, tuple[str, ...]]] = {
         rf"{_TASK}(?:build|compile)",
     ),
     Check.TESTS: (
-        r"pytest|unittest|tox|nox|cargo test|cargo nextest run|go test|ctest|jest|vitest|mocha|ava|rspec",
-        r"python3? \S*(?:manage\.py test|runtests\.py)|rake|rails test|mix test|busted|phpunit|pest",
+        r"pytest|unittest|(?:tox(?: run)?|nox|rake)(?: -[pqv]+)*$|cargo test|cargo nextest run|go test|ctest",
+        r"jest|vitest|mocha|ava|rspec",
+        r"python3? \S*(?:manage\.py test|runtests\.py)|rails test|mix test|busted|phpunit|pest",
         r"deno test|swift test|zig build test|dotnet test|sbt test|stack test|cabal test|meson test|prove",
         r"dune (?:test|runtest)|mvn .*(?:test|verify)|gradlew? .*(?:test|check)|node --test|bun test",
         r"npm t|nvim --headless",
@@ -75,8 +76,9 @@ _SHELL: Final = re.compile(r"[|&;<>$`(){}\\*?~#!\n]|(?<!\S)\w+=")
 """Characters of a shell, and settings of variables: such a line is not a plain command."""
 _REFUSED: Final = re.compile(
     r"\b(?:publish\w*|deploy\w*|(?:un)?install|upload\w*|release\w*|login|push|secrets?|token\w*|password\w*|"
-    r"sudo|docker|curl|wget|ssh|scp|aws|gcloud|kubectl|terraform|twine|npm ci)\b|"
-    r"--(?:fix|write|watch)\b|https?://",
+    r"sudo|fix(?:es)?|updat\w*|accept|clean|watch|serve|drop|docker|curl|"
+    r"wget|ssh|scp|aws|gcloud|kubectl|terraform|twine|npm ci)\b|"
+    r"--(?:write|no-run|collect-only|list|help|version)\b|(?<!\S)-u(?!\S)|https?://",
     re.IGNORECASE,
 )
 """Commands that change something elsewhere, bring something here, or are given secrets."""
@@ -85,6 +87,12 @@ _RECIPES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 """Files that say what such a command runs: what is trusted, is trusted with their text."""
+
+
+_UNKNOWN: Final = re.compile(
+    r"\s*(?:cd|pushd|if|for|while|case|until|exit|return)\b|.*(?:<<|set \+e)|.*\{\s*$"
+)
+"""Lines after which it is not plain where others run, or whether."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +183,21 @@ def _scripts(name: str, root: Any) -> Iterator[_Line]:
             continue
         place = _folder(body, root)
         for step in _items(_of(body, "steps")):
-            if "secrets." not in _plain(_of(step, "env")):
+            if "secrets." not in _plain(_of(step, "env")) and _counts(step):
                 yield from _script(name, _of(step, "run"), _text(_of(step, "working-directory")) or place)
         if jobs is root:
             scripts = _of(body, "script")
             for script in [*_items(scripts), *([scripts] if _is(scripts, "scalar") else [])]:
                 yield from _script(name, script, "")
+
+
+def _counts(step: Any) -> bool:
+    """Tell whether a step is run by a shell, and fails the job where it fails."""
+    return (
+        _text(_of(step, "continue-on-error")) in ("", "false")
+        and _text(_of(step, "if")) != "false"
+        and _text(_of(step, "shell")).partition(" ")[0] in ("", "bash", "sh")
+    )
 
 
 def _script(name: str, node: Any, folder: str) -> Iterator[_Line]:
@@ -190,8 +207,8 @@ def _script(name: str, node: Any, folder: str) -> Iterator[_Line]:
     lines = str(node.value).split("\n")
     # a block begins in the line after its mark
     first = node.start_mark.line + (2 if node.style in ("|", ">") else 1)
-    if any(re.match(r"\s*(?:cd|pushd)\b", line) for line in lines):
-        return  # it is not known where the lines after it run
+    if any(_UNKNOWN.match(line) for line in lines):
+        return  # it is not known where, or whether, the lines after it run
     for number, line in enumerate(lines):
         # the end of a line before says that this one goes on
         if number == 0 or not lines[number - 1].rstrip().endswith(("\\", "|", "&&")):

@@ -25,6 +25,7 @@ __all__ = ["CMakeTools", "CargoTools", "GoTools", "NodeTools"]
 
 _MANAGERS: Final = {
     "pnpm-lock.yaml": "pnpm",
+    "pnpm-workspace.yaml": "pnpm",
     "yarn.lock": "yarn",
     "bun.lock": "bun",
     "bun.lockb": "bun",
@@ -52,7 +53,11 @@ _PNPM: Final = "pnpm-workspace.yaml"
 _MOST_MEMBERS: Final = 100
 """Folders of a workspace that are looked at."""
 
-_FIRST_WORD: Final = re.compile(r"([A-Za-z][\w.-]{0,60})(?![\w=./-])")
+_FIRST_WORD: Final = re.compile(
+    r"(?:(?:cross-env(?:-shell)?|env)[ \t]+)?(?:\w+=[^\s'\"]*[ \t]+)*([A-Za-z][\w.-]{0,60})(?![\w=./-])"
+)
+    r"(?:(?:cross-env(?:-shell)?|env)[ \t]+)?(?:\w+=[^\s'\"]*[ \t]+)*([A-Za-z][\w.-]{0,60})(?![\w=./-])"
+)
 _SHELL: Final = frozenset(
     [
         "cd",
@@ -129,7 +134,14 @@ class NodeTools(ProjectTools):
         return bool(fits) and all(fits)
 
     def _workspaces(self) -> list[str]:
-        """Return the patterns of the folders that belong to this one."""
+        """Return the patterns of the folders that belong to this one.
+
+        Yarn 1 cannot run a script of those members only that have it: there each is a part of its own.
+        """
+        named = str(self._files.package.get("packageManager", ""))
+        is_first = not self._files.has(".yarnrc.yml") and not re.match(r"yarn@[2-9]", named)
+        if self._manager() == "yarn" and is_first:
+            return []
         own: Any = self._files.package.get("workspaces")
         found = own.get("packages") if isinstance(own, dict) else own
         patterns = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
@@ -237,8 +249,13 @@ class CargoTools(ProjectTools):
         if not isinstance(workspace, dict):
             return False
         excluded = workspace.get("exclude", [])
-        below = (f"{one}/" for one in excluded) if isinstance(excluded, list) else ()
+        names = excluded if isinstance(excluded, list) else []
+        below = (f"{str(one).removeprefix('./').rstrip('/')}/" for one in names)
         return not f"{folder}/".startswith(tuple(below))
+
+    @property
+    def alone(self) -> bool:
+        return "workspace" in self._manifest
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:

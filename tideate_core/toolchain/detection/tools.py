@@ -35,10 +35,16 @@ _SERVERS: Final = re.compile(
       [ \t]+(?:dev|serve|server|start|preview|develop|watch)(?![\w:-])
     |sphinx-autobuild|nodemon|http-server|live-server|browser-sync|webpack-dev-server|start-storybook|ts-node-dev
     |(?:vite|serve|next[ \t]+dev|vitepress)(?=[ \t]*(?:$|[;&|]|--(?!mode)|-[a-zA-Z]))
-    |tsx[ \t]+watch|http\.server
+    |(?:tsx|vitest|turbo|nx|lerna|wireit|flask|rails|serverless|php)[ \t]+(?:run[ \t]+)?
+      (?:watch|dev|start|serve|server|offline|-S)(?![\w:-])
+    |flask[ \t]+run|cypress[ \t]+open|tail[ \t]+-f|docker[ \t-]compose[ \t]+up|http\.server
+    |(?:concurrently|npm-run-all2?|run-[ps])\b[^;&|\n]{0,200}(?<![\w-])(?:dev|start|serve|watch[:*-]{0,2})
     )(?![\w-])
-    |(?<!\S)--(?:watch|watchAll|serve|livereload|poll)(?![\w=-]|[ \t]+false)
-    |\btsc\b[^;&|\n]{0,200}(?<!\S)-w(?!\S)""",
+    |(?<!\S)--(?:watch|watchAll|serve|livereload|poll)(?:=(?:true|forever))?(?![\w=-]|[ \t]+false)
+    |(?:^|[;&|])[@ \t]*(?:uvicorn|gunicorn|json-server|entr|watchexec|watchman-make|chokidar)[ \t]
+    |(?:^|[;&|])[@ \t]*(?:next|nuxt)[ \t]*(?:$|[;&|])
+    |\b(?:playwright|vitest)\b[^;&|\n]{0,200}(?<!\S)--ui(?![\w-])
+    |\b(?:tsc|vitest|webpack|rollup|mocha|ava|babel|swc|postcss|sass)\b[^;&|\n]{0,200}(?<!\S)-w(?!\S)""",
     re.VERBOSE | re.MULTILINE,
 )
 """Commands that go on until somebody ends them."""
@@ -198,6 +204,11 @@ class ProjectTools:
     def applies(self) -> bool:
         """Tell whether the folder is a project of this kind."""
         return bool(self._files.has(*self.manifests))
+
+    @property
+    def alone(self) -> bool:
+        """It belongs to no project above it."""
+        return False
 
     def covers(self, folder: str) -> bool:
         """Tell whether a project of this kind in a folder below belongs to this one, as in a workspace."""
