@@ -56,8 +56,6 @@ _MOST_MEMBERS: Final = 100
 _FIRST_WORD: Final = re.compile(
     r"(?:(?:cross-env(?:-shell)?|env)[ \t]+)?(?:\w+=[^\s'\"]*[ \t]+)*([A-Za-z][\w.-]{0,60})(?![\w=./-])"
 )
-    r"(?:(?:cross-env(?:-shell)?|env)[ \t]+)?(?:\w+=[^\s'\"]*[ \t]+)*([A-Za-z][\w.-]{0,60})(?![\w=./-])"
-)
 _SHELL: Final = frozenset(
     [
         "cd",
