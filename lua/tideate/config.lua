@@ -42,7 +42,7 @@ M.schema = {
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
   { key = 'editor.staged_diagnostics', type = 'names', default = { 'basedpyright', 'pyright', 'ty' }, help = 'Language servers of yours, by their names in Neovim, that say what a staged edit breaks: a second one of it is started for a run, which takes as much memory as yours. `*`: all that you use; `off`: none.' },
   { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
-  { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
+  { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked for an answer that can be used; an edit is not asked for again after two equal answers.' },
   { key = 'limits.revisions', type = 'number', default = 10, help = 'How often a model may be asked, in one review, to revise its edit as your comments say; 0: never.' },
   { key = 'limits.mention_tokens', type = 'number', default = 16000, help = 'How many tokens of material the mentions of a prompt bring, at four characters each.' },
   { key = 'limits.concurrency', type = 'number', default = 16, help = 'How many steps, or items of a `for_each`, one run works on at a time. By default a workflow whose steps only run handlers may run 64. The bundled model answers one prompt at a time.' },

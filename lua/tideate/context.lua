@@ -211,4 +211,19 @@ function M.capture(range)
   }
 end
 
+--- The context of a run: as it is given, or what the person looks at with further keys for the workflow.
+---@param given? table
+---@return tideate.Context
+function M.complete(given)
+  if given == nil or next(given) == nil then
+    return given or M.capture()
+  end
+  for _, key in ipairs({ 'cwd', 'buffer', 'selection', 'cursor', 'diagnostics' }) do
+    if given[key] ~= nil then
+      return given
+    end
+  end
+  return vim.tbl_extend('keep', given, M.capture())
+end
+
 return M

@@ -268,7 +268,7 @@ function M.start(name, opts, on_done)
   if opts.continues then
     opts.context = require('tideate.reply').context(opts)
   end
-  opts.context = opts.context or require('tideate.context').capture()
+  opts.context = require('tideate.context').complete(opts.context)
   local id = new_id()
   live[id] = { opts = opts, on_done = on_done or function() end, asking = false }
   if not opts.words then

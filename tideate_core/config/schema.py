@@ -148,7 +148,7 @@ class LimitsConfig(_Section):
     max_file_kib: int = Field(default=2048, ge=1)
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
-    """Tries of a model until its answer is usable."""
+    """Tries of a model until its answer is usable; tries of an edit end after two equal answers."""
     revisions: int = Field(default=10, ge=0, le=100)
     """Times that a model may be asked, in one review, to revise its edit as the person's comments say."""
     mention_tokens: int = Field(default=16_000, ge=100)

@@ -198,7 +198,8 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
 
 def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) -> dict[str, Any]:
     settled = {step.step: settled_of(step) for step in ended}
-    context = {**about(request.context), **stored_graph(definition).context}
+    given = request.context.model_extra or {}
+    context = {**about(request.context), **stored_graph(definition).context, **given}
     return StateManager(request.inputs, context, settled, request.prompt).snapshot()
 
 

@@ -164,7 +164,8 @@ class Execution:
     def state(self) -> StateManager:
         """The values that the templates of its steps see."""
         own = getattr(self.definition, "context", {})  # a machine has none
-        context = {**about(self.request.context), **own}
+        given = self.request.context.model_extra or {}
+        context = {**about(self.request.context), **own, **given}
         return StateManager(self.inputs, context, self.settled, self.request.prompt)
 
     @cached_property

@@ -242,13 +242,10 @@ class Scheduler:
 
     def _may_begin_batch(self) -> bool:
         """Tell whether steps of the next batch start now; a pause ends the batch where it ends the run's."""
-        awaiting = self._execution.machine.state is ExecutionState.AWAITING_COMPLETION
-        return (
-            awaiting
-            and self._driver.has_more
-            and not self._execution.pause_wanted
-            and self._task_group.accepts
-        )
+        execution = self._execution
+        awaiting = execution.machine.state is ExecutionState.AWAITING_COMPLETION
+        goes_on = self._task_group.accepts and not execution.pause_wanted
+        return awaiting and goes_on and self._driver.has_more
 
     async def _skip_impossible(self, work: Work) -> None:
         await self._settle(work, StepEnd(self._step_runner.skip_step(work, work.impossible)))

@@ -69,7 +69,9 @@ class DiagnosticContext(_Input):
 
 
 class RunContext(_Input):
-    """The context that a run was started in."""
+    """The context that a run was started in; further keys are handed on to handlers and templates."""
+
+    model_config = ConfigDict(extra="allow")
 
     cwd: str = ""
     buffer: BufferContext | None = None

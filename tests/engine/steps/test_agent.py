@@ -11,7 +11,7 @@ from tideate_core.adapters import tool_name
 from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.engine import EventName
 from tideate_core.errors import StepFailed
-from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workflows import RunContext, WorkflowDefinition
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -151,6 +151,22 @@ async def test_what_a_template_names_stands_there_and_only_there(
     (prompt,) = asked(bench, "Go on")
     counts = {word: prompt.count(word) for word in ("first", "second", "red", "round")}
     assert counts == {word: int(word in given) for word in counts}
+
+
+async def test_further_keys_of_a_runs_context_are_handed_on(bench: Bench, write: Write) -> None:
+    write("""
+        context: {topic: nothing}
+        steps:
+          - {id: a, task: "Tell about {{ context.topic }}"}
+          - {id: b, task: Go on, dependencies: [a]}
+    """)
+    bench.server.answers("Tell about ships", "told")
+    bench.server.answers("Go on", "done")
+    context = RunContext.model_validate({"cwd": str(bench.root), "topic": "ships", "harbours": ["Kiel"]})
+    assert (await bench.run("flow", context=context)).ok
+    (prompt,) = asked(bench, "Go on")
+    assert "The workflow's context, 'topic':\n\n```\nships\n```" in prompt
+    assert "Kiel" in prompt
 
 
 async def test_items_of_a_list_are_not_given_the_whole_list_too(bench: Bench, write: Write) -> None:

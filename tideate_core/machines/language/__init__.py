@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Position as Position,
         State as State,
         Transition as Transition,
+        WorkflowState as WorkflowState,
     )
     from tideate_core.machines.language.diagnostics import (
         Diagnostic as Diagnostic,
@@ -41,7 +42,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "definition": "BOUNDARY MachineDefinition Position State Transition",
+            "definition": "BOUNDARY MachineDefinition Position State Transition WorkflowState",
             "diagnostics": "Diagnostic Severity explain explain_all explanations",
             "diagram": "draw",
             "formatting": "format_text write_definition",

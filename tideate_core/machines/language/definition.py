@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BOUNDARY", "MachineDefinition", "Position", "State", "Transition"]
+__all__ = ["BOUNDARY", "MachineDefinition", "Position", "State", "Transition", "WorkflowState"]
 
 BOUNDARY: Final = "*"
 """The sign for both the entry (as a source) and the exit (as a target); it is no state."""
+
+WorkflowState = NewType("WorkflowState", str)
+"""The name of a state that a machine is known to have, or `*`."""
 
 
 class Position(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tideate_core.errors import did_you_mean
 from tideate_core.machines import StateMachine
-from tideate_core.machines.language.definition import BOUNDARY, MachineDefinition
+from tideate_core.machines.language.definition import BOUNDARY, MachineDefinition, WorkflowState
 from tideate_core.machines.language.parser import parse
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Action(NamedTuple):
 class Success:
     """The move is allowed. `guidance`: for the next state; `valid_actions`: the moves from there."""
 
-    state: str
-    next_state: str
+    state: WorkflowState
+    next_state: WorkflowState
     guidance: str
     valid_actions: tuple[Action, ...]
     ended: bool
@@ -77,7 +77,8 @@ class Workflow:
             return Failure(current, self._refusal(current, next), self.valid_actions(current))
         ended = next == BOUNDARY
         guidance = move.guidance or ("" if ended else self.guidance(next))
-        return Success(current, next, guidance, () if ended else self.valid_actions(next), ended)
+        actions = () if ended else self.valid_actions(next)
+        return Success(WorkflowState(current), WorkflowState(next), guidance, actions, ended)
 
     def is_valid_state(self, name: str) -> bool:
         """Tell whether the workflow has this state; `*`, its entry and its exit, is one here."""

@@ -32,7 +32,7 @@ async def test_after_the_end_a_state_that_is_named_is_no_end(harbour: Workflow) 
 
 
 async def test_a_move_from_where_the_session_does_not_stand_changes_nothing(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
+    async with connect(harbour, walk=True) as one:
         await structured(one, "transition", current_state="*", next_state="approaching_quay")
         late = await call(one, "transition", current_state="casting_off", next_state="*")
         lost = await call(one, "transition", current_state="casting_off", next_state="nowhere")
@@ -51,8 +51,20 @@ async def test_a_move_from_where_the_session_does_not_stand_changes_nothing(harb
     assert [move["target"] for move in path["moves"]] == ["approaching_quay"]
 
 
-async def test_after_the_end_only_the_beginning_is_left(harbour: Workflow) -> None:
+async def test_a_transition_is_answered_for_the_state_that_it_is_given(harbour: Workflow) -> None:
     async with connect(harbour) as one:
+        await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        end = await structured(one, "transition", current_state="casting_off", next_state="*")
+        again = await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        wrong = await call(one, "transition", current_state="casting_off", next_state="moored_fast")
+    assert end["ended"]
+    assert again["current_state"] == "approaching_quay"
+    assert wrong.is_error
+    assert wrong.structured_content["current_state"] == "casting_off"
+
+
+async def test_after_the_end_only_the_beginning_is_left(harbour: Workflow) -> None:
+    async with connect(harbour, walk=True) as one:
         await structured(one, "transition", current_state="casting_off", next_state="*")
         late = await call(one, "transition", current_state="moored_fast", next_state="casting_off")
         await structured(one, "transition", current_state="*", next_state="approaching_quay")
@@ -62,7 +74,7 @@ async def test_after_the_end_only_the_beginning_is_left(harbour: Workflow) -> No
 
 
 async def test_a_session_begins_anew_from_the_beginning_and_its_path_with_it(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
+    async with connect(harbour, walk=True) as one:
         await structured(one, "transition", current_state="approaching_quay", next_state="moored_fast")
         wrong = await call(one, "transition", current_state="*", next_state="moored_fast")
         kept = await structured(one, "path")

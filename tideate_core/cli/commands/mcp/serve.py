@@ -87,8 +87,11 @@ def transitions(
             "The workflow's own name is not hidden."
         ),
     ] = False,
+    walk: Annotated[
+        bool, Parameter(help="Refuse a move from a state where the client's walk does not stand.")
+    ] = False,
     shared_position: Annotated[
-        bool, Parameter(help="All clients walk together. Otherwise each has its own position.")
+        bool, Parameter(help="All clients take one walk together, guarded as with --walk.")
     ] = False,
     transport: Transport = "stdio",
     port: Port = None,
@@ -97,13 +100,14 @@ def transitions(
     """Serve a state machine: a model walks it with the tool `transition`, and makes no other move."""
 
     def prepare() -> Callable[[], MCPServer[Any]]:
-        return _prepare_transitions(workflow, root, obfuscate=obfuscate, shared_position=shared_position)
+        options = {"walk": walk, "shared_position": shared_position}
+        return _prepare_transitions(workflow, root, obfuscate=obfuscate, **options)
 
     return serve(prepare, transport, port)
 
 
 def _prepare_transitions(
-    name: str, root: str | None, *, obfuscate: bool, shared_position: bool
+    name: str, root: str | None, *, obfuscate: bool, walk: bool, shared_position: bool
 ) -> Callable[[], MCPServer[Any]]:
     """Read the workflow; what is returned makes its server.
 
@@ -123,6 +127,7 @@ def _prepare_transitions(
     def make() -> MCPServer[Any]:
         from tideate_core.mcp.servers import transitions_server
 
-        return transitions_server(machine, obfuscator=found.obfuscator, shared_position=shared_position)
+        names = found.obfuscator
+        return transitions_server(machine, obfuscator=names, walk=walk, shared_position=shared_position)
 
     return make

@@ -119,19 +119,22 @@ class Guide:
     """Answers for one machine.
 
     :param quote: whether a wrong name is repeated in the answer; not where names are secret.
+    :param guarded: a move is refused from where the session's walk does not stand; else the move is answered
+        for the state that it names, and the walk follows it.
     """
 
-    def __init__(self, workflow: Workflow, sessions: Sessions, *, quote: bool) -> None:
+    def __init__(self, workflow: Workflow, sessions: Sessions, *, quote: bool, guarded: bool = False) -> None:
         self._workflow = workflow
         self._sessions = sessions
         self._quote = quote
+        self._guarded = guarded
 
     def move(self, context: Context[Any, Any], current: str, target: str, notes: dict[str, str]) -> Answer:
         """Make a move for the session, or say what is valid instead; an error changes nothing."""
         walk = self._walk(context)
         if not self._workflow.is_valid_state(current):
             return self._error(walk, "", self._unknown(current))
-        if walk is not None and not self._may_move_from(walk, current):
+        if self._guarded and walk is not None and not self._may_move_from(walk, current):
             return self._stale(walk, current)
         if not self._workflow.is_valid_state(target):
             return self._error(walk, current, self._unknown(target))

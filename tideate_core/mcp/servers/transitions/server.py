@@ -50,18 +50,24 @@ happened, and call `transition` again. Stop when you have moved to "*"."""
 
 
 def transitions_server(
-    workflow: Workflow, *, obfuscator: Obfuscator | None = None, shared_position: bool = False
+    workflow: Workflow,
+    *,
+    obfuscator: Obfuscator | None = None,
+    walk: bool = False,
+    shared_position: bool = False,
 ) -> MCPServer[Any]:
     """Return a server for one machine.
 
     :param obfuscator: made for the workflow's definition; then the server knows the tokens only, and
         takes a plain name for the unknown one that any other wrong word is.
-    :param shared_position: all clients walk together, and none begins anew before the walk has ended.
-        Either way a move from where the walk does not stand is refused.
+    :param walk: a move from where the client's walk does not stand is refused; else `transition` answers for
+        the state that it is given.
+    :param shared_position: all clients walk together, guarded so, and none begins anew before the end.
     """
     if obfuscator is not None:
         workflow = Workflow(obfuscator.definition())
-    guide = Guide(workflow, Sessions(shared=shared_position), quote=obfuscator is None)
+    sessions, guarded = Sessions(shared=shared_position), walk or shared_position
+    guide = Guide(workflow, sessions, quote=obfuscator is None, guarded=guarded)
     server = ToolServer(
         "tideate-transitions",
         title=f"tideate workflow: {workflow.name}",
