@@ -320,6 +320,31 @@ def test_a_plan_that_is_left_waits_with_what_was_taken_out(
     assert len(server.requests) == requests, "the model is not asked again"
 
 
+@pytest.mark.parametrize("in_window", [False, True], ids=["echoed", "small window"])
+def test_the_notice_that_a_run_waits_goes_when_it_is_opened_again(at_plan: Editor, in_window: bool) -> None:
+    if in_window:
+        at_plan.lua("vim.o.cmdheight = 0")
+    at_plan.feed("q")
+    at_plan.wait_screen("multi_file waits for your answer")
+    left(at_plan, run_of(at_plan))
+    assert "multi_file waits for your answer" in "".join(at_plan.screen()), "leaving does not withdraw it"
+    at_plan.command("Workflow review")
+    asked(at_plan, "plan")
+    assert "multi_file waits for your answer" not in "".join(at_plan.screen())
+    assert "multi_file waits for your answer" in at_plan.messages()
+
+
+def test_a_message_that_came_since_stays_when_a_run_continues(editor: Editor) -> None:
+    editor.lua("""
+      local notify = require('tideate.ui.notify')
+      notify.notify('it waits', nil, { waiting = 'one' })
+      notify.withdraw('other')
+      vim.cmd.echomsg('"of mine"')
+      notify.withdraw('one')
+    """)
+    assert editor.messages().splitlines()[-1] == "of mine"
+
+
 def test_a_plan_with_removed_files_is_declined_only_after_a_question(at_plan: Editor) -> None:
     run = run_of(at_plan)
     choose(at_plan, 1)

@@ -320,6 +320,43 @@ def test_a_question_follows_to_another_tab(editor: Editor) -> None:
     assert editor.lua("return #vim.api.nvim_list_wins()") == 2
 
 
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["tabnew | tabclose"],
+        ["tabnew", "tabclose"],
+        ["tab split", "tabclose"],
+        ["tabnew", "tabprevious"],
+        ["split", "close"],
+        ["vnew", "quit!"],
+        ["help", "helpclose"],
+    ],
+    ids=" ".join,
+)
+def test_a_question_has_the_focus_again_after_a_window_that_was_opened_from_it(
+    editor: Editor, commands: list[str]
+) -> None:
+    gate(editor)
+    wait_focused(editor)
+    editor.lua("require('tideate.ui.typing').limits = { quiet = 1e9, look = 10 }")
+    for command in commands:
+        editor.command(command)
+    editor.wait("require('tideate.ui').pending()[1].ready")
+    editor.feed("q")
+    assert answers(editor) == [{"accepted": False}]
+    assert editor.lua("return vim.fn.reg_recording()") == ""
+
+
+@pytest.mark.parametrize("command", ["wincmd w", "split", "help"])
+def test_a_question_that_was_left_for_another_window_takes_no_focus(editor: Editor, command: str) -> None:
+    gate(editor)
+    wait_focused(editor)
+    editor.lua(PAUSES)
+    editor.command(command)
+    assert not focused(editor)
+    assert editor.lua("return _G.pauses()") == 0, "nothing waits to take it"
+
+
 # -- the plan ---------------------------------------------------------------------------------------
 
 

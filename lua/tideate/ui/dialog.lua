@@ -27,6 +27,9 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field closed boolean
 ---@field at_top boolean?
 ---@field called boolean? the person has been here
+---@field newest integer? highest window id when it had the focus last
+---@field home integer? tab page in which it had the focus last
+---@field trip integer? window that the person opened from it, and is in
 ---@field aside boolean? it is small, beside the line that the person writes
 ---@field restore_view fun()? shows again what the person saw before
 local Dialog = {}
@@ -80,6 +83,8 @@ function Dialog:watch()
   on('WinClosed', function(event)
     if tonumber(event.match) == self.win then
       self:went_away(vim.api.nvim_get_current_win() == self.win)
+    elseif tonumber(event.match) == self.trip then
+      self:take_back()
     end
   end)
   vim.api.nvim_create_autocmd('CursorMoved', {
@@ -102,6 +107,9 @@ function Dialog:watch()
       self:show()
     end
   end))
+  on('WinEnter', function()
+    self:follow_person()
+  end)
   on({ 'WinEnter', 'WinLeave' }, vim.schedule_wrap(function()
     if not self.closed then
       self:footer()
@@ -123,6 +131,38 @@ function Dialog:went_away(by_person)
       self.spec.on_closed()
     else
       self:show()
+    end
+  end)
+end
+
+--- Note whether the person is here, in a window that they opened from here, or went to another one.
+function Dialog:follow_person()
+  local current = vim.api.nvim_get_current_win()
+  if current == self.win then
+    self.newest, self.home = math.max(unpack(vim.api.nvim_list_wins())), vim.api.nvim_get_current_tabpage()
+    self.trip = nil
+  else
+    -- ids of windows grow
+    local opened = self.newest and current > self.newest and not require('tideate.ui.window').is_float(current)
+    local trip = self.trip
+    self.trip = opened and current or nil
+    local left_tab = trip and vim.api.nvim_win_is_valid(trip) and vim.api.nvim_win_get_tabpage(trip) ~= self.home
+    if left_tab and vim.api.nvim_get_current_tabpage() == self.home then
+      self:take_back()
+    end
+  end
+end
+
+--- Take the focus again: the person closed the window, or left the tab page, that they had opened from here.
+function Dialog:take_back()
+  self.trip = nil
+  vim.schedule(function()
+    if self.closed or self:focused() then
+      return
+    elseif require('tideate.ui.typing').plain_normal() then
+      self:focus(true)
+    elseif not self.stop_waiting then
+      self:wait_for_quiet()
     end
   end)
 end

@@ -122,7 +122,8 @@ local function leave(waiting, summary)
     require('tideate.run').leave(question.execution_id)
     local what = summary and ('waits (%s)'):format(summary) or 'waits for your answer'
     local again = (REOPENED[question.kind] and question.kind ~= 'override' or question.kind == 'compare') and 'review' or 'resume'
-    M.notify(('%s %s; :Workflow %s opens it again'):format(question.workflow, what, again))
+    local words = ('%s %s; :Workflow %s opens it again'):format(question.workflow, what, again)
+    M.notify(words, nil, { waiting = question.execution_id })
     go_on()
   end
 end
@@ -188,6 +189,7 @@ end
 ---@param fail tideate.Fail called instead if the question cannot be shown
 function M.confirm(id, question, respond, fail)
   question = present(question)
+  require('tideate.ui.notify').withdraw(question.execution_id)
   table.insert(queue, { id = id, question = question, respond = respond, fail = fail })
   show_next()
 end
@@ -346,6 +348,17 @@ local ENDINGS = {
   end,
 }
 
+--- Events after which a run does not wait any more.
+---@type table<string, true>
+local GOES_ON = {
+  SD_EVENT_WORKFLOW_STARTED = true,
+  SD_EVENT_WORKFLOW_RESTORED = true,
+  SD_EVENT_WORKFLOW_RESUMED = true,
+  SD_EVENT_WORKFLOW_COMPLETED = true,
+  SD_EVENT_WORKFLOW_FAILED = true,
+  SD_EVENT_WORKFLOW_CANCELLED = true,
+}
+
 --- Announce the end of a run. A failure and a warning are always told, the rest unless the person asked for silence.
 ---@param event tideate.Event
 ---@param run tideate.Run
@@ -375,6 +388,9 @@ end
 --- Take an event; the state has it already.
 ---@param event tideate.Event
 function M.on_event(event)
+  if GOES_ON[event.name] then
+    require('tideate.ui.notify').withdraw(event.execution_id)
+  end
   require('tideate.ui.output').on_event(event)
   local panel = package.loaded['tideate.ui.panel'] -- not loaded: it was never opened
   if panel then

@@ -4,8 +4,11 @@ local M = {}
 --- Milliseconds that a notice, or a warning in a dialog, stands.
 M.limits = { shown = 8000 }
 
----@type { win: integer, timer: uv.uv_timer_t, of_run: boolean }?
+---@type { win: integer, timer: uv.uv_timer_t, of_run: boolean, waiting: string? }?
 local toast
+
+---@type { line: string, waiting: string }? the message of a waiting run that was echoed last
+local echoed
 
 ---@type table<integer, string>
 local GROUPS = {
@@ -40,6 +43,26 @@ function M.close_of_run()
   end
 end
 
+---@param line string
+---@return boolean whether no message came since
+local function is_last(line)
+  return vim.trim(vim.fn.execute('1messages')) == vim.trim(line)
+end
+
+--- Withdraw the notice that a run waits: it continues, or has ended. `:messages` keeps it.
+---@param execution_id string
+function M.withdraw(execution_id)
+  if toast and toast.waiting == execution_id then
+    M.close()
+  end
+  if echoed and echoed.waiting == execution_id then
+    if is_last(echoed.line) and require('tideate.ui.progress').can_echo() then
+      vim.api.nvim_echo({ { '' } }, false, {})
+    end
+    echoed = nil
+  end
+end
+
 --- Move the toast off a dialog that has just opened.
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then
@@ -51,8 +74,8 @@ end
 
 ---@param message string
 ---@param level integer
----@param of_run boolean
-local function show_toast(message, level, of_run)
+---@param options tideate.ui.NotifyOptions
+local function show_toast(message, level, options)
   M.close()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local columns, rows = window.room()
@@ -75,7 +98,8 @@ local function show_toast(message, level, of_run)
     focusable = false,
     zindex = 130,
   })
-  toast = { win = win, timer = vim.defer_fn(M.close, M.limits.shown), of_run = of_run }
+  local timer = vim.defer_fn(M.close, M.limits.shown)
+  toast = { win = win, timer = timer, of_run = options.of_run == true, waiting = options.waiting }
 end
 
 --- The person's own notifications, if there are any.
@@ -122,6 +146,7 @@ end
 
 ---@class tideate.ui.NotifyOptions
 ---@field of_run? boolean it tells how a run ended
+---@field waiting? string id of the run that it says waits: withdrawn when that continues or ends
 ---@field shown? boolean what it tells stands in a window: nothing is laid over that
 
 --- Tell a person something. A message that would need a key to go on, because it does not fit, is shown
@@ -141,6 +166,7 @@ function M.notify(message, level, options)
   if can_echo and fits(line) then
     vim.cmd.redraw()
     vim.notify(line, level)
+    echoed = options.waiting and { line = line, waiting = options.waiting } or nil
     return
   end
   if can_echo then
@@ -149,7 +175,7 @@ function M.notify(message, level, options)
   if options.shown and can_echo then
     echo_beginning(line, level)
   else
-    show_toast(message, level, options.of_run == true)
+    show_toast(message, level, options)
   end
 end
 

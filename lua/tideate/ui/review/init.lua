@@ -265,7 +265,8 @@ end
 function Review:put_off(reason)
   self.waits = true
   local words = '%s; the review waits: :Workflow review opens it again'
-  require('tideate.ui').notify(words:format(reason), vim.log.levels.WARN)
+  local options = { waiting = self.question.execution_id }
+  require('tideate.ui').notify(words:format(reason), vim.log.levels.WARN, options)
   require('tideate.run').leave(self.question.execution_id)
 end
 
