@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.errors import UnusableFile
 from tideate_core.process import find_on_path, make_environment, project_environment
 from tideate_core.project import CONFIG_NAME, Trust, read_document
-from tideate_core.toolchain.detection import detect_tools
+from tideate_core.toolchain.detection import detect_tools, recipe_of
 from tideate_core.toolchain.detection.parts import affected_folders
 from tideate_core.toolchain.detection.tools import Check, Tool, tool_name
 
@@ -80,7 +80,15 @@ def _configured(root: Path, check: Check, words: list[str]) -> Tool:
     name, reason = tool_name(list(argv)), f"verify.{check} is configured"
     template = () if argv == tuple(words) else tuple(words)
     named = (word.partition("::")[0] for word in argv[1:] if word[:1] not in ("", "-") and word != name)
-    return Tool(check, name, argv, reason, "", template, any(_exists(root / word) for word in named))
+    return Tool(
+        check,
+        name,
+        argv,
+        reason,
+        recipe_of(root, argv),
+        template,
+        any(_exists(root / word) for word in named),
+    )
 
 
 def _exists(path: Path) -> bool:

@@ -113,6 +113,42 @@ async def test_pytest_that_does_not_end_in_time(tmp_path: Path) -> None:
     ]
 
 
+EXITS = "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\n"
+QUIET = f"@{sys.executable} -m pytest -p no:cacheprovider -q"
+
+
+@pytest.mark.parametrize("argv", [("make", "test"), ("make", "-C", "."), ("sh", "-c", QUIET[1:])])
+@pytest.mark.parametrize(
+    ("options", "text"), [("-q", EXITS), ("-qq", EXITS), ("-qq", "def test_a(): pass\n")]
+)
+async def test_pytest_behind_another_program_passes_only_at_its_end(
+    tmp_path: Path, argv: tuple[str, ...], options: str, text: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
+    (tmp_path / "Makefile").write_text(f"test:\n\t{QUIET}\n")
+    results = await run(tmp_path, Tool(Check.TESTS, argv[0], argv, ""), test_a_dot_py=text)
+    assert results.status == ("incomplete" if text == EXITS else "passed"), results.ending
+
+
+async def test_pytest_that_a_test_tells_to_exit_does_not_pass(tmp_path: Path) -> None:
+    text = "import pytest\ndef test_a(): pass\ndef test_b(): pytest.exit('bye', 0)\n"
+    results = await run(tmp_path, PYTEST, test_a_dot_py=text)
+    assert (results.status, "(bye)" in results.ending) == ("incomplete", True)
+
+
+@pytest.mark.parametrize("bad", [False, True])
+async def test_a_summary_in_the_middle_of_long_output_counts(tmp_path: Path, bad: bool) -> None:
+    much = "@seq -f %0200g 9000"
+    recipe = f"test:\n\t{much}\n\t-{QUIET}\n\t{much}\n"
+    results = await run(
+        tmp_path,
+        Tool(Check.TESTS, "make", ("make", "test"), "", recipe),
+        Makefile=recipe,
+        test_a_dot_py=f"def test_a(): assert {not bad}\n",
+    )
+    assert (results.status, counts(results)[:2]) == (("failed", (0, 1)) if bad else ("passed", (1, 0)))
+
+
 async def test_unittest_with_broken_and_skipped_tests_and_subtests(tmp_path: Path) -> None:
     results = await run(tmp_path, UNITTEST, test_a_dot_py=UNITTESTS)
     assert (results.status, counts(results)) == ("failed", (1, 2, 0, 1))
@@ -142,3 +178,20 @@ if shutil.which("node"):
         results = await run(tmp_path, NODE, a_dot_test_dot_js=NODE_TESTS)
         assert (results.status, counts(results)) == ("failed", (3, 1, 0, 1))
         assert places(results) == [("breaks here", "a.test.js", 4)]
+
+    @pytest.mark.parametrize("reporter", ["spec", "tap"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "test('a', () => process.exit(0));",
+            "describe('a', () => { test('b', () => {});"
+            " test('c', async () => { await new Promise((r) => setTimeout(r, 50)); process.exit(0); }); });",
+        ],
+    )
+    async def test_node_whose_file_ends_before_its_tests_does_not_pass(
+        tmp_path: Path, reporter: str, text: str
+    ) -> None:
+        tool = Tool(Check.TESTS, "node", ("node", "--test", f"--test-reporter={reporter}"), "")
+        text = "const { test, describe } = require('node:test');\n" + text
+        results = await run(tmp_path, tool, a_dot_test_dot_js=text)
+        assert results.status == "incomplete"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     MakeTools = Callable[[ProjectFiles, Mapping[str, str]], ProjectTools]
 
-__all__ = ["detect_clean_command", "detect_tools"]
+__all__ = ["detect_clean_command", "detect_tools", "recipe_of"]
 
 _LANGUAGES: Final[Sequence[MakeTools]] = (
     PythonTools,
@@ -65,6 +65,15 @@ def detect_clean_command(root: Path, environment: Mapping[str, str] | None = Non
     files, known = ProjectFiles(root), os.environ if environment is None else environment
     kinds = (make(files, known) for make in (*_LANGUAGES, *_OTHERS))
     return next((tool for tools in kinds if tools.applies() and (tool := tools.clean())), None)
+
+
+def recipe_of(root: Path, argv: Sequence[str]) -> str:
+    """Return the project's own text that a command of make, just or a script runner runs; blocking."""
+    files = ProjectFiles(root)
+    for tasks in TASKS[:2]:
+        if argv[0] == tasks.command.partition(" ")[0]:
+            return TaskTools(files, {}, tasks).text
+    return NodeTools(files, {}).recipe(argv)
 
 
 def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[ProjectFiles, list[ProjectTools]]]:

@@ -19,7 +19,7 @@ from tideate_core.toolchain.detection.tools import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["CMakeTools", "CargoTools", "GoTools", "NodeTools"]
 
@@ -173,9 +173,7 @@ class NodeTools(ProjectTools):
 
     def _script(self, check: Check, name: str) -> Tool:
         manager = self._manager()
-        # what runs before and after a script is run with it
-        parts = [self._files.scripts.get(part) for part in (f"pre{name}", name, f"post{name}")]
-        recipe = "\n".join(part for part in parts if part)
+        recipe = self._text_of(name)
         reason = f"package.json has the script {name!r}"
         builds = any(one in self._files.scripts for one in _SCRIPTS[Check.BUILD])
         built = builds and check == Check.TESTS and _BUILT.search(recipe) and not _BUILDING.search(recipe)
@@ -189,6 +187,30 @@ class NodeTools(ProjectTools):
             needs=needs[1] if needs and needs[1] not in _SHELL else "",
             after_build=bool(built),
         )
+
+    def recipe(self, argv: Sequence[str]) -> str:
+        """Return the text that a command of a package manager runs; empty if it is another command."""
+        if argv[0] not in _RECURSIVE:
+            return ""
+        words = [word for word in argv[1:] if not word.startswith("-") and word != "run"]
+        name = {"t": "test", "tst": "test"}.get(words[0], words[0]) if words else ""
+        option = argv[0] == "npm" and any(word in ("--workspaces", "-ws") for word in argv)
+        if option:
+            return next((tool.recipe for tool in self._of_members() if tool.argv[-1] == name), "")
+        # an option that takes a word may name another folder
+        return self._text_of(name) if len(words) == 1 else ""
+
+    def _text_of(self, name: str) -> str:
+        """Return a script with those before and after it, and those that they run."""
+        waiting, texts = [name], dict[str, str]()
+        while waiting:
+            one = waiting.pop(0)
+            for part in (f"pre{one}", one, f"post{one}"):
+                text = self._files.scripts.get(part, "")
+                if text and part not in texts:
+                    texts[part] = text
+                    waiting += [] if "||" in text else _RUN.findall(text)
+        return "\n".join(texts.values())
 
     def _manager(self) -> str:
         named = str(self._files.package.get("packageManager", "")).partition("@")[0]

@@ -350,10 +350,10 @@ class TaskTools(ProjectTools):
         super().__init__(files, environment)
         self._tasks = tasks
         self._name = files.has(*tasks.files)
-        self._text = self._whole()
+        self.text = self._whole()
 
     def applies(self) -> bool:
-        return bool(self._name) and re.search(self._tasks.says, self._text) is not None
+        return bool(self._name) and re.search(self._tasks.says, self.text) is not None
 
     def find(self) -> Iterator[Tool]:
         for check, names in _NAMES.items():
@@ -371,17 +371,17 @@ class TaskTools(ProjectTools):
         command = self._tasks.command.replace("{bundle}", there if self._files.has(file) else absent)
         argv = tuple(word.replace("{name}", name) for word in command.split())
         reason = f"{self._name} has the {self._tasks.word} {name!r}"
-        return Tool(check, tool_name(argv), argv, reason, recipe=self._text)
+        return Tool(check, tool_name(argv), argv, reason, recipe=self.text)
 
     @cached_property
     def _found(self) -> dict[str, str]:
         """Return the tasks by name, each with the text below its first line that is further in."""
         found: dict[str, str] = {}
-        for match in re.finditer(self._tasks.names, self._text, re.MULTILINE):
-            line = self._text[match.start() : match.end()].rpartition("\n")[2]
+        for match in re.finditer(self._tasks.names, self.text, re.MULTILINE):
+            line = self.text[match.start() : match.end()].rpartition("\n")[2]
             depth = len(line) - len(line.lstrip())
             below = re.compile(rf"[^\n]*\n(?:[ \t]{{{depth + 1},}}[^\n]*\n?|[ \t]*\n)*")
-            body = below.match(self._text, match.end())
+            body = below.match(self.text, match.end())
             # an environment without a name is the one of all tests
             for name in match[1].split() or ["py"]:
                 found.setdefault(

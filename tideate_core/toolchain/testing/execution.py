@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
 from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
-from tideate_core.toolchain.testing.printed_results import failures_printed, read_summaries
+from tideate_core.toolchain.testing.printed_results import (
+    SummaryLines,
+    failures_printed,
+    interrupted,
+    prints_otherwise,
+    read_summaries,
+    unfinished_of_node,
+)
 from tideate_core.toolchain.testing.results import Tally, TestResults, UnreadableReport
 from tideate_core.util.regular_files import read_bounded
 
@@ -91,7 +98,7 @@ async def run_tests(
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
-    evidence = await asyncio.to_thread(_evidence, command, content, follower.events, output, result, root)
+    evidence = await asyncio.to_thread(_evidence, command, content, follower, output, result, root)
     return CompletedTests(_results(command, wanted, result, evidence, started), output, result)
 
 
@@ -102,12 +109,15 @@ class _Follower:
         self, events: GoEvents | None, on_progress: OnProgress | None, on_lines: OnLines | None
     ) -> None:
         self.events = events
+        self.summaries = SummaryLines()
         self._on_lines = on_lines
         self._on_progress = on_progress
         self._lines = 0
 
     def take(self, lines: Sequence[OutputLine]) -> None:
         self._lines += len(lines)
+        if self.events is None:
+            self.summaries.take(lines)
         if self.events is not None:
             lines = [self._of_go(self.events, line) for line in lines]
         if self._on_lines is not None:
@@ -140,13 +150,13 @@ class _Evidence:
 def _evidence(
     command: RunnerCommand,
     content: bytes | None,
-    events: GoEvents | None,
+    follower: _Follower,
     output: str,
     result: CommandResult,
     root: Path,
 ) -> _Evidence:
     """Return the counts, from the report if it can be read, else from the output."""
-    found = _Evidence()
+    found, events = _Evidence(), follower.events
     if events is not None:
         found.tally = events.end(output)
         found.lacks = events.unfinished
@@ -154,12 +164,20 @@ def _evidence(
         found.tally, found.lacks = _read_report(command, content, root)
     if found.tally is not None:
         found.told = found.tally.bad + len(found.tally.failures)
-        found.lacks = found.lacks or found.tally.denied
+        found.lacks = found.lacks or found.tally.denied or interrupted(output)
         return found
     # unittest prints its summary to the error stream, where few tests print
-    text = result.stderr.text if command.runner == "unittest" else output
+    streams = ("stderr",) if command.runner == "unittest" else ("stdout", "stderr")
+    if result.stdout.cut or result.stderr.cut:
+        text = follower.summaries.text(*streams)
+    else:
+        text = result.stderr.text if streams == ("stderr",) else output
     summaries = read_summaries(text, command.runner)
-    if not found.lacks and (runner := summaries.missing(command.summaries)):
+    found.lacks = found.lacks or interrupted(text)
+    if summaries.found["node"] and not found.lacks:
+        found.lacks = unfinished_of_node(output, root)
+    runner = "" if found.lacks else summaries.missing(command.summaries)
+    if runner and not prints_otherwise(runner, root):
         found.lacks = f"ended before the summary of {runner}"
     counted = summaries.tally or Tally()
     found.told = counted.bad

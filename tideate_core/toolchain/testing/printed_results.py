@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.toolchain.failures import parse_failures
 from tideate_core.toolchain.failures.failure import LONGEST_LINE
 from tideate_core.toolchain.testing.results import Tally, failure_message, make_test_failure
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Summaries", "expected_summaries", "failures_printed", "read_summaries"]
+    from tideate_core.process import OutputLine
+
+__all__ = [
+    "Summaries",
+    "SummaryLines",
+    "expected_summaries",
+    "failures_printed",
+    "interrupted",
+    "prints_otherwise",
+    "read_summaries",
+    "unfinished_of_node",
+]
 
 _LONGEST: Final = 400
 """Characters of a line that may say how many."""
@@ -52,7 +64,8 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "pytest": _Form(
         re.compile(
             r"(?:=+ )?(?:(?:\d{1,9} (?:(?:subtests )?(?:passed|failed)|skipped|deselected|xfailed|xpassed|"
-            r"errors?|warnings?|rerun)(?:, )?){1,9}|no tests ran) in \d[\d.]{0,11}s"
+            r"errors?|warnings?|rerun)(?:, )?){1,9}|no tests ran|"
+            r"(?:no|\d{1,9}(?:/\d{1,9})?) tests? collected[^\n]{0,60}) in \d[\d.]{0,11}s"
         ),
         _words(passed="passed xpassed", failed="failed subtests_failed", skipped="skipped xfailed",
                errors="error errors"),
@@ -215,6 +228,89 @@ def read_summaries(text: str, runner: str = "") -> Summaries:
     return read
 
 
+_TELLING: Final = (
+    *(form.line for form in _FORMS.values()),
+    *(form.begins for form in _FORMS.values() if form.begins),
+    _RAN, _VERDICT, _BLOCK, _GO_TEST, re.compile("======"), re.compile(r"!+ _pytest\.outcomes\.Exit: "),
+)  # fmt: skip
+_MOST_LINES: Final = 20_000
+
+
+class SummaryLines:
+    """Lines of a long output that count: those of its middle are not kept otherwise."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, deque[str]] = {
+            name: deque(maxlen=_MOST_LINES) for name in ("stdout", "stderr")
+        }
+
+    def take(self, lines: Iterable[OutputLine]) -> None:
+        """Keep those of these lines that belong to a summary."""
+        for line in lines:
+            text = line.text[:_LONGEST]
+            if any(form.match(text) for form in _TELLING):
+                self._lines[line.stream].append(text)
+
+    def text(self, *streams: str) -> str:
+        return "\n".join(line for stream in streams for line in self._lines[stream])
+
+
+_EXIT: Final = re.compile(r"!+ _pytest\.outcomes\.Exit: (.{0,200})", re.MULTILINE)
+_NODE_FILE: Final = re.compile(
+    r"^(?:ok \d{1,9} - |\u2714 )(?P<file>\S.{0,400}?\.[cm]?[jt]sx?)(?: \([\d.]{1,12}ms\))?$", re.MULTILINE
+)
+"""A file as a test of its own: none of its tests was reported."""
+_NODE_TESTS: Final = re.compile(r"\b(?:test|it|describe|suite)(?:\.\w{1,20})?[ \t]{0,5}\(")
+_NODE_TAP: Final = re.compile(r"^( {0,80})(?:(# Subtest: )|(?:not )?ok \d{1,9} - )", re.MULTILINE)
+_NODE_OPEN: Final = re.compile(
+    r"^( {0,80})\u25b6 (.{1,400})\n(?=\1  [\u25b6\u2714\u2716\ufe63] )", re.MULTILINE
+)
+_NODE_ENDED: Final = re.compile(
+    r"^( {0,80})[\u25b6\u2714\u2716\ufe63] (.{1,400}) \([\d.]{1,12}ms\)", re.MULTILINE
+)
+
+
+_CONFIGURED: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
+    "mocha": (".mocharc* package.json", re.compile(r"\breporter\b['\"]?\s{0,9}:")),
+    "jest": (
+        "jest.config.* vitest.config.* vite.config.* package.json",
+        re.compile(r"\breporters\b['\"]?\s{0,9}:"),
+    ),
+    "pytest": ("pytest.ini pyproject.toml setup.cfg tox.ini", re.compile(r"no:terminal")),
+}
+"""Files and the words in them that give a runner another summary, or none."""
+
+
+def prints_otherwise(runner: str, root: Path) -> bool:
+    """Tell whether the project gives a runner a reporter whose summary is not known; blocking."""
+    patterns, words = _CONFIGURED.get(runner, ("", _EXIT))
+    files = (path for pattern in patterns.split() for path in root.glob(pattern))
+    return any(words.search((read_bounded(path, 1 << 20) or b"").decode(errors="replace")) for path in files)
+
+
+def interrupted(text: str) -> str:
+    """Say how a test ended the run of pytest, empty if none did."""
+    match = _EXIT.search(text)
+    return f"a call of pytest.exit ended the tests ({match[1].rstrip(' !')})" if match else ""
+
+
+def unfinished_of_node(text: str, root: Path) -> str:
+    """Name a file or suite whose tests `node --test` did not run to their end, empty if there is none."""
+    for match in _NODE_FILE.finditer(text):
+        content = read_bounded(root / match["file"], 1 << 20) or b""
+        if b"node:test" in content and _NODE_TESTS.search(content.decode(errors="replace")):
+            return f"{match['file']} ended before its tests"
+    begun = Counter((match[1], match[2]) for match in _NODE_OPEN.finditer(text))
+    begun.subtract((match[1], match[2]) for match in _NODE_ENDED.finditer(text))
+    tap: Counter[str] = Counter()
+    for match in _NODE_TAP.finditer(text):
+        tap[match[1]] += 1 if match[2] else -1
+    first = next((name for (_, name), count in begun.items() if count > 0), "")
+    if first or any(count > 0 for count in tap.values()):
+        return f"ended before the end of the suite {first}".rstrip()
+    return ""
+
+
 def _sum(known: Tally | None, more: Tally) -> Tally:
     tally = known or Tally()
     for name in ("passed", "failed", "skipped", "errors"):
@@ -326,12 +422,15 @@ def _again(names: Iterator[str]) -> int:
     return len(known) - len(set(known))
 
 
-_PYTHON: Final = r"(?:\S*python[\d.]*(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
+_PYTHON: Final = (
+    r"(?:(?:\S*python[\d.]*|\$[({]\w{1,40}[)}])(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
+)
 _BEFORE: Final = (
+    r"(?:(?:env|exec|time|nice|xvfb-run)(?: -\S+)* |timeout (?:-\S+ )*\S+ |\w{1,60}=\S* ){0,4}"
     r"(?:(?:uv|poetry|pdm|hatch|pipenv) run |npx |bunx |yarn |pnpm (?:exec )?|c8 |nyc |bundle exec )?"
 )
 _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
-    name: re.compile(rf"[-@+]{{0,3}}(?:\w{{1,60}}=\S* )*{_BEFORE}(?:{words})(?: |$)")
+    name: re.compile(rf"[-@+]{{0,3}}{_BEFORE}(?:{words})(?: |$)")
     for name, words in {
         "pytest": rf"{_PYTHON}(?:\S*/)?(?:pytest|py\.test)",
         "unittest": rf"{_PYTHON}unittest|(?:\S*python[\d.]* )?(?:\./)?manage\.py test",
@@ -349,7 +448,7 @@ _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """Beginnings of the commands of runners that end with a summary, whatever their tests do."""
 _QUIET: Final = re.compile(
-    r"\s(?:-q?qq|--quiet -q|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
+    r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
     r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |--output|--format)"
 )
 """Options with which they do not, or in another form."""
@@ -363,13 +462,18 @@ def expected_summaries(text: str, argv: Iterable[str]) -> dict[str, int]:
     :param text: the recipe or script that the command runs, empty if it is itself the runner.
     """
     expected: Counter[str] = Counter()
-    for line in (text or shlex.join(argv)).replace("\\\n", " ").split("\n"):
-        if text and _SHELL.search(line):
+    words = list(argv)
+    if not text and len(words) == 3 and words[1] in ("-c", "-ec", "-lc") and words[0].endswith("sh"):
+        text = words[2]
+    for line in (text or shlex.join(words)).replace("\\\n", " ").split("\n"):
+        # what comes before `||` is run, whatever comes of it
+        first, _, otherwise = line.partition("||") if text else (line, "", "")
+        if text and (_SHELL.search(first) or (otherwise and re.search("&&|;", first))):
             continue
-        for command in re.split(r"&&|;", line):
-            words = " ".join(command.split())
+        for command in re.split(r"&&|;", first):
+            plain = " ".join(command.split())
             for name, pattern in _COMMANDS.items():
-                if pattern.match(words) and not _QUIET.search(words):
+                if pattern.match(plain) and not _QUIET.search(plain):
                     expected[name] += 1
     return dict(expected)
 

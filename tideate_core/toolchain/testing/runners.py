@@ -43,6 +43,8 @@ _WORDS: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!]{1,500}")
 _GLOB: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!*?]{1,500}")
 _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
 _PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
+_PYTEST_SAYS: Final = "--verbosity=2"
+"""Undoes `-q` of the project, which hides where a run begins and how it ended."""
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
 """In a command of pytest: it writes its own report, or none."""
 _SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
@@ -160,8 +162,9 @@ def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool =
     if wanted:
         _refuse_unselectable(tool, wanted, configured=configured)
     if wanted and tool.template:
-        return RunnerCommand(runner, fill_template(tool.template, wanted))
-    make = _MAKERS.get(runner) if wanted or not configured else None
+        tool, make = replace(tool, argv=fill_template(tool.template, wanted)), None
+    else:
+        make = _MAKERS.get(runner) if wanted or not configured else None
     made = make(tool, wanted) if make else _as_it_stands(tool, runner)
     summaries = {} if made.report else expected_summaries(_recipe(tool), made.argv)
     return replace(made, summaries=summaries)
@@ -172,22 +175,76 @@ def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
     words = " ".join(tool.argv)
     starts_it = Path(tool.argv[0]).name in ("pytest", "py.test") or tool.argv[1:3] == ("-m", "pytest")
     if runner != "pytest" or not starts_it or any(word in words for word in _OTHER_REPORT):
-        return RunnerCommand(runner, tool.argv)
+        # behind any other program there may be runs of pytest, too
+        plain = "no:terminal" in words or "no:terminal" in tool.recipe
+        says = {} if plain else {"PYTEST_ADDOPTS": _PYTEST_SAYS}
+        return RunnerCommand(runner, tool.argv, environment=says)
     return RunnerCommand(runner, tool.argv, "junit", environment={"PYTEST_ADDOPTS": _PYTEST_REPORT})
 
 
 def _recipe(tool: Tool) -> str:
     """Return the lines of the project's text that a command runs."""
-    if tool.name != "make":
-        # of other tools it is a whole file, of which the command runs a part
-        return tool.recipe if tool.argv[1:2] == ("run",) and tool.name in _SCRIPTED else ""
-    name = re.escape(tool.argv[-1])
-    rule = re.search(
-        rf"^(?:[\w.-]+ ){{0,9}}{name}(?: [\w.-]+){{0,9}} ?::?[^=\n]*\n((?:\t.*\n?)*)",
-        tool.recipe,
-        re.MULTILINE,
-    )
-    return rule[1] if rule and rule[1] else "#"
+    if tool.name in ("make", "just"):
+        return _lines_of_targets(tool.recipe, tool.argv[1:]) or "#"
+    # of other tools it is a whole file, of which the command runs a part
+    if tool.name not in _SCRIPTED or not tool.recipe:
+        return ""
+    if {"--workspaces", "-ws"} & {*tool.argv}:
+        return re.sub(r"^[^\s:]{1,200}: ", "", tool.recipe, flags=re.MULTILINE)
+    return tool.recipe
+
+
+def _lines_of_targets(text: str, words: Sequence[str]) -> str:
+    """Return the commands of the targets that these words name, and of those that they need."""
+    if any(word.startswith(_ELSEWHERE) for word in words):
+        return ""
+    text = text.replace("\\\n", " ")
+    rules: dict[str, list[re.Match[str]]] = {}
+    for rule in _RULE.finditer(text):
+        for name in rule["names"].split():
+            rules.setdefault(name, []).append(rule)
+    waiting = [word for word in words if word in rules] or list(rules)[:1]
+    bodies: dict[str, None] = {}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            found = rules.get(name, [])
+            waiting += [one for rule in found for one in rule["needs"].split()]
+            told = [rule["body"] for rule in found if rule["body"].strip()]
+            # of several one may be for another system
+            bodies.update(dict.fromkeys(told if len(told) == 1 else ()))
+    return _filled("".join(bodies), text)
+
+
+def _filled(lines: str, text: str) -> str:
+    """Return lines of a Makefile or justfile with the values of its variables."""
+    values: dict[str, set[str]] = {}
+    for match in _VARIABLE.finditer(text):
+        values.setdefault(match["name"], set()).add(match["value"].strip("'\" \t"))
+    for _ in range(3):
+        lines = _USED.sub(
+            lambda match: (next(iter(values[match[1]])) if len(values.get(match[1], ())) == 1 else match[0])[
+                :300
+            ],
+            lines[:_LONGEST_RECIPE],
+        )
+    return lines
+
+
+_LONGEST_RECIPE: Final = 1 << 16
+_ELSEWHERE: Final = ("-C", "-f", "-d", "--directory", "--file", "--makefile", "--justfile", "--working")
+"""Options with which another file counts."""
+_RULE: Final = re.compile(
+    r"^@?(?P<names>[A-Za-z][\w.-]{0,60}(?:[ ][\w.-]{1,60}){0,20})[^\n:=]{0,300}::?(?!=)"
+    r"(?P<needs>[^\n=#;|]{0,500})[^\n]{0,500}\n(?P<body>(?:[ \t]+[^\n]*(?:\n|$)|\n(?=[ \t]))*)",
+    re.MULTILINE,
+)
+_VARIABLE: Final = re.compile(
+    r"^(?:export )?(?P<name>\w{1,60})[ \t]{0,20}[:?]{0,3}=[ \t]{0,20}(?P<value>[^\n#]{0,300})", re.MULTILINE
+)
+_USED: Final = re.compile(r"(?:\$\(|\$\{|\{\{ ?)(\w{1,60})(?:\)| ?\}\}?)")
 
 
 def _refuse_unselectable(tool: Tool, wanted: SelectedTests, *, configured: bool) -> None:
