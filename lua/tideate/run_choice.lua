@@ -13,9 +13,9 @@ local SHORTEST = 4 -- of them, where a word of a text could be meant instead
 
 --- Refuse an option that there is not.
 ---@param word string
----@param known string[]
-local function refuse_option(word, known)
-  local hint = require('tideate.did_you_mean').hint(word, known)
+---@param options string[]
+local function refuse_option(word, options)
+  local hint = require('tideate.did_you_mean').hint(word, options)
   require('tideate.ui').notify(("unknown option '%s'%s"):format(word, hint), vim.log.levels.ERROR)
 end
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tideate_core.errors import InvalidWorkflowFile
-from tideate_core.machines.language import EXIT, Action, Failure, MachineDefinition, Success, Workflow, parse
+from tideate_core.machines.language import (
+    EXIT,
+    Action,
+    Failure,
+    MachineDefinition,
+    Success,
+    Workflow,
+    WorkflowState,
+    parse,
+)
 
 TEXT = """\
 * to idle:
@@ -35,14 +44,20 @@ IDLE = (Action("busy", "There is work"), Action("*", "All is done"))
 BUSY = (Action("idle", ""), Action("busy", "Again"))
 
 
+def success(
+    state: str, following: str, guidance: str, actions: tuple[Action, ...], *, ended: bool
+) -> Success:
+    return Success(WorkflowState(state), WorkflowState(following), guidance, actions, ended=ended)
+
+
 @pytest.mark.parametrize(
     ("current", "following", "expected"),
     [
-        ("*", "idle", Success("*", "idle", "Wait.", IDLE, ended=False)),
-        ("idle", "busy", Success("idle", "busy", "Work.", BUSY, ended=False)),
-        ("busy", "busy", Success("busy", "busy", "Work more.", BUSY, ended=False)),
-        ("busy", "idle", Success("busy", "idle", "Wait.", IDLE, ended=False)),
-        ("idle", "*", Success("idle", "*", "", (), ended=True)),
+        ("*", "idle", success("*", "idle", "Wait.", IDLE, ended=False)),
+        ("idle", "busy", success("idle", "busy", "Work.", BUSY, ended=False)),
+        ("busy", "busy", success("busy", "busy", "Work more.", BUSY, ended=False)),
+        ("busy", "idle", success("busy", "idle", "Wait.", IDLE, ended=False)),
+        ("idle", "*", success("idle", "*", "", (), ended=True)),
     ],
 )
 def test_an_allowed_move_tells_what_to_do_and_what_comes_next(
@@ -73,7 +88,7 @@ def test_an_endless_name_is_cut_in_the_answer(workflow: Workflow) -> None:
 
 def test_guidance_of_the_exit_is_what_the_move_says() -> None:
     result = Workflow("* to a\na to *: Say goodbye.").transition("a", "*")
-    assert result == Success("a", "*", "Say goodbye.", (), ended=True)
+    assert result == success("a", "*", "Say goodbye.", (), ended=True)
 
 
 def test_every_pair_of_states_is_allowed_exactly_where_the_text_says(workflow: Workflow) -> None:
