@@ -87,7 +87,7 @@ async def test_refactor_without_a_range_says_the_whole_buffer_and_asks(
     analyzed(bench)
     bench.front.answer = no
     await bench.run("refactor", "simplify", context=bench.context("a.py"))
-    question = f"Refactor the whole buffer, {words}, of a.py along this analysis?"
+    question = f"Refactor the whole buffer, {words}, along this analysis?"
     assert [request.message for request in bench.front.requests] == [question]
     assert bench.fingerprint() == {"a.py": text.encode()}
 

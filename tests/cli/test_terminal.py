@@ -115,13 +115,18 @@ def test_yes_writes_all_hunks(refactoring: tuple[Terminal, Path]) -> None:
     assert "roll back: tideate rollback" in terminal.text
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", "q\n"])
-def test_anything_but_yes_changes_nothing(refactoring: tuple[Terminal, Path], answer: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [("n\n", 3, "declined"), ("\n", 3, "declined"), ("q\n", 130, "tideate resume")],
+)
+def test_anything_but_yes_changes_nothing(
+    refactoring: tuple[Terminal, Path], answer: str, status: int, words: str
+) -> None:
     terminal, file = refactoring
     terminal.type(answer)
-    assert terminal.wait_exit() == 3
+    assert terminal.wait_exit() == status
     assert file.read_text() == TWO
-    assert "declined" in terminal.text
+    assert words in terminal.text
 
 
 def test_ctrl_d_changes_nothing_and_leaves_the_run_with_what_was_picked(
@@ -266,6 +271,7 @@ def test_a_plan_without_files_is_neither_accepted_nor_declined(planning: Shell) 
     terminal.wait_for("Continue with 0 files? [y/N/e/c/numbers]")
     terminal.type("y\n")
     terminal.wait_for("no file is left in the plan: e edits it, n declines it")
+    terminal.wait_for("Continue with 0 files? [y/N/e/c/numbers]")
     terminal.type("q\n")
     assert terminal.wait_exit() == 130
     (left,) = re.findall(r"`tideate (resume .*?)`", terminal.text)
@@ -439,7 +445,7 @@ def test_whole_files_are_picked(planning: Shell) -> None:
 
 
 @pytest.mark.parametrize(("answer", "status", "text"), [("\n", 3, "x = 1\n"), ("y\n", 0, "def broken(\n")])
-def test_new_syntax_errors_need_an_override(
+def test_new_syntax_errors_need_an_override_or_lead_back_to_the_review(
     shell: Shell, answering: ModelServer, answer: str, status: int, text: str
 ) -> None:
     file = shell.write("a.py", "x = 1\n")
@@ -452,6 +458,9 @@ def test_new_syntax_errors_need_an_override(
     terminal.type("y\n")
     terminal.wait_for("Write it anyway? [y/N/f]")
     terminal.type(answer)
+    if status:
+        terminal.wait_for("[y/N/p/c/d]")
+        terminal.type("n\n")
     assert terminal.wait_exit() == status
     assert file.read_text() == text
 

@@ -337,7 +337,6 @@ def test_cancel_takes_the_beginning_of_an_id(faked: Editor) -> None:
         ("cancel", "nothing is running"),
         ("cancel 123", "there is no run with the id '123'"),
         ("pause", "there is no running workflow"),
-        ("rollback", "there is no run that changed a file"),
         ("log", "there is no log yet"),
     ],
 )

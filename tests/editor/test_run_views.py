@@ -389,3 +389,8 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
     editor.wait_screen("nothing to roll back")
     editor.command("Workflow rollback")
     editor.wait_screen("no run of this project changed a file that can be rolled back")
+
+
+def test_a_rollback_without_any_run_says_so(nvim: Editor) -> None:
+    nvim.command("Workflow rollback")
+    nvim.wait_screen("no run of this project changed a file")

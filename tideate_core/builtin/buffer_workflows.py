@@ -123,8 +123,8 @@ async def analyze(step: StepContext) -> Confirm | str:
 def _lines_of(subject: Subject) -> str:
     first, last = subject.start + 1, subject.end
     if not subject.selected:
-        whole = f"the whole buffer, {last} line{'' if last == 1 else 's'},"
-        return f"{whole} of {subject.path}" if subject.path else whole.removesuffix(",")
+        # without its name, which would wrap the question
+        return f"the whole buffer, {last} line{'' if last == 1 else 's'},"
     lines = f"line {last}" if first == last else f"lines {first}-{last}"
     return f"{lines} of {subject.path or 'the buffer'}"
 

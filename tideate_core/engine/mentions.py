@@ -262,6 +262,6 @@ async def _revived(step: ModelAccess, resolver: ContextResolver, kept: Mapping[s
     try:
         read = await resolver.resolve(item.mention, consented=True)
     except TideateError as error:
-        return replace(item, needs_consent=True, reason=f"it cannot be read any more ({error})")
+        return replace(item, needs_consent=True, unread=f"it cannot be read any more ({error})")
     step.allow_secrets(read.content)
     return replace(item, content=read.content[: kept["length"]])

@@ -59,7 +59,9 @@ class ContextItem:
     needs_consent: bool = False
     """It seems to hold a secret: a person has to agree before its content is given to anybody."""
     reason: str = ""
-    """Why consent is needed, or, of one that was consented to, was."""
+    """Why consent is needed, or, of one that was consented to, was. For the person: it may name a line."""
+    unread: str = ""
+    """Why it cannot be read any more, after the person consented."""
 
     @property
     def tokens(self) -> int:
@@ -157,7 +159,7 @@ def _block(item: ContextItem) -> str:
     source = f" ({_line(item.source)})" if item.source else ""
     header = f"### {_line(item.mention)}{source}"
     if item.needs_consent:
-        return f"{header}\n\nLeft out: {_line(secret_name(item.path) or HIDES_LINES)}."
+        return f"{header}\n\nLeft out: {_line(item.unread or secret_name(item.path) or HIDES_LINES)}."
     fence = fence_for(item.content)
     end = "" if item.content.endswith("\n") or not item.content else "\n"
     block = f"{header}\n\n{fence}{_tag(item.language)}\n{item.content}{end}{fence}"

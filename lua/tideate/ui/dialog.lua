@@ -84,7 +84,7 @@ function Dialog:watch()
     if tonumber(event.match) == self.win then
       self:went_away(vim.api.nvim_get_current_win() == self.win)
     elseif tonumber(event.match) == self.trip then
-      self:take_back()
+      self:regain()
     end
   end)
   vim.api.nvim_create_autocmd('CursorMoved', {
@@ -148,13 +148,13 @@ function Dialog:follow_person()
     self.trip = opened and current or nil
     local left_tab = trip and vim.api.nvim_win_is_valid(trip) and vim.api.nvim_win_get_tabpage(trip) ~= self.home
     if left_tab and vim.api.nvim_get_current_tabpage() == self.home then
-      self:take_back()
+      self:regain()
     end
   end
 end
 
 --- Take the focus again: the person closed the window, or left the tab page, that they had opened from here.
-function Dialog:take_back()
+function Dialog:regain()
   self.trip = nil
   vim.schedule(function()
     if self.closed or self:focused() then

@@ -14,7 +14,6 @@ from tideate_core.cli.process import USAGE, status_of
 from tideate_core.errors import (
     InvalidDefinitionFile,
     InvalidWorkflowFile,
-    StateError,
     StoreError,
     TideateError,
 )
@@ -166,10 +165,8 @@ def report_errors(command: Callable[P, int]) -> Callable[P, int]:
 
 
 def report_usage_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """Decorate a command in the same way; every error but one of the private state is wrong usage."""
-    return _reporting(
-        command, lambda error: status_of(error) if isinstance(error, StateError | StoreError) else USAGE
-    )
+    """Decorate a command in the same way; every error but one of the database is wrong usage."""
+    return _reporting(command, lambda error: status_of(error) if isinstance(error, StoreError) else USAGE)
 
 
 def _reporting(command: Callable[P, int], status: Callable[[TideateError], int]) -> Callable[P, int]:

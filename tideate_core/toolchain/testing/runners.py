@@ -44,7 +44,7 @@ _GLOB: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!*?]{1,500}")
 _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
 _PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
 _PYTEST_SAYS: Final = "--verbosity=2"
-"""Undoes `-q` of the project, which hides where a run begins and how it ended."""
+"""Overrides `-q` of the project, which hides where a run begins and how it ended."""
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
 """In a command of pytest: it writes its own report, or none."""
 _SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
