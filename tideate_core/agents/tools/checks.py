@@ -148,10 +148,10 @@ async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[s
     about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
     states = {report.status for _, report in reports}
     status = "passed" if states == {"passed"} else ", ".join(sorted(states - {"passed"})) or "not run"
-    return status, "\n".join(_described(tool, report, about) for tool, report in reports)
+    return status, "\n".join(_headed(tool, report, about) for tool, report in reports)
 
 
-def _described(tool: Tool, report: _Report, about: str) -> str:
+def _headed(tool: Tool, report: _Report, about: str) -> str:
     where = f" in {tool.folder}" if tool.folder else ""
     words = f"{tool.check} {report.status}: `{shlex.join(report.argv)}`{where} {report.ending}, {about}"
     return f"{words}\n{report.text}".rstrip()
