@@ -37,11 +37,13 @@ def configure(shell: Shell, task: LiveTask, adapter: str) -> None:
 
 
 def run(shell: Shell, task: LiveTask, workflow: str) -> dict[str, Any]:
-    """Run a workflow to its end, and return what `tideate show --events --json` tells of it."""
-    done = shell.start("run", workflow, "--yes", "--json", "--", task.request)
-    printed, said = done.communicate(timeout=600)
-    assert done.returncode == 0, said
-    shown = shell.run("show", json.loads(printed)["execution_id"], "--events", "--json")
+    """Run a workflow as a person who says yes, and return what `tideate show --events --json` tells.
+
+    `--yes` alone would leave out files that other tools execute, as conftest.py.
+    """
+    terminal = shell.open("run", workflow, "--", task.request, columns=200)
+    assert terminal.answer_each("[y/N", "y\n", 600) == 0, terminal.text
+    shown = shell.run("show", "last", "--events", "--json")
     found: dict[str, Any] = json.loads(shown.stdout)
     return found
 

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -90,6 +91,18 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
+
+    def answer_each(self, question: str, answer: str, within: float) -> int:
+        """Answer each question that has these words until the command ends; return its exit status."""
+        end = time.monotonic() + within
+        while self.process.poll() is None:
+            assert time.monotonic() < end, f"not ended within {within} s; shown:\n{self.text[self._seen :]}"
+            with self._changed:
+                asked = self._changed.wait_for(lambda: self._find(question) >= 0, 4 * LOOK)
+            if asked:
+                self.wait_for(question)
+                self.type(answer)
+        return self.wait_exit()
 
     def hang_up(self) -> None:
         """Close the terminal, as where its window is closed or its connection is lost."""
