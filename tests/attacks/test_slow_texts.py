@@ -35,11 +35,11 @@ pytestmark = [pytest.mark.attack, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 ENDS = {"javascript": "js", "lua": "lua", "python": "py", "tsx": "tsx", "typescript": "ts"}
 PIECES = {
-    "python": ["/* ", "<!-- "],
-    "javascript": ["/* ", "# ...", "'", '"""'],
-    "typescript": ["/* ", "# ...", "'", '"""'],
-    "tsx": ["/* ", "# ...", "'", '"""'],
-    "lua": ["function ", "the ", "\\", "=", "0,", '"""'],
+    "python": ["<!-- "],
+    "javascript": ["/* ", "'", '"""'],
+    "typescript": ["/* ", "'", '"""'],
+    "tsx": ["/* ", "'", '"""'],
+    "lua": ["function ", "the ", "\\", "=", "0,"],
 }
 CASES = [(language, piece) for language, pieces in PIECES.items() for piece in pieces]
 NAME = "wanted"
