@@ -627,3 +627,12 @@ def test_a_reply_is_offered_where_a_model_answered(
     editor.feed("r")
     assert editor.lua("return _G.asked") is offered
     assert (editor.lua("return #_G.told") == 0) is offered
+
+
+def test_a_notice_does_not_wait_for_a_model_that_hangs(editor: Editor) -> None:
+    editor.lua("require('tideate.ui.transcript').limits.held = 20")
+    run = Run(editor)
+    run.start(1)
+    run.token("It calls")
+    run.event("NOTICE", step="analyze", message="pauses before the next step", level="info")
+    editor.wait_for(lambda: "\n\n> pauses before the next step" in run.text(), "the notice")

@@ -201,9 +201,9 @@ def test_a_file_that_is_named_has_inputs_too(nvim: Editor, server: ModelServer) 
 
 
 def test_a_name_that_is_nearly_an_input_is_told(nvim: Editor, server: ModelServer) -> None:
-    nvim.command("Workflow fix target=a mode=fast count=1 depth=2")
-    assert "P=depth=2." in sent(nvim, server)
-    assert "fix has no input 'depth'; did you mean 'deep'?" in told(nvim)
+    nvim.command("Workflow fix target=a mode=fast count=1 deap=2")
+    assert "P=deap=2." in sent(nvim, server)
+    assert "fix has no input 'deap'; did you mean 'deep'?" in told(nvim)
 
 
 @pytest.fixture

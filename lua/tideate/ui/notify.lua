@@ -50,8 +50,11 @@ local function is_last(line)
 end
 
 --- Withdraw the notice that a run waits: it continues, or has ended. `:messages` keeps it.
----@param execution_id string
+---@param execution_id string? nil: of a question without a run
 function M.withdraw(execution_id)
+  if not execution_id then
+    return
+  end
   if toast and toast.waiting == execution_id then
     M.close()
   end

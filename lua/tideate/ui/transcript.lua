@@ -1,6 +1,9 @@
 --- The transcript of a run as Markdown.
 local M = {}
 
+--- Milliseconds that a notice waits for the end of a line.
+M.limits = { held = 2000 }
+
 local TASK = 'task' -- the workflow with gates
 
 ---@alias tideate.ui.Writer fun(entry: tideate.ui.Run, data: table<string, any>, run: tideate.Run)
@@ -208,7 +211,19 @@ local function write_text(entry, event, text, run)
   end
 end
 
---- Write what an event says; a notice waits until the line ends that is being streamed.
+--- Write the notices that wait although the line does not end: the model hangs.
+---@param entry tideate.ui.Run
+---@param run tideate.Run
+local function write_late(entry, run)
+  local waiting = entry.notices
+  vim.defer_fn(function()
+    if waiting == entry.notices and #waiting > 0 then
+      write_notices(entry, run)
+    end
+  end, M.limits.held)
+end
+
+--- Write what an event says; a notice waits until the line ends that is being streamed, but not for long.
 ---@param entry tideate.ui.Run
 ---@param event tideate.Event
 ---@param run tideate.Run
@@ -216,6 +231,9 @@ function M.on_event(entry, event, run)
   local text = event.name == 'SD_EVENT_TOKEN' and (event.data or {}).text
   if event.name == 'SD_EVENT_NOTICE' and entry.in_line then
     table.insert(entry.notices, event)
+    if #entry.notices == 1 then
+      write_late(entry, run)
+    end
   elseif text and #entry.notices > 0 and text:find('\n', 1, true) then
     local line = text:match('^[^\n]*\n')
     write_text(entry, event, line, run)

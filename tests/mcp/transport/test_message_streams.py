@@ -16,7 +16,7 @@ from tideate_core.machines.language import Workflow
 from tideate_core.mcp.servers.transitions.server import MAX_NAME, MAX_NOTE, transitions_server
 
 WORKFLOW = Workflow(HARBOUR.read_text(), "harbour")
-SERVER = transitions_server(WORKFLOW)
+SERVER = transitions_server(WORKFLOW, walk=True)
 """Each client has a session of its own."""
 ALLOWED = sorted({(move.source, move.target) for move in WORKFLOW.definition.transitions})
 TOOLS = ["transition", "current_guidance", "list_states", "path", "", "transition\n", "../path"]

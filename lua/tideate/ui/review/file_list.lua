@@ -138,7 +138,7 @@ end
 ---@return integer buf
 function List:make()
   local review, window = self.review, require('tideate.ui.window')
-  local buf = window.scratch(('tideate://review-files/%s'):format(review.question.execution_id:sub(1, 8)))
+  local buf = window.scratch(('tideate://review-files/%s'):format((review.question.execution_id or ''):sub(1, 8)))
   require('tideate.ui.text').render(buf, ns, vim.tbl_map(line, review.model.entries))
   review.model.touched = {}
   require('tideate.ui.keys').set(buf, review.guard:wrap(self:keys()))
