@@ -68,12 +68,12 @@ def test_at_the_terminal_it_stands_in_bold_above_the_question(planned: Shell) ->
 
 def test_a_name_cannot_hide_the_warning(shell: Shell, answering: ModelServer) -> None:
     """A file that stands there already may have any name; it is shown without escapes."""
-    shell.write("a\x1b[2K/.envrc", "a\n")
+    shell.write("a\x1b[2K/conftest.py", "a\n")
     answering.answers("what does the code do", "- it sets")
-    answering.answers("Rewrite these lines", "```sh\nb\n```")
-    done = shell.run("run", "refactor", "change", "--file", "a\x1b[2K/.envrc:1-1", "--yes")
+    answering.answers("Rewrite these lines", "```python\nb\n```")
+    done = shell.run("run", "refactor", "change", "--file", "a\x1b[2K/conftest.py:1-1", "--yes")
     assert done.returncode == 0, done.stderr
-    assert r"warning: other tools run a\x1b[2K/.envrc: direnv" in done.stderr
+    assert r"warning: other tools run a\x1b[2K/conftest.py: pytest" in done.stderr
     assert "\x1b" not in done.stderr
 
 
