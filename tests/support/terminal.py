@@ -96,7 +96,8 @@ class Terminal:
         """Answer each question that has these words until the command ends; return its exit status."""
         end = time.monotonic() + within
         while self.process.poll() is None:
-            assert time.monotonic() < end, f"not ended within {within} s; shown:\n{self.text[self._seen :]}"
+            if time.monotonic() > end:
+                raise AssertionError(f"not ended within {within} s; shown:\n{self.text[self._seen :]}")
             with self._changed:
                 asked = self._changed.wait_for(lambda: self._find(question) >= 0, 4 * LOOK)
             if asked:
