@@ -91,6 +91,7 @@ def test_secrets_are_hidden_before_the_text_is_cut(shell: Shell, answering: Mode
     assert "AKIA" not in asked(answering)
 
 
+@pytest.mark.slow
 def test_a_prompt_from_stdin_is_bounded(shell: Shell, answering: ModelServer) -> None:
     done = shell.run("run", "ask", "-", stdin="x" * ((16 << 20) + 1))
     assert done.returncode == 2

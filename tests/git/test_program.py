@@ -114,6 +114,7 @@ def modules() -> dict[str, ast.AST]:
     return found
 
 
+@pytest.mark.slow
 def test_no_other_module_starts_git() -> None:
     trees = modules()
     assert {name for name, tree in trees.items() if starts_programs(tree)} == STARTERS.keys()
