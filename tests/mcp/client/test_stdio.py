@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from tests.mcp.client.conftest import error_of
 from tideate_core.errors import InvalidAnswer, ServerUnavailable
-from tideate_core.mcp.client import ServerSpec, stdio, transports
+from tideate_core.mcp.client import ServerSpec, connection, stdio, transports
 from tideate_core.mcp.client.stdio import LineReader
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ for line in sys.stdin:
         say({"id": key, "result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}, 0)
     elif method == "tools/call":
         say({"id": key, "result": {"content": [{"type": "text", "text": "echoed é {}"}]}}, 1)
-    else:
+    elif WAY != "older":
         say({"id": key, "error": {"code": -32601, "message": "no"}}, 0)
 """
 
@@ -69,6 +69,14 @@ def spec(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("way", ["cr", "crlf", "utf-16", "no line end", "batch", "words before"])
 async def test_an_answer_is_read_whatever_its_form(make: Make, spec: Any, way: str) -> None:
     assert (await make(spec(way)).call("odd", "echo", {})).text == "echoed é {}"
+
+
+async def test_a_server_that_is_silent_about_newer_requests_is_asked_in_the_older_protocol(
+    make: Make, spec: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PROBE", 0.2)
+    monkeypatch.setattr(connection, "START", 8.0)  # the SDK alone waits longer
+    assert (await make(spec("older")).call("odd", "echo", {})).text == "echoed é {}"
 
 
 @pytest.mark.parametrize(

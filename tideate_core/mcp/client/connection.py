@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import mcp.client.session
 import mcp_types as types
 from mcp.client.client import Client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -43,6 +44,11 @@ log = logging.getLogger(__name__)
 
 START: Final = 30.0
 """Seconds until a server has answered the handshake: some are fetched first."""
+PROBE: Final = 2.5
+"""Seconds until a server that does not answer the newest protocol's first request is asked in the older one.
+
+The SDK waits 10 s. A newer server that only starts slowly refuses the older request, and is asked again.
+"""
 CLOSE: Final = 8.0
 """Seconds to close; longer than what the transports take to end a program that does not want to."""
 LIST: Final = 30.0
@@ -177,6 +183,8 @@ class Connection:
         try:
             transport = open_transport(self.spec, self._stderr, self._monitor)
             info = types.Implementation(name="tideate", version=__version__)
+            # no option of the SDK's client
+            mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE
             async with Client(
                 transport, client_info=info, message_handler=self._on_message, cache=None
             ) as client:
