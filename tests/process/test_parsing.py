@@ -126,7 +126,6 @@ def test_a_fork_has_a_child_of_its_own() -> None:
     assert parse_outside("os:getpid") == theirs
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_nothing_is_inherited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     with (tmp_path / "open").open("w") as file:

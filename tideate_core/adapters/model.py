@@ -122,7 +122,7 @@ class ModelHandle:
                 await self.close()
 
     async def retire(self) -> None:
-        """Close it as soon as nobody uses it any more."""
+        """Close the model once no request uses it."""
         self._retired = True
         if not self._users:
             await self.close()
@@ -135,7 +135,7 @@ class ModelHandle:
 
 
 class ModelAdapter:
-    """Asks one model. To make one costs nothing: what it asks with is loaded with the first prompt.
+    """Adapter of one model; its library is loaded with the first prompt.
 
     :param attempts: how often the model may try to give a typed answer that validates.
     :param tools: its model can call tools.
@@ -256,7 +256,7 @@ class ModelAdapter:
         return replace(opened, model=CleanModel(opened.model))
 
     async def _retire(self, handle: ModelHandle) -> None:
-        """Open anew next time; requests that are under way keep what they use."""
+        """Retire an open model: the next request opens a new one, running requests keep theirs."""
         if self._handle is handle:
             self._handle = None
         await handle.retire()

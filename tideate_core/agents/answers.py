@@ -21,7 +21,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Answer(BaseModel):
-    """Base of what a model is asked for: no unknown keys, bounded so that a small one comes to an end."""
+    """Base class of a model's typed answers, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

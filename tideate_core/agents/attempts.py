@@ -82,7 +82,7 @@ def acceptance(step: WorkspaceAccess, path: str, buffer: int | None = None) -> A
 
 
 def refusal_notice(step: StepContext) -> OnRefused:
-    """Return what tells the person that an answer was refused and is asked for again."""
+    """Return a callback that notifies the person of a refused answer."""
 
     def notice(reason: str) -> None:
         short = shorten(reason, LONGEST_REASON, placeholder=" …")
@@ -102,7 +102,7 @@ async def until_usable(
     on_refused: OnRefused | None = None,
     accept: Callable[[T], Awaitable[None]] | None = None,
 ) -> Attempted[T, P]:
-    """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
+    """Ask for an answer until it passes its checks, at most `attempts` times.
 
     It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
     errors is returned with them: the draft with the fewest.
@@ -178,7 +178,7 @@ def _errors(problems: Sequence[_Problem]) -> set[tuple[str, str]]:
 
 
 def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:
-    """Return the follow-up: the task, the last answer and what was wrong with it.
+    """Return the follow-up prompt: the task, the last answer and its mistakes.
 
     Only the last answer: a weak model copies from bad examples, and a small context fills up.
     """

@@ -130,7 +130,7 @@ def _mistakes(report: AuditReport, plan: ExecutionPlan) -> list[str]:
 
 
 def apply_fixes(plan: ExecutionPlan, audit: AuditReport) -> ExecutionPlan:
-    """Return a plan with an audit's fixes made in it; those that cannot be made are left out.
+    """Return a plan with the fixes of its audit applied, except those that cannot be.
 
     What a fix does not say of a step stays as it was.
     """

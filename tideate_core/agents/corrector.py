@@ -90,7 +90,7 @@ async def correct_task(
     *,
     beyond: bool = True,
 ) -> Corrected:
-    """Ask for edits that settle what the verification found. No file is deleted, moved or emptied.
+    """Ask for edits that correct failed checks. No file is deleted, moved or emptied.
 
     :param files: what the task wrote so far.
     :param beyond: files that failures are in may be changed, too, though neither plan nor task has to do with
@@ -151,7 +151,7 @@ async def _work(
     files: Sequence[str],
     only: Sequence[str] | None,
 ) -> Corrected:
-    """Have a model that can call tools correct what the verification found.
+    """Correct failed checks with a model that can call tools.
 
     :param files: that it is shown as far as they fit, and may change unasked.
     :param only: the only ones that may be changed; None: of others the person is asked.
@@ -263,7 +263,7 @@ def needed_file(answer: str) -> NeededFile | None:
 
 
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:
-    """Return in words what checks have against a task: their failures, and the end of their output.
+    """Describe failed checks: their failures, and the end of their output.
 
     :param limit: characters in all; None: only each check's are bounded.
     """

@@ -1,4 +1,4 @@
-"""The documenter: ask what changed; write it into changelog, checklist and documents by rules."""
+"""Documenter: updates changelog, checklist and documents after a task."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Documented:
 async def document_task(
     step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, diff: str, files: Sequence[str]
 ) -> Documented:
-    """Ask what changed and put it into changelog, checklist, documents of the plan and the project's memory.
+    """Update changelog, checklist, the plan's documents and the project's memory after a task.
 
     No model is asked where there is none of them.
 

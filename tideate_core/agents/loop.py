@@ -70,7 +70,7 @@ REFUSALS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Submission(Generic[T]):
-    """The end of the work: what a model hands in, and whether that will do.
+    """Result that a model submits at the end of its work, with its check.
 
     :param accept: returns why it will not do, for the model; empty where it will.
     :param name: of the tool that hands it in.
@@ -455,7 +455,7 @@ class WorkLoop(Generic[T]):
 
 
 def explain_mistakes(error: ValidationError) -> str:
-    """Say what is wrong with a value, without the library's words for developers."""
+    """Describe the validation errors of a value for a model."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'].lower()}"
         for one in error.errors(include_url=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors import CommandError
@@ -21,7 +21,6 @@ from tideate_core.toolchain import (
     make_runner_command,
     missing_program,
     parse_failures,
-    project_path,
     run_tests,
     select_tools,
     tool_environment,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import VerifyConfig
     from tideate_core.process import CommandResult, OutputLine
-    from tideate_core.toolchain import CompletedTests, Failure, Tool
+    from tideate_core.toolchain import CompletedTests, Tool
 
 __all__ = ["Readiness", "VerificationPipeline", "readiness"]
 
@@ -169,8 +168,7 @@ class VerificationPipeline:
             )
         else:
             result = await self._run(tool, environment)
-        failures = [_from_root(failure, tool, self._root) for failure in result.failures]
-        return result.model_copy(update={"folder": tool.folder, "failures": failures})
+        return result.model_copy(update={"folder": tool.folder})
 
     async def _run(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
         if self._on_check is not None:
@@ -202,7 +200,8 @@ class VerificationPipeline:
         done = await run_tests(
             make_runner_command(tool, SelectedTests(), configured=self._config.tests is not None),
             SelectedTests(),
-            root=self._root / tool.folder,
+            root=self._root,
+            folder=tool.folder,
             environment=environment,
             timeout_ms=round(self._config.timeout * 1000),
             on_lines=self._lines_of(tool.check),
@@ -227,7 +226,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
     printed = result.printed
-    failures = parse_failures(printed, root=root / tool.folder, tool=tool.name)
+    failures = parse_failures(printed, root=root, folder=tool.folder, tool=tool.name)
     status = CheckStatus.PASSED if result.ok else CheckStatus.FAILED
     return CheckResult(
         check=tool.check,
@@ -241,13 +240,6 @@ def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
         failures=[] if result.ok else list(failures.found),
         more_failures=not result.ok and failures.cut,
     )
-
-
-def _from_root(failure: Failure, tool: Tool, root: Path) -> Failure:
-    """Return a failure whose path is relative to the root, not to the folder of its part."""
-    if not (tool.folder and failure.file):
-        return failure
-    return replace(failure, file=project_path(str(root / tool.folder / failure.file), root))
 
 
 def _reason(tool: Tool, result: CommandResult) -> str:

@@ -15,7 +15,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from typing import Any
+    from typing import IO, Any
 
 __all__ = ["parse_outside"]
 
@@ -87,8 +87,9 @@ class Parser:
         timer.start()
         try:
             with contextlib.suppress(BrokenPipeError):
-                _send(process.stdin.fileno(), request)  # type: ignore[union-attr]
-                reply = _receive(process.stdout.fileno())  # type: ignore[union-attr]
+                questions, replies = _pipes(process)
+                _send(questions.fileno(), request)
+                reply = _receive(replies.fileno())
         finally:
             timer.cancel()
             if not reply or is_late.is_set():
@@ -105,8 +106,8 @@ class Parser:
         process, self._process = self._process, None
         if process is None:
             return 0
-        process.stdin.close()  # type: ignore[union-attr]
-        process.stdout.close()  # type: ignore[union-attr]
+        for pipe in _pipes(process):
+            pipe.close()
         process.kill()  # of one that ended by itself, the status stays as it is
         return process.wait()
 
@@ -142,6 +143,11 @@ def _start() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise NotParsed(f"its parser cannot be started: {error.strerror}") from error
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert process.stdin is not None and process.stdout is not None  # noqa: S101 they were asked for
+    return process.stdin, process.stdout
 
 
 def _send(descriptor: int, message: bytes) -> None:

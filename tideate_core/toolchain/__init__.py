@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tideate_core.toolchain.detection.parts import unsearched as unsearched
     from tideate_core.toolchain.detection.tools import Check as Check, Tool as Tool
     from tideate_core.toolchain.failures import parse_failures as parse_failures
-    from tideate_core.toolchain.failures.failure import Failure as Failure, project_path as project_path
+    from tideate_core.toolchain.failures.failure import Failure as Failure
     from tideate_core.toolchain.selection import (
         ProjectTrust as ProjectTrust,
         affected_tools as affected_tools,
@@ -53,7 +53,7 @@ else:
             "detection.parts": "unsearched",
             "detection.tools": "Check Tool",
             "failures": "parse_failures",
-            "failures.failure": "Failure project_path",
+            "failures.failure": "Failure",
             "selection": (
                 "ProjectTrust affected_tools declared_checks missing_program select_tools share_files "
                 "tool_environment untrusted_message verification_environment"

@@ -39,10 +39,14 @@ function M.yes(question, on_yes, expecting)
 end
 
 --- Ask whether the work of a run is declined, and why. Anything but a yes leads back to its question.
----@param question {about: string, back: string, decline: string} what it is about, and the words of the answers
+---@param question {about: string, back: string, decline: string, unchanged: boolean?} what it is about, the words of
+--- the answers, and whether nothing of the person's is in it, so that it is declined at once
 ---@param is_open fun(): boolean whether the run's question still waits
 ---@param on_decline fun(reason: string?)
 function M.decline(question, is_open, on_decline)
+  if question.unchanged then
+    return on_decline()
+  end
   local without, with = question.decline, question.decline .. ', because …'
   require('tideate.ui').select({ question.back, without, with }, {
     prompt = ('%s: %s?'):format(question.about, question.decline),

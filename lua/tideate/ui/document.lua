@@ -193,18 +193,15 @@ end
 
 --- Decline it; a changed one after a question.
 function Document:decline()
-  local function answer(reason)
-    self:close()
-    self.respond({ accepted = false, reason = reason })
-  end
-  if not self:is_changed() then
-    return answer()
-  end
-  local about = self.question.payload.title or ''
-  local question = { about = about ~= '' and about or 'document', back = 'back to it', decline = 'decline it' }
+  local title = self.question.payload.title or ''
+  local about = title ~= '' and title or 'document'
+  local question = { about = about, back = 'back to it', decline = 'decline it', unchanged = not self:is_changed() }
   require('tideate.ui.confirm_action').decline(question, function()
     return not self.dialog.closed
-  end, answer)
+  end, function(reason)
+    self:close()
+    self.respond({ accepted = false, reason = reason })
+  end)
 end
 
 --- Leave it as it is: its run waits.

@@ -31,7 +31,6 @@ from tideate_core.toolchain import (
     make_runner_command,
     missing_program,
     parse_failures,
-    project_path,
     run_tests,
     runner_name,
     select_tools,
@@ -43,7 +42,7 @@ from tideate_core.toolchain import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.agents.staged_files import StagedFiles
@@ -371,9 +370,14 @@ class _Place:
         if result.ok:
             return _Report(tool.argv, "passed", result.ending, _last(printed, 1_000))
         failures = await asyncio.to_thread(
-            parse_failures, printed, root=self.scratch.root / tool.folder, tool=tool.name, most=MOST_FAILURES
+            parse_failures,
+            printed,
+            root=self.scratch.root,
+            folder=tool.folder,
+            tool=tool.name,
+            most=MOST_FAILURES,
         )
-        found = [str(replace(failure, file=self._shown(tool, failure.file))) for failure in failures.found]
+        found = [str(failure) for failure in failures.found]
         more = ["[there are more]"] if failures.cut else []
         return _Report(tool.argv, "failed", result.summary, _joined(found, more, printed))
 
@@ -391,7 +395,8 @@ class _Place:
         done = await run_tests(
             command,
             wanted,
-            root=self.scratch.root / tool.folder,
+            root=self.scratch.root,
+            folder=tool.folder,
             environment=self._environment(tool),
             timeout_ms=round(self.config.timeout * 1000),
             run=partial(self.scratch.run, cwd=tool.folder),
@@ -402,7 +407,7 @@ class _Place:
         ending = ", ".join([*numbers, results.ending])
         if results.status == "passed":
             return _Report(results.command, "passed", ending, "")
-        found = _failures(results, partial(self._shown, tool))
+        found = _failures(results)
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
         printed = SAID_AGAIN.sub("", done.output) if found else done.output
         return _Report(
@@ -411,12 +416,6 @@ class _Place:
 
     def _environment(self, tool: Tool) -> dict[str, str]:
         return tool_environment(self.root, tool, verification_environment(self.root, self.config))
-
-    def _shown(self, tool: Tool, file: str) -> str:
-        """Return a file of a part's output relative to the root."""
-        if not (tool.folder and file):
-            return file
-        return project_path(str(self.scratch.root / tool.folder / file), self.scratch.root)
 
     def _file(self, path: str, *, folders: bool) -> str:
         name = name_in_project(self.context, path)
@@ -433,11 +432,10 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _failures(results: TestResults, shown: Callable[[str], str]) -> list[str]:
+def _failures(results: TestResults) -> list[str]:
     found = []
     for one in results.failures[:MOST_FAILURES]:
-        file = shown(one.file)
-        place = f"{file}:{one.line}" if one.line else file
+        place = f"{one.file}:{one.line}" if one.line else one.file
         found.append(": ".join(part for part in (place, one.name, one.message) if part))
     return found
 

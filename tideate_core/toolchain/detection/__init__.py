@@ -68,12 +68,12 @@ def detect_clean_command(root: Path, environment: Mapping[str, str] | None = Non
 
 
 def recipe_of(root: Path, argv: Sequence[str]) -> str:
-    """Return the project's own text that a command of make, just or a script runner runs; blocking."""
+    """Return the project's own text that a command of a task or script runner runs; blocking."""
     files = ProjectFiles(root)
-    for tasks in TASKS[:2]:
-        if argv[0] == tasks.command.partition(" ")[0]:
-            return TaskTools(files, {}, tasks).text
-    return NodeTools(files, {}).recipe(argv)
+    runners = (tasks for tasks in TASKS if tasks.command.startswith(f"{argv[0]} "))
+    return next((TaskTools(files, {}, tasks).text for tasks in runners), "") or NodeTools(files, {}).recipe(
+        argv
+    )
 
 
 def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[ProjectFiles, list[ProjectTools]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.toolchain.failures import compilers, test_runners
@@ -10,7 +11,7 @@ from tideate_core.toolchain.failures.failure import ToolOutput, project_path
 from tideate_core.toolchain.failures.forms import FORM_PARSERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.toolchain.failures.failure import Failure, Parser
@@ -59,33 +60,36 @@ class Failures:
     """There are more than these."""
 
 
-def parse_failures(text: str, *, root: Path, tool: str = "", most: int = _MOST) -> Failures:
+def parse_failures(text: str, *, root: Path, folder: str = "", tool: str = "", most: int = _MOST) -> Failures:
     """Return the failures in a tool's output.
 
     Output that the tool's own parser finds nothing in is read as any tool's. Takes a time that grows with
     the text and no faster, whatever it contains.
 
     :param text: without control sequences, as `Output.text` is.
-    :param root: paths become relative to it; they are read as seen from there.
+    :param root: paths become relative to it.
+    :param folder: where the tool ran, relative to the root: paths are read as seen from there.
     :param tool: as `Tool.name`; empty if it is not known.
     :param most: failures that are returned.
     """
-    output = ToolOutput(text, root, tool)
+    output = ToolOutput(text, root / folder, tool)
     for parsers in (_PARSERS.get(tool, ()), _ALL, _LAST):
-        collected = _collect(output, parsers, most)
+        collected = _collect(output, parsers, most, partial(project_path, root=root, folder=folder))
         if collected:
             return Failures(tuple(collected[:most]), len(collected) > most)
     return Failures()
 
 
-def _collect(output: ToolOutput, parsers: Sequence[Parser], most: int) -> list[Failure]:
+def _collect(
+    output: ToolOutput, parsers: Sequence[Parser], most: int, path_of: Callable[[str], str]
+) -> list[Failure]:
     """Return the different failures, at most one too many."""
     collected: dict[Failure, None] = {}
     for parser in parsers:
         # what one parser found is not found again by another one that reads its form less well
         taken = {(failure.file, failure.line) for failure in collected if failure.line}
         for failure in parser(output):
-            file = project_path(failure.file, output.root) if failure.file else ""
+            file = path_of(failure.file) if failure.file else ""
             if (file, failure.line) not in taken:
                 collected[replace(failure, file=file, tool=output.tool)] = None
             if len(collected) > most:

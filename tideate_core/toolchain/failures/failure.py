@@ -73,9 +73,12 @@ class Failure:
         }
 
 
-def project_path(name: str, root: Path) -> str:
-    """Return a path as a tool printed it relative to the root where it is inside, else absolute."""
-    path = Path(os.path.normpath(root / name.removeprefix("file://")))
+def project_path(name: str, root: Path, folder: str = "") -> str:
+    """Return a path that a tool printed relative to the root if it is inside, else absolute.
+
+    :param folder: where the tool ran, relative to the root.
+    """
+    path = Path(os.path.normpath(root / folder / name.removeprefix("file://")))
     for base in (root, Path(os.path.realpath(root))):
         if path.is_relative_to(base):
             return str(path.relative_to(base))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
+from tideate_core.toolchain.failures.failure import project_path
 from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
 from tideate_core.toolchain.testing.printed_results import (
     SummaryLines,
@@ -69,6 +70,7 @@ async def run_tests(
     wanted: SelectedTests,
     *,
     root: Path,
+    folder: str = "",
     environment: Mapping[str, str],
     timeout_ms: int,
     on_progress: OnProgress | None = None,
@@ -77,17 +79,18 @@ async def run_tests(
 ) -> CompletedTests:
     """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
 
-    :param root: as the runner sees it.
+    :param root: of the project, as the runner sees it; paths of the results are relative to it.
+    :param folder: where it runs, relative to the root.
     :param environment: of all checks.
     :param on_lines: called with the lines that it prints, those of go as without `-json`.
     :param run: runs a program elsewhere, as in a scratch copy; None in the root.
     :raises CommandError: the runner cannot be started.
     """
-    started = datetime.now(UTC)
-    follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress, on_lines)
-    with tempfile.TemporaryDirectory(prefix="tideate-tests-") as folder:
-        report = Path(folder) / "report"
-        result = await (run or partial(run_program, cwd=root))(
+    started, place = datetime.now(UTC), root / folder
+    follower = _Follower(GoEvents(place) if command.report == "go" else None, on_progress, on_lines)
+    with tempfile.TemporaryDirectory(prefix="tideate-tests-") as temporary:
+        report = Path(temporary) / "report"
+        result = await (run or partial(run_program, cwd=place))(
             command.with_report(str(report)),
             environment=command.environment_with_report(str(report), environment),
             limits=ProcessLimits(timeout_ms=timeout_ms, line_characters=_LINE),
@@ -98,8 +101,21 @@ async def run_tests(
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
-    evidence = await asyncio.to_thread(_evidence, command, content, follower, output, result, root)
-    return CompletedTests(_results(command, wanted, result, evidence, started), output, result)
+    evidence = await asyncio.to_thread(_evidence, command, content, follower, output, result, place)
+    results = _results(command, wanted, result, evidence, started)
+    return CompletedTests(_in_project(results, root, folder), output, result)
+
+
+def _in_project(results: TestResults, root: Path, folder: str) -> TestResults:
+    """Return results of a folder with paths that are relative to the root."""
+    if not folder:
+        return results
+    failures = [
+        one.model_copy(update={"file": one.file and project_path(one.file, root, folder)})
+        for one in results.failures
+    ]
+    files = [f"{folder}/{file}" for file in results.files]
+    return results.model_copy(update={"failures": failures, "files": files})
 
 
 class _Follower:

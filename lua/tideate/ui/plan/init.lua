@@ -239,17 +239,17 @@ end
 
 --- Decline it; a changed one after a question.
 function Plan:decline()
-  local function answer(reason)
+  require('tideate.ui.confirm_action').decline({
+    about = self:summary(),
+    back = 'back to the plan',
+    decline = 'decline the plan',
+    unchanged = not self:is_changed(),
+  }, function()
+    return not self.dialog.closed
+  end, function(reason)
     self:close()
     self.respond({ accepted = false, reason = reason })
-  end
-  if not self:is_changed() then
-    return answer()
-  end
-  local question = { about = self:summary(), back = 'back to the plan', decline = 'decline the plan' }
-  require('tideate.ui.confirm_action').decline(question, function()
-    return not self.dialog.closed
-  end, answer)
+  end)
 end
 
 --- Leave it as it is: its run waits.

@@ -242,10 +242,10 @@ def _line_counter(tell: Callable[[int, str], None]) -> Callable[[Sequence[Output
 
 def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
     """Bring what a build printed to its form."""
-    from tideate_core.toolchain import parse_failures, project_path
+    from tideate_core.toolchain import parse_failures
 
     output = result.printed
-    failures = parse_failures(output, root=root / tool.folder, tool=tool.name)
+    failures = parse_failures(output, root=root, folder=tool.folder, tool=tool.name)
     # of a build that went well what looks like an error is none
     found = [one for one in failures.found if not result.ok or one.severity == "warning"]
     shown, following = page(output, "", PAGE)
@@ -261,7 +261,7 @@ def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
         problems=[
             ProblemShape(
                 severity=one.severity,
-                file=project_path(str(root / tool.folder / one.file), root) if one.file else "",
+                file=one.file,
                 line=one.line,
                 column=one.column,
                 message=one.message,

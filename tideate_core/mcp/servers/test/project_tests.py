@@ -169,15 +169,15 @@ class ProjectTests:
 
         async def run_one(tool: Tool, tell: Callable[[int, str], None]) -> CompletedTests:
             selected = wanted.get(tool, SelectedTests())
-            done = await run_tests(
+            return await run_tests(
                 make_runner_command(tool, selected, configured=chosen.configured),
                 selected,
-                root=self._root / tool.folder,
+                root=self._root,
+                folder=tool.folder,
                 environment=tool_environment(self._root, tool, chosen.environment),
                 timeout_ms=chosen.limit(seconds),
                 on_progress=tell,
             )
-            return replace(done, results=_from_root(done.results, tool, self._root))
 
         async def work(tell: Callable[[int, str], None]) -> CompletedTests:
             done: list[CompletedTests] = []
@@ -272,20 +272,6 @@ class ProjectTests:
             what = "file or directory" if folders else "file"
             raise ToolError(f"there is no {what} {short_repr(name)}; `test_list` shows which there are")
         return self._paths.relative(path)
-
-
-def _from_root(results: TestResults, tool: Tool, root: Path) -> TestResults:
-    """Return the results of a part with paths that are relative to the root."""
-    from tideate_core.toolchain import project_path
-
-    if not tool.folder:
-        return results
-    failures = [
-        one.model_copy(update={"file": one.file and project_path(str(root / tool.folder / one.file), root)})
-        for one in results.failures
-    ]
-    files = [f"{tool.folder}/{file}" for file in results.files]
-    return results.model_copy(update={"failures": failures, "files": files})
 
 
 def _merged(done: Sequence[CompletedTests]) -> CompletedTests:
