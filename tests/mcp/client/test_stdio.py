@@ -33,7 +33,7 @@ def say(message, odd):
     if WAY == "batch":
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
         return write(json.dumps([note, {"jsonrpc": "2.0", **message}]).encode() + b"\n")
-    if not odd: return write(text.encode() + b"\n")
+    if not odd or WAY == "older": return write(text.encode() + b"\n")
     if WAY == "python": return write(repr({"jsonrpc": "2.0", **message}).encode() + b"\n")
     if WAY == "line end": return write(text.replace("echoed", "echo\ned").encode() + b"\n")
     if WAY == "words": return write(b"The answer is 5.\n")
