@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,6 +15,9 @@ from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.adapters.known_providers import known_providers
 from tideate_core.config import Config
 from tideate_core.errors import AdapterError, AuthenticationFailed, UnknownAdapter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -138,6 +144,38 @@ async def test_a_check_of_a_provider_sends_nothing(
     assert "nothing was sent" in await pool.get("openai-chat:gpt-4o-mini").check()
     assert server.requests == []
     await pool.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("local", None),
+        ("fake", None),
+        ("keyed", r"\$ABSENT_KEY is not set"),
+        ("openai:gpt-5", r"\$OPENAI_API_KEY is not set"),
+        ("replay:absent.jsonl", "absent.jsonl cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+async def test_an_adapter_says_itself_what_it_needs_to_answer(
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    missing: str | None,
+    recorded: bool,
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ABSENT_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    started = Mock(side_effect=AssertionError("the bundled model was started"))
+    monkeypatch.setattr("tideate_core.adapters.local_process.acquire_process", started)
+    fake = {"base_url": server.base_url, "model": "scripted"}
+    config = {"adapters": {"fake": fake, "keyed": {**fake, "api_key_env": "ABSENT_KEY"}}}
+    record = tmp_path / "recording.jsonl" if recorded else None
+    adapter = AdapterPool(Config.model_validate(config), record=record).get(name)
+    with pytest.raises(AdapterError, match=missing) if missing else nullcontext():
+        await adapter.check_key()
+    assert server.requests == []
 
 
 async def test_a_providers_missing_library_is_named(

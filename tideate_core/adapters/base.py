@@ -169,6 +169,13 @@ class Adapter(Protocol):
         """
         ...
 
+    async def check_key(self) -> None:
+        """Look for the key, the library or the recording that it needs; nothing is sent or started.
+
+        :raises AdapterError: something is missing; says what.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Free connections and child processes; the adapter can be used again afterwards."""
         ...
@@ -192,6 +199,9 @@ class _NoModel:
 
     async def check(self) -> str:
         return "no model is asked"
+
+    async def check_key(self) -> None:
+        """No key is needed."""
 
     async def aclose(self) -> None:
         """Nothing is open."""

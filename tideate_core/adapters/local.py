@@ -54,6 +54,8 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
 class LocalSource:
     """Uses the model's process, and has it started again if it ended."""
 
+    needs_key = False
+
     async def open(self) -> OpenModel:
         # here, as a process is not needed before the first prompt
         from tideate_core.adapters.local_process import acquire_process

@@ -233,6 +233,11 @@ class ModelAdapter:
                     raise
                 raise translated from error
 
+    async def check_key(self) -> None:
+        if self._source.needs_key:
+            opened = await self._source.open()
+            await opened.close()
+
     async def aclose(self) -> None:
         handle, self._handle = self._handle, None
         if handle is not None:

@@ -44,19 +44,6 @@ class AdapterPool:
             self._adapters[name] = self._make(name)
         return self._adapters[name]
 
-    async def check_key(self, name: str) -> None:
-        """Look for an adapter with its key and library, or its recording; nothing is sent or started.
-
-        :raises UnknownAdapter: there is none.
-        :raises AdapterError: it could not answer; says why.
-        """
-        adapter = self.get(name)
-        if name.partition(":")[0] in ("replay", "replay-exact"):
-            await adapter.check()
-        elif name != "local":
-            opened = await source_of(self._config, name).open()
-            await opened.close()
-
     async def aclose(self) -> None:
         """Close every adapter; they can be used again afterwards."""
         for adapter in self._adapters.values():

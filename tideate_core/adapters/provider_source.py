@@ -46,6 +46,8 @@ class ProviderSource:
     :param config: of an adapter of the configuration; None: the provider's name is all there is.
     """
 
+    needs_key = True
+
     def __init__(self, name: str, model: str, config: AdapterConfig | None = None) -> None:
         self._name = name
         self._model = model

@@ -222,6 +222,9 @@ class RecordingAdapter:
     async def check(self) -> str:
         return f"{await self._inner.check()}; recording to {self._path}"
 
+    async def check_key(self) -> None:
+        await self._inner.check_key()
+
     async def aclose(self) -> None:
         await self._inner.aclose()
 

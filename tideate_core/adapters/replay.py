@@ -98,6 +98,9 @@ class ReplayAdapter:
         recording = (await self._index()).recording
         return f"{self._path}: {len(recording.exchanges)} recorded exchanges"
 
+    async def check_key(self) -> None:
+        await self._index()
+
     async def aclose(self) -> None:
         self._loaded = None
 

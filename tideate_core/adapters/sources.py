@@ -51,6 +51,11 @@ class OpenModel:
 class ModelSource(Protocol):
     """Makes a model, late: libraries, keys and processes are touched only here."""
 
+    @property
+    def needs_key(self) -> bool:
+        """False: it needs none, and opening it starts a process."""
+        ...
+
     async def open(self) -> OpenModel:
         """Return a model that can be asked.
 
@@ -111,6 +116,8 @@ def _trusting_nobody() -> ssl.SSLContext:
 
 class ServerSource:
     """`[adapters.NAME]` of the configuration that has an address."""
+
+    needs_key = True
 
     def __init__(self, name: str, config: AdapterConfig) -> None:
         self._name = name

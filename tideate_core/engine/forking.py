@@ -254,7 +254,7 @@ async def check_model(plan: ForkPlan, registration: Registration, dependencies: 
     hooks = driver_hooks(definition.name, registration.kind, registration.source)
     if hooks.asks_model and not tools_only:
         name = plan.request.adapter or dependencies.config.adapter_for(definition.name)
-        await dependencies.adapters.check_key(name)
+        await dependencies.adapters.get(name).check_key()
 
 
 def _check_request(
