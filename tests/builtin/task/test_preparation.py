@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.desk import Desk
 from tests.engine.conftest import LIMIT
 from tests.support.state import trust_all
 from tests.support.tally import TASK
@@ -27,8 +28,8 @@ from tideate_core.workspace import Snapshot, SnapshotManager, Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.builtin.task.runs.desk import Desk
-    from tideate_core.engine import Event, WorkflowResult
+    from tests.support.model_server import ModelServer
+    from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult
 
 
 def test_everything_that_is_missing_is_said_at_once_with_what_to_do(tmp_path: Path) -> None:
@@ -92,6 +93,43 @@ async def test_a_task_needs_a_project(desk: Desk, tmp_path: Path) -> None:
     assert (result.ok, result.error_code) == (False, "InvalidInput")
     assert "needs a project" in str(result.error)
     assert desk.model.asked("planner") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_a_person_may_leave_out_a_check_without_a_command(
+    tmp_path: Path, server: ModelServer, *, accepted: bool
+) -> None:
+    desk = Desk(tmp_path, server, leave_out="lint")
+    asked: list[ConfirmationRequest] = []
+
+    def override(request: ConfirmationRequest) -> Decision:
+        asked.append(request)
+        return Decision(accepted)
+
+    desk.answers(override=override)
+    with desk.site.person():
+        result = await desk.run()
+        await desk.aclose()
+    (question,) = asked
+    assert question.message.endswith(
+        "how to run lint. Go on without, verified by type_check, tests, build and documentation only?"
+    )
+    assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in question.details
+    assert result.ok == accepted, result.error
+    if accepted:
+        assert "- lint: off" in str(result.response)
+    else:
+        assert "No command is known for verify.lint" in str(result.error)
+        assert desk.model.asked("planner") == 0
+
+
+@pytest.mark.slow
+async def test_no_policy_leaves_out_a_check(tmp_path: Path, server: ModelServer) -> None:
+    desk = Desk(tmp_path, server, leave_out="lint")
+    with desk.site.person():
+        result = await run_as(desk, accept=True)
+    assert "No command is known for verify.lint" in str(result.error)
 
 
 @pytest.mark.slow

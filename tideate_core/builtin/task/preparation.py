@@ -31,9 +31,10 @@ LONGEST_NAME: Final = 60
 
 
 async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Check that all five checks can run, then make a snapshot.
+    """Check that all five checks can run or are left out, then make a snapshot.
 
-    :raises InvalidInput: there is no project, or a check has no command or may not run.
+    :raises InvalidInput: there is no project, a check may not run, or the person did not leave out one that
+        has no command.
     :raises WorkspaceError: the snapshot cannot be made.
     """
     if step.workspace.root is None:
@@ -42,9 +43,7 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
             "Start it in one, or make this directory one with `git init`"
         )
     checks = await asyncio.to_thread(readiness, root_of(step.workspace), environment.config.verify)
-    problems = unready(checks)
-    if problems:
-        raise InvalidInput("\n".join(problems))
+    left_out = await _left_out(step, checks)
     if beyond := await asyncio.to_thread(unsearched, root_of(step.workspace)):
         step.notice(beyond, level="warn")
     for one in checks:
@@ -63,7 +62,32 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
             level="warn",
         )
     snapshot = await _snapshot(step, environment)
-    return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot}
+    return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot, "left_out": left_out}
+
+
+async def _left_out(step: StepContext, checks: Sequence[Readiness]) -> list[str]:
+    """Return the checks that this task goes without; where others can run, the person may leave some out.
+
+    :raises InvalidInput: a check cannot run and is not left out.
+    """
+    problems = unready(checks)
+    if not problems:
+        return []
+    missing = [one.check.value for one in checks if one.state == "missing"]
+    ready = list(dict.fromkeys(one.check.value for one in checks if one.state == "ready"))
+    if ready and not unready([one for one in checks if one.state != "missing"]):
+        message = (
+            f"Nothing in the project says how to run {_listed(missing)}. "
+            f"Go on without, verified by {_listed(ready)} only?"
+        )
+        decision = await step.confirm("override", message, details="\n".join(problems[1:]))
+        if decision.accepted:
+            return missing
+    raise InvalidInput("\n".join(problems))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def unready(checks: Sequence[Readiness]) -> list[str]:
@@ -90,7 +114,8 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
     if missing:
         names = ", ".join(f"verify.{check}" for check in missing)
         lines = [f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' for check in missing]
-        said += [f"No command is known for {names}. Put into .tideate/config.toml:", "[verify]", *lines]
+        asked = "A task asks whether to go on without, or put" if untrusted or declared else "Put"
+        said += [f"No command is known for {names}. {asked} into .tideate/config.toml:", "[verify]", *lines]
     if needed:
         said += [f"✗ {one.check}: `{one.tool.words}`: {one.advice}" for one in needed if one.tool is not None]
         said += ['Or set verify.CHECK in .tideate/config.toml to another command, or to "off"']

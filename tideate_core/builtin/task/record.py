@@ -32,6 +32,8 @@ class TaskRecord:
     """Grows with every step that is done."""
 
     snapshot: str | None = None
+    left_out: list[str] = field(default_factory=list)
+    """Checks without a command that the person does without."""
     plan: ExecutionPlan | None = None
     planned_in: str = ""
     """The step that made it."""
@@ -75,6 +77,7 @@ class TaskRecord:
         """Fold in what came of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
+            self.left_out = value.get("left_out", [])  # not in what an earlier version wrote
         elif state is _S.PLANNING:
             self.plan, self.planned_in = ExecutionPlan.model_validate(value["plan"]), step
         elif state is _S.AUDITING:

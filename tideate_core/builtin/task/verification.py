@@ -56,7 +56,7 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
     check_events = CheckEvents(step, environment)
     pipeline = VerificationPipeline(
         root_of(step.workspace),
-        environment.config.verify,
+        environment.config.verify.model_copy(update=dict.fromkeys(record.left_out, "off")),
         changed=record.written,
         on_check=check_events.on_check,
         on_lines=check_events.on_lines,
