@@ -52,14 +52,25 @@ async def gate(root: Path, tests: list[str] | None) -> CheckResult:
         (["make", "-s", "test"], {"test_a.py": IN_A_TEST, "Makefile": f"test:\n\t{' '.join(PYTEST)}\n"}),
         (UNITTEST, {"test_a.py": UNITTESTS}),
         (UNITTEST, {"test_a.py": GONE}),
+        ([sys.executable, "test_a.py"], {"test_a.py": f"{UNITTESTS}\nunittest.main()\n"}),
+        (["./run.sh"], {"test_a.py": UNITTESTS, "run.sh": f"#!/bin/sh\nset -e\n{' '.join(UNITTEST)}\n"}),
+        (
+            ["make", "-C", "b"],
+            {"test_a.py": UNITTESTS, "b/Makefile": f"a:\n\tcd .. && {' '.join(UNITTEST)}\n"},
+        ),
     ],
-    ids=["test", "shown", "collection", "conftest", "own-report", "make", "unittest", "unittest-import"],
+    ids=[
+        *("test", "shown", "collection", "conftest", "own-report", "make", "unittest", "unittest-import"),
+        *("own-main", "script", "folder"),
+    ],
 )
 async def test_a_runner_that_ends_before_its_report_does_not_pass_the_gate(
     root: Path, command: list[str], files: dict[str, str]
 ) -> None:
     for name, text in files.items():
+        (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
+        (root / name).chmod(0o755)
     result = await gate(root, command)
     assert (result.status, result.passed, result.exit_code) == (CheckStatus.FAILED, False, 0)
     assert "ended with status 0, but ended before" in result.reason
@@ -87,3 +98,16 @@ async def test_a_configured_runner_that_is_well_passes(root: Path, command: list
     result = await gate(root, command)
     assert (result.status, result.failures) == (CheckStatus.PASSED, [])
     assert result.reason == "verify.tests is configured"
+
+
+@pytest.mark.slow
+async def test_unittest_that_finds_nothing_behind_make_does_not_pass(root: Path) -> None:
+    (root / "Makefile").write_text(f"test:\n\t-{' '.join(UNITTEST)}\n")
+    result = await gate(root, ["make", "test"])
+    assert (result.status, "no test was found" in result.reason) == (CheckStatus.FAILED, True)
+
+
+async def test_tests_without_counts_are_said_to_be_known_by_their_exit_status(root: Path) -> None:
+    result = await gate(root, ["true"])
+    assert result.status == CheckStatus.PASSED
+    assert result.reason.endswith("known by its exit status only, as it printed no counts of tests")

@@ -254,16 +254,16 @@ def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
     empty = results.runner in ("unittest", "node") and not results.skipped
     passed = results.status == "passed" or (results.status == "no_tests" and process.ok and not empty)
     status = CheckStatus.PASSED if passed else CheckStatus.FAILED
-    notes = (
-        ["no test ran" if passed else 'no test was found; set verify.tests, or "off"']
-        if results.status == "no_tests"
-        else []
-    )
+    note = ""
+    if results.status == "no_tests":
+        note = "no test ran" if passed else 'no test was found; set verify.tests, or "off"'
+    elif passed and results.passed is None:
+        note = "known by its exit status only, as it printed no counts of tests"
     ending = results.ending if not passed else process.summary.partition("; ")[2]
     return CheckResult(
         check=tool.check,
         status=CheckStatus.TIMED_OUT if process.timed_out else status,
-        reason="; ".join(part for part in (tool.reason, *notes, ending) if part),
+        reason="; ".join(part for part in (tool.reason, note, ending) if part),
         command=list(tool.argv),
         duration_ms=process.duration_ms,
         exit_code=process.exit_code,

@@ -179,7 +179,7 @@ if shutil.which("node"):
         assert (results.status, counts(results)) == ("failed", (3, 1, 0, 1))
         assert places(results) == [("breaks here", "a.test.js", 4)]
 
-    @pytest.mark.parametrize("reporter", ["spec", "tap"])
+    @pytest.mark.parametrize("options", ["", "--test-reporter=spec", "--test-reporter=tap"])
     @pytest.mark.parametrize(
         "text",
         [
@@ -189,9 +189,18 @@ if shutil.which("node"):
         ],
     )
     async def test_node_whose_file_ends_before_its_tests_does_not_pass(
-        tmp_path: Path, reporter: str, text: str
+        tmp_path: Path, options: str, text: str
     ) -> None:
-        tool = Tool(Check.TESTS, "node", ("node", "--test", f"--test-reporter={reporter}"), "")
+        tool = Tool(Check.TESTS, "node", ("node", "--test", *options.split()), "")
         text = "const { test, describe } = require('node:test');\n" + text
         results = await run(tmp_path, tool, a_dot_test_dot_js=text)
         assert results.status == "incomplete"
+
+    async def test_node_whose_file_ends_after_earlier_tests_does_not_pass(tmp_path: Path) -> None:
+        text = (
+            "const { test } = require('node:test');\ntest('a', () => {});\n"
+            "test('b', async () => { await new Promise((r) => setTimeout(r, 50)); process.exit(0); });\n"
+        )
+        results = await run(tmp_path, NODE, a_dot_test_dot_js=text)
+        assert (results.status, results.passed) == ("incomplete", 1)
+        assert "a.test.js ended before its test 'b'" in results.ending

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +15,6 @@ from tideate_core.toolchain import (
     select_tools,
     selectable_tests,
 )
-from tideate_core.toolchain.testing.printed_results import expected_summaries
 from tideate_core.toolchain.testing.runners import accepts_directories, make_runner_command, runner_name
 
 if TYPE_CHECKING:
@@ -93,85 +90,6 @@ def test_a_configured_command_is_run_as_it_stands() -> None:
     # the report is asked for beside it, and what the person configured holds
     both = command.environment_with_report("/r/a b", {"PYTEST_ADDOPTS": "-x", "A": "1"})
     assert both == {"PYTEST_ADDOPTS": "-x --junitxml='/r/a b' -o junit_family=xunit1", "A": "1"}
-
-
-@pytest.mark.parametrize(
-    ("text", "argv", "expected"),
-    [
-        ("", ["python3", "-m", "pytest", "-q"], {"pytest": 1}),
-        ("", ["uv", "run", "pytest", "tests"], {"pytest": 1}),
-        ("", [".venv/bin/python", "-m", "unittest", "discover"], {"unittest": 1}),
-        ("", ["python", "manage.py", "test"], {"unittest": 1}),
-        ("", ["node", "--test", "tests/"], {"node": 1}),
-        ("", ["cargo", "test", "--workspace"], {"cargo": 1}),
-        ("", ["pytest", "--co"], {}),
-        ("", ["pytest", "-qq"], {"pytest": 1}),
-        ("", ["pytest", "-qqqq"], {}),
-        ("", ["bash", "-c", "pytest"], {"pytest": 1}),
-        ("", ["bash", "-c", "[ -d a ] && pytest a"], {}),
-        ("", ["env", "A=1", "timeout", "60", "python3", "-m", "unittest"], {"unittest": 1}),
-        ("", ["tox"], {}),
-        ("tsc && mocha test/*.js && vitest run", ["npm", "run", "test"], {"mocha": 1, "jest": 1}),
-        ("mocha --reporter json", ["npm", "run", "test"], {}),
-        ("\tpytest a\n\t@PYTHONPATH=src python -m pytest b\n", ["make", "test"], {"pytest": 2}),
-        ("\tif test -d a; then pytest a; fi\n\t[ -d b ] && pytest b\n", ["make", "test"], {}),
-        ("\tpytest a || true\n", ["make", "test"], {"pytest": 1}),
-        ("\twhich mocha && mocha || true\n", ["make", "test"], {}),
-        ("\twhich pytest || pip install pytest\n", ["make", "test"], {}),
-    ],
-)
-def test_the_summaries_that_a_command_has_to_print_are_known(
-    text: str, argv: list[str], expected: dict[str, int]
-) -> None:
-    assert expected_summaries(text, argv) == expected
-
-
-def test_of_a_makefile_only_the_target_counts() -> None:
-    makefile = "all: build\n\tpytest x\ncheck test: build\n\tpytest a\n\nlint:\n\tpytest y\n"
-    command = make_runner_command(replace(tool("make", "test"), recipe=makefile), SelectedTests())
-    assert command.summaries == {"pytest": 1}
-
-
-@pytest.mark.parametrize(
-    ("makefile", "words", "expected"),
-    [
-        ("PY ?= python3\nRUN = $(PY) -m pytest\ntest:\n\t$(RUN) -q\n", ("test",), {"pytest": 1}),
-        ("all: a b\na:\n\tpytest a\nb:\n\t@mocha\n", ("-j2", "all"), {"pytest": 1, "mocha": 1}),
-        ("all: a\na:\n\tpytest a\n", (), {"pytest": 1}),
-        ("ifdef X\ntest:\n\tpytest a\nelse\ntest:\n\tpytest b\nendif\n", ("test",), {}),
-        ("test:\n\tpytest a\n", ("-C", "sub", "test"), {}),
-    ],
-)
-def test_of_a_makefile_all_that_the_target_needs_counts(
-    makefile: str, words: tuple[str, ...], expected: dict[str, int]
-) -> None:
-    command = make_runner_command(tool("make", *words, recipe=makefile), SelectedTests(), configured=True)
-    assert command.summaries == expected
-
-
-def test_a_configured_script_has_to_print_what_its_runner_does(tmp_path: Path) -> None:
-    (tmp_path / "Makefile").write_text("test:\n\tpython3 -m unittest\n")
-    scripts = {"test": "npm run unit", "unit": "mocha"}
-    (tmp_path / "package.json").write_text(json.dumps({"scripts": scripts}))
-    (tmp_path / "justfile").write_text("test: build\n    @cargo test\nbuild:\n    true\n")
-    found = {}
-    for command in ("make test", "npm test", "npm run test", "just test"):
-        tests = configured(tmp_path, command)
-        found[command] = make_runner_command(tests, SelectedTests(), configured=True).summaries
-    assert found == {
-        "make test": {"unittest": 1},
-        "npm test": {"mocha": 1},
-        "npm run test": {"mocha": 1},
-        "just test": {"cargo": 1},
-    }
-
-
-def test_of_another_tools_file_no_summary_is_expected() -> None:
-    text = "test:\n  pytest a\nother:\n  pytest b\n"
-    for argv in (("task", "test"), ("./test.sh",), ("nox",)):
-        assert make_runner_command(replace(tool(*argv), recipe=text), SelectedTests()).summaries == {}
-    direct = replace(tool("busted", "tests"), recipe=text)
-    assert make_runner_command(direct, SelectedTests()).summaries == {"busted": 1}
 
 
 def configured(root: Path, command: str) -> Tool:

@@ -13,7 +13,7 @@ from tideate_core.toolchain.detection.languages import CargoTools, CMakeTools, G
 from tideate_core.toolchain.detection.parts import find_folders
 from tideate_core.toolchain.detection.python import PythonTools, UnittestTools
 from tideate_core.toolchain.detection.tables import FORMATS, KINDS, TASKS, TableTools, TaskTools
-from tideate_core.toolchain.detection.tools import Check, ProjectFiles, Tool
+from tideate_core.toolchain.detection.tools import Check, ProjectFiles, Tool, split_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,11 +69,12 @@ def detect_clean_command(root: Path, environment: Mapping[str, str] | None = Non
 
 def recipe_of(root: Path, argv: Sequence[str]) -> str:
     """Return the project's own text that a command of a task or script runner runs; blocking."""
-    files = ProjectFiles(root)
-    runners = (tasks for tasks in TASKS if tasks.command.startswith(f"{argv[0]} "))
-    return next((TaskTools(files, {}, tasks).text for tasks in runners), "") or NodeTools(files, {}).recipe(
-        argv
-    )
+    folder, file, words = split_folder(argv)
+    files = ProjectFiles(root, folder)
+    known = [TaskTools(files, {}, tasks).text for tasks in TASKS if tasks.command.startswith(f"{argv[0]} ")]
+    if known and file:
+        return files.text(file)
+    return next(filter(None, known), "") or NodeTools(files, {}).recipe([argv[0], *words])
 
 
 def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[ProjectFiles, list[ProjectTools]]]:

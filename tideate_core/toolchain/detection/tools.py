@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Check", "ProjectFiles", "ProjectTools", "Tool", "never_ends", "read_toml", "table", "tool_name"]
+__all__ = [
+    "Check", "ProjectFiles", "ProjectTools", "Tool", "never_ends", "read_toml", "split_folder", "table",
+    "tool_name",
+]  # fmt: skip
 
 _LARGEST: Final = 1 << 20
 """Bytes; no project file is larger."""
@@ -241,6 +244,22 @@ def tool_name(argv: Sequence[str]) -> str:
             rest = rest[1:]
         return tool_name(rest) if rest else name
     return name
+
+
+_PLACES: Final = re.compile(
+    r"(?P<folder>-C|--(?:directory|prefix|cwd|dir)(?:=|$))|(?P<file>-f|--(?:file|makefile|justfile)(?:=|$))"
+)
+
+
+def split_folder(argv: Sequence[str]) -> tuple[str, str, list[str]]:
+    """Split the command of a task or script runner: the folder and the file that it names, and its words."""
+    found, rest, words = {"folder": "", "file": ""}, list[str](), iter(argv[1:])
+    for word in words:
+        if match := _PLACES.match(word):
+            found[str(match.lastgroup)] = word[match.end() :] or next(words, "")
+        else:
+            rest.append(word)
+    return found["folder"], found["file"], rest
 
 
 def read_toml(text: str) -> dict[str, Any]:

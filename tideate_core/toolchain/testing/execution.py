@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
 from tideate_core.toolchain.failures.failure import project_path
-from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
+from tideate_core.toolchain.testing.expected import expected_summaries
+from tideate_core.toolchain.testing.json_reports import (
+    NODE_OPTIONS,
+    NODE_REPORTER,
+    GoEvents,
+    read_jest,
+    unfinished_in_node,
+)
 from tideate_core.toolchain.testing.printed_results import (
     SummaryLines,
     failures_printed,
@@ -87,9 +94,14 @@ async def run_tests(
     :raises CommandError: the runner cannot be started.
     """
     started, place = datetime.now(UTC), root / folder
+    # a command that says for itself what it ran writes its report instead
+    expected = {} if command.report else await asyncio.to_thread(expected_summaries, place, command.argv)
     follower = _Follower(GoEvents(place) if command.report == "go" else None, on_progress, on_lines)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as temporary:
         report = Path(temporary) / "report"
+        if "node" in expected:
+            report.with_suffix(".mjs").write_text(NODE_REPORTER)
+            command = replace(command, environment={**command.environment, "NODE_OPTIONS": NODE_OPTIONS})
         result = await (run or partial(run_program, cwd=place))(
             command.with_report(str(report)),
             environment=command.environment_with_report(str(report), environment),
@@ -97,11 +109,13 @@ async def run_tests(
             on_lines=follower.take,
             hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
         )
-        content = read_bounded(report, _LARGEST_REPORT) if command.report in _FILES else None
+        content = (
+            read_bounded(report, _LARGEST_REPORT) if command.report in _FILES or "node" in expected else None
+        )
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
-    evidence = await asyncio.to_thread(_evidence, command, content, follower, output, result, place)
+    evidence = await asyncio.to_thread(_evidence, command, expected, content, follower, output, result, place)
     results = _results(command, wanted, result, evidence, started)
     return CompletedTests(_in_project(results, root, folder), output, result)
 
@@ -161,10 +175,13 @@ class _Evidence:
     """Failures of which the report or the output tells."""
     lacks: str = ""
     """Words for a missing part, empty if the report is whole."""
+    runner: str = ""
+    """The only one whose summary was printed."""
 
 
 def _evidence(
     command: RunnerCommand,
+    expected: Mapping[str, int],
     content: bytes | None,
     follower: _Follower,
     output: str,
@@ -183,16 +200,17 @@ def _evidence(
         found.lacks = found.lacks or found.tally.denied or interrupted(output)
         return found
     # unittest prints its summary to the error stream, where few tests print
-    streams = ("stderr",) if command.runner == "unittest" else ("stdout", "stderr")
-    if result.stdout.cut or result.stderr.cut:
-        text = follower.summaries.text(*streams)
-    else:
-        text = result.stderr.text if streams == ("stderr",) else output
-    summaries = read_summaries(text, command.runner)
+    cut = result.stdout.cut or result.stderr.cut
+    errors = follower.summaries.text("stderr") if cut else result.stderr.text
+    text = follower.summaries.text("stdout", "stderr") if cut else output
+    if command.runner == "unittest":
+        text = errors
+    summaries = read_summaries(text, command.runner, errors if "unittest" in expected else None)
+    found.runner = next(iter(summaries.found)) if len(summaries.found) == 1 else ""
     found.lacks = found.lacks or interrupted(text)
     if summaries.found["node"] and not found.lacks:
-        found.lacks = unfinished_of_node(output, root)
-    runner = "" if found.lacks else summaries.missing(command.summaries)
+        found.lacks = unfinished_in_node(content or b"", root) or unfinished_of_node(output, root)
+    runner = "" if found.lacks else summaries.missing(expected)
     if runner and not prints_otherwise(runner, root):
         found.lacks = f"ended before the summary of {runner}"
     counted = summaries.tally or Tally()
@@ -236,7 +254,7 @@ def _results(
     status = _status(command, result, evidence, counted)
     return TestResults(
         status=status,
-        runner=command.runner,
+        runner=evidence.runner if status == "no_tests" and evidence.runner else command.runner,
         command=list(command.argv),
         files=list(wanted.files),
         pattern=wanted.pattern,

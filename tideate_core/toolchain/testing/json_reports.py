@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.process import OutputCapture, strip_control_sequences
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.testing.results import TestFailure
 
-__all__ = ["GoEvents", "read_jest"]
+__all__ = ["NODE_OPTIONS", "NODE_REPORTER", "GoEvents", "read_jest", "unfinished_in_node"]
 
 _FOLLOWED: Final = 10_000
 """Tests whose words are kept at a time."""
@@ -39,6 +40,40 @@ _LOOKED_AT: Final = 1 << 14
 _AT: Final = re.compile(r"(?:\(|\.[cm]?[jt]sx?:)(\d{1,7}):\d{1,5}\b")
 """Place at which a file could not be parsed: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
 _DULL: Final = ("Test suite failed to run", "Jest encountered an unexpected token")
+
+
+NODE_REPORTER: Final = """import {appendFileSync} from 'node:fs';
+const path = new URL('report', import.meta.url);
+export default async function* (events) {
+  for await (const {type, data} of events)
+    if (/^test:(enqueue|pass|fail)$/.test(type))
+      appendFileSync(path, `${JSON.stringify([type, data.file, data.name])}\\n`);
+}
+"""
+"""Module that notes beside itself which tests `node --test` was told of, and which came to an end."""
+NODE_OPTIONS: Final = (
+    "--test-reporter=spec --test-reporter-destination=stdout --test-reporter={path}.mjs "
+    "--test-reporter-destination=stderr"
+)
+
+
+def unfinished_in_node(content: bytes, root: Path) -> str:
+    """Name a test that `node --test` was told of and that did not come to an end; empty if none is."""
+    known: Counter[tuple[str, str]] = Counter()
+    for line in content.decode(errors="replace").split("\n"):
+        match _parsed(line):
+            # a file is a test of its own, which ends however its process does
+            case [str() as kind, str() as file, str() as name] if not file.endswith(name):
+                known[file, name] += 1 if kind == "test:enqueue" else -1
+    open_ = ((file, name) for (file, name), count in known.items() if count > 0)
+    return next((f"{project_path(file, root)} ended before its test {name!r}" for file, name in open_), "")
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line) if line.startswith(("[", "{")) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 class GoEvents:
@@ -69,10 +104,7 @@ class GoEvents:
 
     def feed(self, line: str) -> str:
         """Take a line of the output, whatever it is; returns the text that it prints."""
-        try:
-            event = json.loads(line) if line.startswith("{") else None
-        except (ValueError, RecursionError):
-            event = None
+        event = _parsed(line)
         if not isinstance(event, dict) or not isinstance(event.get("Action"), str):
             self._text.feed(f"{line}\n".encode("utf-8", "replace"))
             if unbuilt := _UNBUILT.match(line):

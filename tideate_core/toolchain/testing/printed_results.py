@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import chain
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Summaries",
     "SummaryLines",
-    "expected_summaries",
     "failures_printed",
     "interrupted",
     "prints_otherwise",
@@ -194,21 +192,22 @@ class Summaries:
         )
 
 
-def read_summaries(text: str, runner: str = "") -> Summaries:
+def read_summaries(text: str, runner: str = "", errors: str | None = None) -> Summaries:
     """Return the summaries that a run printed.
 
     Of a runner that is known the last one counts, as its tests may print such lines, too; of any other
     (make, a script) all of them.
 
     :param text: of both streams; that of the error stream, which has unittest's, last.
+    :param errors: the error stream alone, where unittest is known to run: tests print to the other one.
     """
-    lines = [line[:_LONGEST].rstrip() for line in text.split("\n")]
+    lines = _lines(text)
     own = _SAME.get(runner, runner)
     read = Summaries()
     known = own in _FORMS or own == "unittest"
     for name in [own] if known else ["unittest", *_FORMS]:
         if name == "unittest":
-            tallies = list(_unittest(lines))
+            tallies = list(_unittest(lines if errors is None else _lines(errors)))
         elif name == "cargo":
             # with `--nocapture` its tests print between the beginning and the summary
             tallies = list(chain.from_iterable(_last_of_runs(lines, _FORMS[name])))
@@ -226,6 +225,10 @@ def read_summaries(text: str, runner: str = "") -> Summaries:
         if form.begins is not None and (not known or (name == own and form.many)):
             read.begun[name] = sum(1 for line in lines if form.begins.match(line))
     return read
+
+
+def _lines(text: str) -> list[str]:
+    return [line[:_LONGEST].rstrip() for line in text.split("\n")]
 
 
 _TELLING: Final = (
@@ -420,62 +423,6 @@ def _of_unittest(
 def _again(names: Iterator[str]) -> int:
     known = list(names)
     return len(known) - len(set(known))
-
-
-_PYTHON: Final = (
-    r"(?:(?:\S*python[\d.]*|\$[({]\w{1,40}[)}])(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
-)
-_BEFORE: Final = (
-    r"(?:(?:env|exec|time|nice|xvfb-run)(?: -\S+)* |timeout (?:-\S+ )*\S+ |\w{1,60}=\S* ){0,4}"
-    r"(?:(?:uv|poetry|pdm|hatch|pipenv) run |npx |bunx |yarn |pnpm (?:exec )?|c8 |nyc |bundle exec )?"
-)
-_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
-    name: re.compile(rf"[-@+]{{0,3}}{_BEFORE}(?:{words})(?: |$)")
-    for name, words in {
-        "pytest": rf"{_PYTHON}(?:\S*/)?(?:pytest|py\.test)",
-        "unittest": rf"{_PYTHON}unittest|(?:\S*python[\d.]* )?(?:\./)?manage\.py test",
-        "jest": r"(?:\S*/)?(?:jest|vitest(?= run|$))",
-        "cargo": r"cargo test",
-        "nextest": r"cargo nextest run",
-        "ctest": r"(?:\S*/)?ctest",
-        "go": r"go test",
-        "node": r"node (?:-\S+ )*--test",
-        "mocha": r"(?:\S*/)?mocha",
-        "busted": r"(?:\S*/)?busted",
-        "rspec": r"(?:\S*/)?rspec",
-        "mix": r"mix test",
-    }.items()
-}
-"""Beginnings of the commands of runners that end with a summary, whatever their tests do."""
-_QUIET: Final = re.compile(
-    r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
-    r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |--output|--format)"
-)
-"""Options with which they do not, or in another form."""
-_SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
-"""Text whose commands may not all run, or not print to us."""
-
-
-def expected_summaries(text: str, argv: Iterable[str]) -> dict[str, int]:
-    """Return how many summaries a command has to print at least, by runner.
-
-    :param text: the recipe or script that the command runs, empty if it is itself the runner.
-    """
-    expected: Counter[str] = Counter()
-    words = list(argv)
-    if not text and len(words) == 3 and words[1] in ("-c", "-ec", "-lc") and words[0].endswith("sh"):
-        text = words[2]
-    for line in (text or shlex.join(words)).replace("\\\n", " ").split("\n"):
-        # what comes before `||` is run, whatever comes of it
-        first, _, otherwise = line.partition("||") if text else (line, "", "")
-        if text and (_SHELL.search(first) or (otherwise and re.search("&&|;", first))):
-            continue
-        for command in re.split(r"&&|;", first):
-            plain = " ".join(command.split())
-            for name, pattern in _COMMANDS.items():
-                if pattern.match(plain) and not _QUIET.search(plain):
-                    expected[name] += 1
-    return dict(expected)
 
 
 def failures_printed(text: str, root: Path, runner: str, tally: Tally) -> None:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tideate_core.toolchain.testing.printed_results import expected_summaries
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -47,7 +45,6 @@ _PYTEST_SAYS: Final = "--verbosity=2"
 """Overrides `-q` of the project, which hides where a run begins and how it ended."""
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
 """In a command of pytest: it writes its own report, or none."""
-_SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
 _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./=:@,-]{1,200}){0,20})")
 """A script of package.json that does no more than run this."""
 
@@ -88,8 +85,6 @@ class RunnerCommand:
     """Options that make the runner write its report; `{path}` in them is where to. After `argv`."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Beside the environment of every check. `{path}` is the place of the report."""
-    summaries: Mapping[str, int] = field(default_factory=dict)
-    """Summaries that it prints at least, by runner, if it runs to its end."""
 
     def with_report(self, path: str) -> list[str]:
         """Return the whole command with the place of its report."""
@@ -101,7 +96,11 @@ class RunnerCommand:
         :param environment: of all checks; what both have is joined.
         """
         own = {name: value.replace("{path}", shlex.quote(path)) for name, value in self.environment.items()}
-        for name, join in (("PYTHONPATH", os.pathsep.join), ("PYTEST_ADDOPTS", " ".join)):
+        for name, join in (
+            ("PYTHONPATH", os.pathsep.join),
+            ("PYTEST_ADDOPTS", " ".join),
+            ("NODE_OPTIONS", " ".join),
+        ):
             if name in own and name in environment:
                 both = (own[name], environment[name])
                 own[name] = join(both if name == "PYTHONPATH" else both[::-1])
@@ -165,9 +164,7 @@ def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool =
         tool, make = replace(tool, argv=fill_template(tool.template, wanted)), None
     else:
         make = _MAKERS.get(runner) if wanted or not configured else None
-    made = make(tool, wanted) if make else _as_it_stands(tool, runner)
-    summaries = {} if made.report else expected_summaries(_recipe(tool), made.argv)
-    return replace(made, summaries=summaries)
+    return make(tool, wanted) if make else _as_it_stands(tool, runner)
 
 
 def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
@@ -180,71 +177,6 @@ def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
         says = {} if plain else {"PYTEST_ADDOPTS": _PYTEST_SAYS}
         return RunnerCommand(runner, tool.argv, environment=says)
     return RunnerCommand(runner, tool.argv, "junit", environment={"PYTEST_ADDOPTS": _PYTEST_REPORT})
-
-
-def _recipe(tool: Tool) -> str:
-    """Return the lines of the project's text that a command runs."""
-    if tool.name in ("make", "just"):
-        return _lines_of_targets(tool.recipe, tool.argv[1:]) or "#"
-    # of other tools it is a whole file, of which the command runs a part
-    if tool.name not in _SCRIPTED or not tool.recipe:
-        return ""
-    if {"--workspaces", "-ws"} & {*tool.argv}:
-        return re.sub(r"^[^\s:]{1,200}: ", "", tool.recipe, flags=re.MULTILINE)
-    return tool.recipe
-
-
-def _lines_of_targets(text: str, words: Sequence[str]) -> str:
-    """Return the commands of the targets that these words name, and of those that they need."""
-    if any(word.startswith(_ELSEWHERE) for word in words):
-        return ""
-    text = text.replace("\\\n", " ")
-    rules: dict[str, list[re.Match[str]]] = {}
-    for rule in _RULE.finditer(text):
-        for name in rule["names"].split():
-            rules.setdefault(name, []).append(rule)
-    waiting = [word for word in words if word in rules] or list(rules)[:1]
-    bodies: dict[str, None] = {}
-    seen: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            found = rules.get(name, [])
-            waiting += [one for rule in found for one in rule["needs"].split()]
-            told = [rule["body"] for rule in found if rule["body"].strip()]
-            # of several one may be for another system
-            bodies.update(dict.fromkeys(told if len(told) == 1 else ()))
-    return _filled("".join(bodies), text)
-
-
-def _filled(lines: str, text: str) -> str:
-    """Return lines of a Makefile or justfile with the values of its variables."""
-    values: dict[str, set[str]] = {}
-    for match in _VARIABLE.finditer(text):
-        values.setdefault(match["name"], set()).add(match["value"].strip("'\" \t"))
-    for _ in range(3):
-        lines = _USED.sub(
-            lambda match: (next(iter(values[match[1]])) if len(values.get(match[1], ())) == 1 else match[0])[
-                :300
-            ],
-            lines[:_LONGEST_RECIPE],
-        )
-    return lines
-
-
-_LONGEST_RECIPE: Final = 1 << 16
-_ELSEWHERE: Final = ("-C", "-f", "-d", "--directory", "--file", "--makefile", "--justfile", "--working")
-"""Options with which another file counts."""
-_RULE: Final = re.compile(
-    r"^@?(?P<names>[A-Za-z][\w.-]{0,60}(?:[ ][\w.-]{1,60}){0,20})[^\n:=]{0,300}::?(?!=)"
-    r"(?P<needs>[^\n=#;|]{0,500})[^\n]{0,500}\n(?P<body>(?:[ \t]+[^\n]*(?:\n|$)|\n(?=[ \t]))*)",
-    re.MULTILINE,
-)
-_VARIABLE: Final = re.compile(
-    r"^(?:export )?(?P<name>\w{1,60})[ \t]{0,20}[:?]{0,3}=[ \t]{0,20}(?P<value>[^\n#]{0,300})", re.MULTILINE
-)
-_USED: Final = re.compile(r"(?:\$\(|\$\{|\{\{ ?)(\w{1,60})(?:\)| ?\}\}?)")
 
 
 def _refuse_unselectable(tool: Tool, wanted: SelectedTests, *, configured: bool) -> None:

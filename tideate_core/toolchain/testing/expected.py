@@ -1,0 +1,221 @@
+"""Summaries that a command has to print, as far as the project's own files tell what it runs."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.toolchain.detection import recipe_of
+from tideate_core.toolchain.detection.tools import split_folder
+from tideate_core.util.regular_files import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["expected_summaries"]
+
+_PYTHON: Final = (
+    r"(?:(?:\S*python[\d.]*|\$[({]\w{1,40}[)}])(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
+)
+_SETTINGS: Final = r"(?:(?:env|exec|time|nice|xvfb-run)(?: -\S+)* |timeout (?:-\S+ )*\S+ |\w{1,60}=\S* ){0,4}"
+_BEFORE: Final = (
+    rf"{_SETTINGS}(?:(?:uv|poetry|pdm|hatch|pipenv) run |npx |bunx |yarn |pnpm (?:exec )?|c8 |nyc |"
+    r"bundle exec )?"
+)
+_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
+    name: re.compile(rf"[-@+]{{0,3}}{_BEFORE}(?:{words})(?: |$)")
+    for name, words in {
+        "pytest": rf"{_PYTHON}(?:\S*/)?(?:pytest|py\.test)",
+        "unittest": rf"{_PYTHON}unittest|(?:\S*python[\d.]* )?(?:\./)?manage\.py test",
+        "jest": r"(?:\S*/)?(?:jest|vitest(?= run|$))",
+        "cargo": r"cargo test",
+        "nextest": r"cargo nextest run",
+        "ctest": r"(?:\S*/)?ctest",
+        "go": r"go test",
+        "node": r"node (?:-\S+ )*--test",
+        "mocha": r"(?:\S*/)?mocha",
+        "busted": r"(?:\S*/)?busted",
+        "rspec": r"(?:\S*/)?rspec",
+        "mix": r"mix test",
+    }.items()
+}
+"""Beginnings of the commands of runners that end with a summary, whatever their tests do."""
+_QUIET: Final = re.compile(
+    r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
+    r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |--output|--format)"
+)
+"""Options with which they do not, or in another form."""
+_SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
+"""Text whose commands may not all run, or not print to us."""
+
+_PROGRAM: Final = re.compile(rf"[-@+]{{0,3}}{_SETTINGS}(?P<words>.*)")
+_SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
+_TASKS: Final = ("make", "gmake", "just", "$(MAKE)", "${MAKE}")
+_SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
+_MAIN: Final = re.compile(
+    r"^(?:if __name__ [^\n]{0,60}:[ \t]*\n(?:[ \t]+[^\n]{0,300}\n){0,20}?[ \t]+)?"
+    r"(?:sys\.exit\(|raise SystemExit\()?(unittest|pytest)\.main\((?![^\n]*testRunner)",
+    re.MULTILINE,
+)
+"""Where a Python file runs its own tests."""
+_NODE_MAIN: Final = re.compile(r"['\"]node:test['\"]")
+_UNSURE: Final = re.compile(r"\bexit\b(?!\s+[1-9])|\breturn\b|<<|^exec ")
+"""After it, a script may be over, or its lines are no commands."""
+_OPENS: Final = re.compile(
+    r"(?:^|[;&|]\s{0,9}|\b(?:then|do|else)\s{1,9})(?:if|case|while|for|until|select)\b|\{$"
+)
+_CLOSES: Final = re.compile(r"(?:^|;\s{0,9})(?:fi|done|esac|\})(?!\w)")
+_LARGEST: Final = 1 << 20
+_MOST_TEXTS: Final = 50
+"""Texts that are read for one command."""
+
+
+def expected_summaries(folder: Path, argv: Sequence[str]) -> dict[str, int]:
+    """Return how many summaries a command has to print at least, by runner; blocking.
+
+    :param folder: the one that it runs in.
+    """
+    reader = _Reader()
+    reader.command(shlex.join(argv), folder)
+    return dict(reader.expected)
+
+
+class _Reader:
+    """Follows a command into the Makefiles and scripts that it runs."""
+
+    def __init__(self) -> None:
+        self.expected: Counter[str] = Counter()
+        self._open: list[str] = []
+        self._texts = 0
+
+    def command(self, plain: str, folder: Path | None) -> None:
+        """Count the runners of one command.
+
+        :param folder: None: it is not known where it runs.
+        """
+        plain = " ".join(plain.split())
+        for name, pattern in _COMMANDS.items():
+            if pattern.match(plain):
+                self.expected.update([] if _QUIET.search(plain) else [name])
+                return
+        match = _PROGRAM.match(plain)
+        try:
+            words = shlex.split(match["words"]) if match else []
+        except ValueError:
+            return
+        # a text that runs itself again may do so under a condition
+        if words and folder is not None and plain not in self._open and self._texts < _MOST_TEXTS:
+            self._texts += 1
+            self._open.append(plain)
+            self._behind(words, folder)
+            self._open.pop()
+
+    def _behind(self, words: list[str], folder: Path) -> None:
+        name = posixpath.basename(words[0])
+        file = next((word for word in words[1:] if re.search(r"\w\.(?:py|[cm]?[jt]s)$", word)), "")
+        if name in _TASKS:
+            words[0] = name if name == "just" else "make"
+            place, _, targets = split_folder(words)
+            self._lines(_lines_of_targets(recipe_of(folder, words), targets), folder / place)
+        elif name in _SCRIPTED:
+            # with the scripts that it runs itself
+            if any(re.match(rf"(?:{'|'.join(_SCRIPTED)}) ", one) for one in self._open[:-1]):
+                return
+            text = re.sub(r"^[^\s:]{1,200}: ", "", recipe_of(folder, words), flags=re.MULTILINE)
+            self._lines(text, folder / split_folder(words)[0])
+        elif name in _SHELLS and re.fullmatch("-[a-z]*c", "".join(words[1:2])):
+            self._lines("".join(words[2:3]), folder)
+        elif name in _SHELLS:
+            script = next((word for word in words[1:] if not word.startswith("-")), "")
+            self._lines("\n".join(_unconditional(_read(folder / script))), folder)
+        elif "/" in words[0] or name.startswith(("python", "node")):
+            text = _read(folder / (words[0] if "/" in words[0] and "python" not in name else file))
+            if re.match(r"#![^\n]*sh\b", text):
+                self._lines("\n".join(_unconditional(text)), folder)
+            elif file.endswith(".py"):
+                self.expected.update(match[1] for match in list(_MAIN.finditer(text))[:1])
+            elif name == "node" and _NODE_MAIN.search(text):
+                self.expected["node"] += 1
+
+    def _lines(self, text: str, folder: Path | None) -> None:
+        for line in text.replace("\\\n", " ").split("\n"):
+            # what comes before `||` is run, whatever comes of it
+            first, _, otherwise = line.partition("||")
+            if _SHELL.search(first) or (otherwise and re.search("&&|;", first)):
+                continue
+            for command in re.split(r"&&|;", first):
+                if match := re.match(r"\s*(?:cd|pushd)\s+['\"]?([^'\"\s]+)", command):
+                    folder = folder / match[1] if folder and "$" not in match[1] else None
+                self.command(command, folder)
+
+
+def _read(path: Path) -> str:
+    return (read_bounded(path, _LARGEST) or b"").decode(errors="replace")
+
+
+def _unconditional(text: str) -> Iterator[str]:
+    """Yield the lines of a shell script that run whatever its conditions come to."""
+    depth = 0
+    for line in text.replace("\\\n", " ").split("\n"):
+        bare = line.strip()
+        if bare.startswith("#"):
+            continue
+        opened, closed = len(_OPENS.findall(bare)), len(_CLOSES.findall(bare))
+        if not depth and not opened:
+            yield bare
+        depth += opened - closed
+        if _UNSURE.search(bare) or depth < 0 or bare.count('"') % 2 or bare.count("'") % 2:
+            return
+
+
+def _lines_of_targets(text: str, words: Sequence[str]) -> str:
+    """Return the commands of the targets that these words name, and of those that they need."""
+    text = text.replace("\\\n", " ")
+    rules: dict[str, list[re.Match[str]]] = {}
+    for rule in _RULE.finditer(text):
+        for name in rule["names"].split():
+            rules.setdefault(name, []).append(rule)
+    waiting = [word for word in words if word in rules] or list(rules)[:1]
+    bodies: dict[str, None] = {}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            found = rules.get(name, [])
+            waiting += [one for rule in found for one in rule["needs"].split()]
+            told = [rule["body"] for rule in found if rule["body"].strip()]
+            # of several one may be for another system
+            bodies.update(dict.fromkeys(told if len(told) == 1 else ()))
+    return _filled("".join(bodies), text)
+
+
+def _filled(lines: str, text: str) -> str:
+    """Return lines of a Makefile or justfile with the values of its variables."""
+    values: dict[str, set[str]] = {}
+    for match in _VARIABLE.finditer(text):
+        values.setdefault(match["name"], set()).add(match["value"].strip("'\" \t"))
+    for _ in range(3):
+        lines = _USED.sub(
+            lambda match: (next(iter(values[match[1]])) if len(values.get(match[1], ())) == 1 else match[0])[
+                :300
+            ],
+            lines[:_LONGEST_RECIPE],
+        )
+    return lines
+
+
+_LONGEST_RECIPE: Final = 1 << 16
+_RULE: Final = re.compile(
+    r"^@?(?P<names>[A-Za-z][\w.-]{0,60}(?:[ ][\w.-]{1,60}){0,20})[^\n:=]{0,300}::?(?!=)"
+    r"(?P<needs>[^\n=#;|]{0,500})[^\n]{0,500}\n(?P<body>(?:[ \t]+[^\n]*(?:\n|$)|\n(?=[ \t]))*)",
+    re.MULTILINE,
+)
+_VARIABLE: Final = re.compile(
+    r"^(?:export )?(?P<name>\w{1,60})[ \t]{0,20}[:?]{0,3}=[ \t]{0,20}(?P<value>[^\n#]{0,300})", re.MULTILINE
+)
+_USED: Final = re.compile(r"(?:\$\(|\$\{|\{\{ ?)(\w{1,60})(?:\)| ?\}\}?)")
