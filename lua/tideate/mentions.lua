@@ -10,7 +10,7 @@ local M = {}
 ---@field note string why it cannot be resolved, or that it is asked about; empty else
 
 --- By heart: completion works before the host has started.
-M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@selection', '@symbols', '@tree' }
+M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@run', '@selection', '@symbols', '@tree' }
 
 --- Of these, those with a path behind a colon.
 local WITH_PATH = { diff = true, file = true, symbols = true, tree = true }
@@ -63,6 +63,17 @@ local function written(kind, path)
   return path:find('%s') and ('@%s:"%s"'):format(kind, path) or ('@%s:%s'):format(kind, path)
 end
 
+---@param lead string the beginning of a run's id
+---@return string[]
+local function runs(lead)
+  local run_choice = require('tideate.run_choice')
+  return vim.tbl_map(function(id)
+    return '@run:' .. id
+  end, vim.tbl_filter(function(id)
+    return vim.startswith(id, lead)
+  end, run_choice.stored_ids(run_choice.any, run_choice.any)()))
+end
+
 ---@param kind string
 ---@param lead string a path from the project's root
 ---@return string[]
@@ -76,12 +87,14 @@ local function paths(kind, lead)
   end, found)
 end
 
---- What a word that begins with `@` can become. Never asks the host.
+--- What a word that begins with `@` can become. Never waits for the host.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
   local kind, path = lead:match('^@(%l+):"?(.*)$')
-  if kind then
+  if kind == 'run' then
+    return runs(path)
+  elseif kind then
     return WITH_PATH[kind] and paths(kind, path) or {}
   end
   local names = vim.list_extend(is_here() and vim.list_slice(known.names) or {}, M.built_in)

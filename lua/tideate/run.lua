@@ -9,6 +9,7 @@ local M = {}
 ---@field options? table<string, any> given to the steps' handlers
 ---@field adapter? string
 ---@field require_confirmation? boolean
+---@field memory? boolean false: without the project's `MEMORY.md` and the nearest earlier runs
 ---@field obfuscate? boolean nobody outside sees the names of a machine's states
 ---@field continues? string the run whose conversation it goes on with: its id, or `last`
 ---@field turn? integer the turn of that conversation after which it goes on; by default the last
@@ -171,6 +172,7 @@ local function send(id, name, opts)
     adapter = opts.adapter or require('tideate.model_choice').adapter_for(name),
     require_confirmation = opts.require_confirmation,
     obfuscate = opts.obfuscate,
+    memory = opts.memory,
     continues = opts.continues,
     turn = opts.turn,
   }, function(result)
@@ -193,7 +195,7 @@ local gather
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
   require('tideate.model_choice').load(name)
-  local spec = { name = name, context = opts.context, adapter = opts.adapter, inputs = opts.inputs }
+  local spec = { name = name, context = opts.context, adapter = opts.adapter, inputs = opts.inputs, memory = opts.memory }
   live[id].window = require('tideate.ui.prompt').open(spec, function(prompt, chosen)
     if not M.is_asking(id) then
       return
@@ -203,7 +205,7 @@ local function ask_then_send(id, name, opts)
       return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt }))
     end
     live[id].asking = false
-    send(id, chosen, vim.tbl_extend('force', opts, { prompt = prompt }))
+    send(id, chosen, vim.tbl_extend('force', opts, { prompt = prompt, memory = spec.memory }))
   end)
 end
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.engine.conftest import Bench, no
-from tideate_core.engine import ConfirmationRequest, EventName, RunRequest
+from tideate_core.adapters import AdapterPool
+from tideate_core.engine import ConfirmationRequest, EventName, RunEdits, RunRequest, RunRollback
 from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOOP = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
 BETTER = "```python\ndef area(r):\n    return math.pi * r**2\n```"
@@ -47,19 +52,84 @@ async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> Non
     assert "It computes an area; keep the name." in prompts[1]
 
 
+EARLIER = "Why do circles flicker?"
+NEAR = "do our circles flicker still?"
+
+
 @pytest.mark.parametrize("workflow", ["ask", "refactor", "generate", "multi_file"])
 async def test_the_projects_memory_is_shown_told_and_given_to_the_model(bench: Bench, workflow: str) -> None:
-    """Document 4, "from Memory: cached solutions"."""
+    """Document 4, "from Memory: cached solutions": `MEMORY.md` and the nearest earlier runs."""
     bench.write("a.py", LOOP)
     bench.write("MEMORY.md", "- Circles are rounded up.\n")
+    bench.server.answers(EARLIER, "The radius is drawn twice.")
+    earlier = await bench.run("ask", EARLIER)
     bench.front.answer = no
     context = bench.context("a.py", 4, 6)
-    shown = await bench.runner.preview(RunRequest(name=workflow, prompt="why", context=context))
-    assert "Circles are rounded up." in shown.user
-    await bench.run(workflow, "why", context=context)
-    assert "Circles are rounded up." in str(bench.server.requests[0])
-    told = [str(event.data.get("message")) for event in bench.front.events]
-    assert any(words.startswith("given to the model: MEMORY.md") for words in told)
+    shown = await bench.runner.preview(RunRequest(name=workflow, prompt=NEAR, context=context))
+    mention = f"@run:{earlier.execution_id[:8]}"
+    given = ("Circles are rounded up.", f"### {mention} (ask, completed, ", "The radius is drawn twice.")
+    assert all(words in shown.user for words in given)
+    assert [words.partition(" (")[0] for words in shown.notices] == [
+        "memory: MEMORY.md",
+        f"memory: {mention}",
+    ]
+    await bench.run(workflow, NEAR, context=context)
+    sent = bench.server.requests[1]["messages"][-1]["content"]
+    assert all(words in sent for words in given)
+    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert set(shown.notices) <= set(told)
+
+
+async def memory_of(bench: Bench, prompt: str = NEAR, **more: Any) -> list[str]:
+    shown = await bench.runner.preview(RunRequest(name="ask", prompt=prompt, **more))
+    assert all(run in shown.user for words in shown.notices for run in re.findall(r"@run:\w+", words))
+    return shown.notices
+
+
+async def test_a_person_drops_the_memory_and_no_run_far_away_is_offered(bench: Bench) -> None:
+    bench.server.answers("", "Because.")
+    await bench.run("ask", EARLIER)
+    assert len(await memory_of(bench)) == 1
+    assert await memory_of(bench, memory=False) == []
+    assert await memory_of(bench, "why do squares flicker in Firefox?") == []
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"memory": False}))
+    assert await memory_of(bench) == []
+
+
+async def test_the_two_nearest_runs_are_offered_each_prompt_once(bench: Bench) -> None:
+    bench.server.answers("", "Because.")
+    for prompt in (EARLIER, "circles flicker", EARLIER, "circles flicker at night"):
+        await bench.run("ask", prompt)
+    (notice,) = await memory_of(bench)
+    assert notice.count("@run:") == 2
+
+
+async def test_a_run_that_was_rolled_back_or_holds_a_secret_is_not_offered(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    bench.server.answers("", "```python\ncircles = flicker\n```")
+    done = await bench.run("generate", EARLIER, context=bench.context("a.py", 4, 6))
+    assert done.files == ["a.py"]
+    assert len(await memory_of(bench)) == 1
+    await RunRollback(bench.root, bench.private).restore_files([done.execution_id])
+    await bench.run("ask", f"{EARLIER} The token is ghp_{'a1B2' * 9}")
+    assert await memory_of(bench) == []
+
+
+async def test_a_fork_is_not_offered_the_run_that_it_came_from(bench: Bench) -> None:
+    bench.server.answers("", "Because.")
+    done = await bench.run("ask", EARLIER)
+    await bench.runner.fork_run(done.execution_id, "query", RunEdits())
+    assert len(bench.server.requests) == 2
+    assert "Because." not in str(bench.server.requests[-1])
+
+
+async def test_recorded_prompts_do_not_depend_on_earlier_runs(bench: Bench, tmp_path: Path) -> None:
+    bench.server.answers("", "Because.")
+    await bench.run("ask", EARLIER)
+    assert len(await memory_of(bench)) == 1
+    bench.pool = AdapterPool(bench.config, record=tmp_path / "recorded.jsonl")
+    bench.runner = bench.make_runner(bench.config)
+    assert await memory_of(bench) == []
 
 
 async def test_a_memory_with_a_secret_that_nobody_agreed_to_show_is_left_out(bench: Bench) -> None:

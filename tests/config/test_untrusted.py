@@ -148,7 +148,7 @@ def is_stricter(path: tuple[str, ...], before: Any, after: Any) -> bool:
         return bool(after == default)
     if path in {("rules_files",), ("ui", "output"), ("ui", "panel")}:
         return True
-    return (path, after) in [(("rules",), False), (("land", "executed"), "refuse")]
+    return (path, after) in [(("rules",), False), (("memory",), False), (("land", "executed"), "refuse")]
 
 
 def everything() -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:

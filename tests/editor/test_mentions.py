@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@selection", "@symbols", "@tree"]
+BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@run", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
 HEAR_RUN = """
 require('tideate.client').request = function(method, params)
@@ -84,6 +84,14 @@ def test_the_built_in_ones_are_completed_before_there_is_a_host(editor: Editor) 
     assert complete(editor, "Workflow ask why @") == BUILT_IN
     assert complete(editor, "Workflow ask why @s") == ["@selection", "@symbols"]
     assert editor.lua("return require('tideate.host').state()") != "ready"
+
+
+def test_runs_are_completed_by_their_ids(editor: Editor) -> None:
+    for run in ("1a2b3c4d5e", "77aa77aa77"):
+        editor.lua(
+            f"require('tideate.state').begin({{ execution_id = '{run}', name = 'ask', asked = 'ask' }})"
+        )
+    assert complete(editor, "Workflow ask like @run:1a") == ["@run:1a2b3c4d"]
 
 
 def test_the_projects_own_come_first_once_the_host_sent_them(editor: Editor) -> None:

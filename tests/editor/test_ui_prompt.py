@@ -416,6 +416,26 @@ def test_the_line_names_no_model_before_the_host_has_said_which(start_editor: Ed
     assert "mine" not in editor.lua(bar), "another workflow may ask another model"
 
 
+def test_the_line_names_the_memory_and_a_key_drops_it_before_it_is_sent(start_editor: EditorFactory) -> None:
+    """Document 4, "from Memory: cached solutions"."""
+    editor = start_editor(ui=(80, 24))
+    editor.lua("require('tideate.ui').on_event = function() end")
+    asked = "_G[method], _G.sent = done, { method = method, memory = params.memory }"
+    editor.lua(f"require('tideate.client').request = function(method, params, done) {asked} end")
+    editor.feed(":Workflow ask<CR>why<Esc>")
+    editor.wait("_G.preview ~= nil")
+    notices = "{ 'memory: MEMORY.md (~5 tokens)', 'memory: @run:1a2b3c4d (ask, ~9 tokens), @run:00ff (x)' }"
+    preview = f"workflow = 'ask', adapter = 'mine', notices = {notices}, asks = {{}}, tokens = 7"
+    editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
+    bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"
+    assert "· MEMORY.md · @run:1a2b3c4d · @run:00ff ·" in editor.lua(bar)
+    editor.feed("gm")
+    assert editor.lua("return _G.sent") == {"method": "preview", "memory": False}
+    assert "· without memory ·" in editor.lua(bar)
+    editor.feed("gmgm<CR>")
+    assert editor.lua("return _G.sent") == {"method": "run", "memory": False}
+
+
 def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(80, 24))
     editor.feed(":Workflow refactor<CR>go<Esc>")

@@ -149,7 +149,7 @@ async def test_generate_summarize_and_multi_file_have_it_too(bench: Bench) -> No
         context = bench.context("a.py").model_copy(
             update={"buffer": BufferContext(path=str(bench.root / "a.py"), text="x = 1", filetype="python")}
         )
-        result = await bench.run(name, prompt, context=context)
+        result = await bench.run(name, prompt, context=context, memory=False)
         assert result.ok, result.error
     assert len(sent(bench)) == 4
     assert all("### @file:rule.md (rule.md)\n\n```markdown\nthe rule\n```" in text for text in sent(bench))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import ContextResolutionError
+from tests.store.past import Past, run_id
+from tideate_core.errors import ContextResolutionError, RunNotFound
 from tideate_core.mentions import Diagnostic, Surroundings
-from tideate_core.workspace import ContextResolver
+from tideate_core.store import Store
+from tideate_core.workspace import ContextResolver, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +44,25 @@ async def test_what_nobody_has_in_front_of_them_is_told(root: Path, mention: str
         await ContextResolver(root).resolve(mention)
     with pytest.raises(ContextResolutionError, match="nothing is selected"):
         await ContextResolver(root, around=Surroundings("x")).resolve("@selection")
+
+
+async def test_a_run_is_shown_with_its_prompt_its_outcome_and_its_answer(root: Path, tmp_path: Path) -> None:
+    """Document 4, "from Memory: cached solutions": `@run:ID`."""
+    with closing(Store.open(tmp_path / "private")) as store:
+        done = await Past(store, 0xABCD, "ask", request={"prompt": "why round?"}).whole(response="It has pi.")
+        past = Past(store, 1, "generate", request={"prompt": "write"})
+        await past.begin()
+        await past.end(status="failed", error="no disk", files=("a.py",))
+    resolver = ContextResolver(root, workspace=Workspace(root, private=tmp_path / "private"))
+    item = await resolver.resolve(f"@run:{done}")
+    assert (item.content, item.type) == ("Asked:\nwhy round?\n\nAnswered:\nIt has pi.", "variable")
+    assert item.source.startswith("ask, completed, 20")
+    item = await resolver.resolve(f"@run:{run_id(1)}")
+    assert item.content == "Asked:\nwrite\n\nChanged files:\na.py\n\nFailed:\nno disk"
+    with pytest.raises(RunNotFound):
+        await resolver.resolve("@run:ffff")
+    with pytest.raises(ContextResolutionError, match="name a run"):
+        await resolver.resolve("@run")
 
 
 async def test_a_tree_of_a_folder(root: Path) -> None:

@@ -46,6 +46,43 @@ def check(store: Store) -> None:
         other.execute(CHECK)
 
 
+EARLIER = (
+    "make the http client retry",
+    "how is Circle.area rounded, up or down",
+    "rename Circle.area to Circle.surface",
+    "add a test for the parser",
+    "make it iterative",
+)
+PROMPTS = {
+    "add retry with backoff to the http client": [0],
+    "why does circle.surface round up?": [2, 1],
+    "the area of circles is wrong, round it down please": [1],
+    "explain the retry logic": [],
+    "add a test for the writer": [],
+    "make it iterative": [],
+    "": [],
+}
+
+
+async def test_a_near_run_ended_well_and_shares_two_rare_words_of_its_prompt(store: Store) -> None:
+    for number, prompt in enumerate(EARLIER):
+        await ran(store, number, prompt, "retry logic for circles")
+    failed = Past(store, 8, request={"prompt": "http client backoff"})
+    await failed.begin()
+    await failed.end(status="failed")
+    await ran(store, 9, "http client backoff", "within another run", parent=run_id(0))
+    near = {prompt: [int(run, 16) for run in store.reader().near(prompt)] for prompt in PROMPTS}
+    assert near == PROMPTS
+
+
+async def test_a_word_that_most_prompts_have_makes_no_run_near(store: Store) -> None:
+    for number in range(30):
+        await ran(store, number, "draw the circle" if number else "draw a circle in the margin", "")
+    assert store.reader().near("draw a circle") == []
+    assert store.reader().near("draw the left margin of a circle") == []
+    assert store.reader().near("circle in the margins, draw it") == []
+
+
 @pytest.mark.parametrize(
     ("words", "numbers"),
     [

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AdapterPool", "source_of"]
 
 RECORD_VARIABLE = "TIDEATE_RECORD"
+_REPLAYS = ("replay", "replay-exact")
 
 
 class AdapterPool:
@@ -44,6 +45,10 @@ class AdapterPool:
             self._adapters[name] = self._make(name)
         return self._adapters[name]
 
+    def is_recorded(self, name: str) -> bool:
+        """Tell whether an adapter replays a recording, or is recorded."""
+        return self._record is not None or name.partition(":")[0] in _REPLAYS
+
     async def aclose(self) -> None:
         """Close every adapter; they can be used again afterwards."""
         for adapter in self._adapters.values():
@@ -51,7 +56,7 @@ class AdapterPool:
 
     def _make(self, name: str) -> Adapter:
         prefix, colon, rest = name.partition(":")
-        if prefix in ("replay", "replay-exact") and rest:
+        if prefix in _REPLAYS and rest:
             from tideate_core.adapters.replay import ReplayAdapter
 
             return ReplayAdapter(name, expand_home(rest), exact=prefix == "replay-exact")

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import MEMORY_FILE, is_small, memory_material, text_budget, why_hidden
-from tideate_core.engine import before, with_material
+from tideate_core.engine import before, earlier_runs, with_material
 from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import Declined
 
@@ -25,6 +25,7 @@ __all__ = [
     "diagnostics",
     "file_around",
     "near",
+    "project_memory",
     "surroundings",
     "with_memory",
 ]
@@ -56,12 +57,17 @@ async def with_memory(
     :param rules: False: a conversation that goes on has the rules and the memory already.
     """
     prompt = await with_material(step, prompt, paths=paths, rules=rules)
-    if not rules or is_small(step):
-        return prompt
-    memory = await memory_material(step)
-    if memory:
-        step.notice(f"given to the model: {MEMORY_FILE} (~{len(memory) // CHARACTERS_PER_TOKEN} tokens)")
-    return before(prompt, memory)
+    return before(prompt, await project_memory(step) if rules else "")
+
+
+async def project_memory(step: StepContext) -> str:
+    """Return the project's notes and the nearest earlier runs; empty if that is off, or the model small."""
+    if is_small(step) or not step.sends_memory:
+        return ""
+    notes = await memory_material(step)
+    if notes:
+        step.notice(f"memory: {MEMORY_FILE} (~{len(notes) // CHARACTERS_PER_TOKEN} tokens)")
+    return "\n\n".join(filter(None, (notes, await earlier_runs(step))))
 
 
 async def ask_about_secrets(step: StepContext, subject: Subject | None, *, needed: bool = False) -> None:

@@ -362,6 +362,8 @@ class Config(_Section):
     """What the project says (`AGENTS.md`, `CLAUDE.md`, …) is sent with what a model is asked."""
     rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)
     """More files of the project that are sent so: names, paths or patterns."""
+    memory: bool = True
+    """The project's `MEMORY.md` and the nearest earlier runs are sent with what a model is asked."""
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()
     editor: EditorConfig = EditorConfig.model_construct()

@@ -103,6 +103,7 @@ def _lowered(default: float | None) -> Rule:
 
 ALLOWED: Final[Mapping[tuple[str, ...], Rule]] = {
     ("rules",): _only(False, default=True),
+    ("memory",): _only(False, default=True),
     ("rules_files",): _added(MOST_RULES_FILES),
     ("land", "executed"): _only("refuse", default="ask"),
     ("ui", "output"): _any,

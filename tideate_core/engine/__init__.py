@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.inputs import read_input as read_input
     from tideate_core.engine.mentions import (
         before as before,
+        earlier_runs as earlier_runs,
         material as material,
         surroundings_of as surroundings_of,
         with_material as with_material,
@@ -156,7 +157,7 @@ else:
             "events": "Event EventName WorkflowHooks",
             "forking": "ForkPlan RunEdits plan_fork split_run_step",
             "inputs": "read_input",
-            "mentions": "before material surroundings_of with_material",
+            "mentions": "before earlier_runs material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
             "policy": "PERSONS PolicyFrontEnd declined_unasked",
             "preparation": "record_refused_run",

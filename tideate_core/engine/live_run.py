@@ -188,9 +188,16 @@ class LiveRun:
             dependencies.adapters.get,
             self._offer,
             dependencies.config.rules_files if dependencies.config.rules else None,
+            self._sends_memory,
             self._store,
             dependencies.config.land.executed == "refuse",
         )
+
+    @property
+    def _sends_memory(self) -> bool:
+        wanted = self.execution.request.memory and self._dependencies.config.memory
+        # a recording is found by its prompts, which must not change with the project's history
+        return wanted and not self._dependencies.adapters.is_recorded(self.adapter.name)
 
     async def open_in(self, store: Store, definition: Definition) -> None:
         """Write down that the run begins.

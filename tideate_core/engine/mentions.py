@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from tideate_core.engine.memory import digest_of
+from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
+from tideate_core.project import project_state
+from tideate_core.store import Reader
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "before",
+    "earlier_runs",
     "material",
     "material_budget",
     "passing_on",
@@ -37,6 +42,12 @@ SHARE: Final = 4
 """The part of what prompt and answer share that material may take: one in so many."""
 DEMONSTRATION: Final = 300
 """Tokens of material for the bundled model, which reads 250 a second."""
+NEAREST: Final = 2
+"""Earlier runs that a model is told of."""
+EARLIER_TOKENS: Final = 1500
+"""Tokens of what it is told of them."""
+SHORT: Final = 8
+"""Digits of a run's id in a mention."""
 DIVIDER: Final = "\n\n---\n\n"
 _FILLED_IN: Final = re.compile(r'(?P<kind>@(?:diff|file|symbols|tree)):"?\{\{')
 
@@ -119,6 +130,54 @@ async def material(step: StepContext, text: str) -> str:
         kept = await step.choose_once("mentions", digest_of(rest), partial(_resolve, step, rest, left))
         items += [await _revived(step, resolver, one) for one in kept]
     return resolver.format_for_prompt(items)
+
+
+async def earlier_runs(step: StepContext) -> str:
+    """Return the nearest earlier runs of the project for a prompt, found once for the run; empty without any.
+
+    They are mentions that nobody wrote: what seems to hold a secret is left out unasked.
+    """
+    if step.workspace.root is None:
+        return ""
+    from tideate_core.mentions import ContextItem
+
+    kept = await step.choose_for_run("earlier_runs", digest_of(step.prompt), partial(_nearest, step))
+    items = [ContextItem(**one) for one in kept]
+    return f"Earlier runs like this one.\n\n{_resolver(step).format_for_prompt(items)}" if items else ""
+
+
+async def _nearest(step: StepContext) -> list[dict[str, Any]]:
+    resolver = _resolver(step, min(EARLIER_TOKENS, material_budget(step)))
+    found = await asyncio.to_thread(_near_mentions, step)
+
+    def report(_mention: str, error: TideateError) -> None:
+        step.notice(f"an earlier run was left out: {error}", level="warn")
+
+    read = await resolver.resolve_all(found, on_error=report)
+    items = [item for item in read if not item.needs_consent]
+    if items:
+        listed = ", ".join(f"{one.mention} ({one.source}, ~{one.tokens} tokens)" for one in items)
+        step.notice(f"memory: {listed}")
+    return [asdict(item) for item in items]
+
+
+def _near_mentions(step: StepContext) -> list[str]:
+    """Return the nearest runs of which something is left, as mentions; blocking."""
+    workspace = step.workspace
+    private = workspace.private or project_state(workspace.root)
+    reader = Reader(private)
+    near: dict[str, str] = {}
+    sources = {own.forked_from for own in reader.runs_named([step.execution_id])}
+    for run in reader.near(step.prompt):
+        family = {run: [run, *(one.id for one in reader.within(run))]}
+        mention, prompt = f"@run:{run[:SHORT]}", reader.texts(run)[0]
+        dropped = run in sources or mention in step.prompt
+        if dropped or rolled_back_runs(workspace.root, private, family):
+            continue
+        near.setdefault(prompt, mention)  # of several with one prompt only one
+        if len(near) == NEAREST:
+            break
+    return list(near.values())
 
 
 def surroundings_of(context: RunContext) -> Surroundings:

@@ -54,6 +54,8 @@ class RunRequest(BaseModel):
     """The only step of a graph that is wanted, with those that it depends on; None: all."""
     obfuscate: bool = False
     """Nobody outside sees the names of a machine's states."""
+    memory: bool = True
+    """The project's memory is sent, if the configuration does not say no."""
     continues: str | None = None
     """The run whose conversation this one goes on with: its id, the beginning of it, or `last` for the newest
     that has one."""
@@ -67,7 +69,7 @@ class RunRequest(BaseModel):
         """Return this request with what it leaves open as it is in the run that it is within."""
         open_keys = ("adapter", "require_confirmation")
         own = {key: getattr(parent, key) for key in open_keys if getattr(self, key) is None}
-        return self.model_copy(update=own)
+        return self.model_copy(update={**own, "memory": self.memory and parent.memory})
 
 
 class RunMachine(ExecutionMachine):

@@ -21,6 +21,7 @@ BUILT_IN: Final = {
     "@diagnostics": "what the editor's diagnostics say of the buffer",
     "@diff": "changes since the last commit, saved files only",
     "@file": "a file: @file:PATH, lines of it: @file:PATH:10-40",
+    "@run": "an earlier run, with its prompt and its answer: @run:ID",
     "@selection": "the selected lines",
     "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
     "@tree": "the project's files; of a folder: @tree:PATH",
@@ -28,7 +29,7 @@ BUILT_IN: Final = {
 """Mentions that need no configuration, with their meanings."""
 
 _PATH = (
-    r'(?P<mention>@(?P<kind>diff|file|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
+    r'(?P<mention>@(?P<kind>diff|file|run|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
     r'|(?P<bare>[^\s"`]+)))'
 )
 _MENTION: Final = re.compile(rf"{_PATH}|(?P<name>@\w+)")

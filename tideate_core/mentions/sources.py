@@ -1,8 +1,9 @@
-"""Content of the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree."""
+"""Content of the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree, runs."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,8 @@ from tideate_core.mentions.items import ContextItem
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
+from tideate_core.project import project_state
+from tideate_core.store import Reader, state_of
 from tideate_core.workspace import language_of, repositories_of
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ class Sources:
             "@diagnostics": self._diagnostics,
             "@diff": self._diff,
             "@file": self.files.read_reference,
+            "@run": self._run,
             "@selection": self._selection,
             "@symbols": self._symbols,
             "@tree": self._tree,
@@ -171,6 +175,13 @@ class Sources:
         about = "the files that git does not ignore"
         return ContextItem(mention, path, drawn, "variable", about, cut="; ".join(notes))
 
+    async def _run(self, mention: str, reference: Reference | None) -> ContextItem:
+        if reference is None:
+            raise ContextResolutionError(mention, "name a run: @run:ID; `tideate history` lists them")
+        root = self._required_root(mention)
+        reader = Reader(self._workspace.private or project_state(root))
+        return await asyncio.to_thread(_run_item, reader, mention, reference.path)
+
     async def _paths_below(self, mention: str, path: str, note: Callable[[str], None]) -> list[str]:
         names = await self._workspace.list(notice=note)
         if path:
@@ -192,6 +203,18 @@ class Sources:
         if self._workspace.root is None:
             raise ContextResolutionError(mention, "there is no project here")
         return self._workspace.root
+
+
+def _run_item(reader: Reader, mention: str, wanted: str) -> ContextItem:
+    """Return what a run was asked, and what came of it; blocking."""
+    run = reader.run(wanted)
+    prompt, said = reader.texts(run.id)
+    response = reader.response(run.id)
+    answer = response if isinstance(response, str) else said
+    parts = {"Asked": prompt, "Changed files": "\n".join(run.files), "Failed": run.error, "Answered": answer}
+    content = "\n\n".join(f"{name}:\n{text.strip()}" for name, text in parts.items() if text)
+    about = f"{run.name}, {state_of(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
+    return ContextItem(mention, "", content, "variable", about)
 
 
 def _is_code(name: str) -> bool:

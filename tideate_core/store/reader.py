@@ -12,7 +12,15 @@ from tideate_core.store.database import FILE, ReadConnections
 from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
 from tideate_core.store.records import TERMINAL, FoundRun
-from tideate_core.store.run_texts import SEARCH, excerpt_of, query_of
+from tideate_core.store.run_texts import (
+    NEAREST_FIRST,
+    SEARCH,
+    WITH_WORD,
+    excerpt_of,
+    near_numbers,
+    query_of,
+    telling_words,
+)
 from tideate_core.store.statistics import GateCount
 
 if TYPE_CHECKING:
@@ -128,6 +136,29 @@ class Reader:
         values = (query_of(words), _NO_NUMBER if before is None else before, _limit(limit))
         found = self._fetch(SEARCH, values)
         return [FoundRun(number, run, excerpt_of(*texts)) for number, run, *texts in found]
+
+    def near(self, prompt: str) -> list[str]:
+        """Return the completed runs that were asked for something near to a prompt, the nearest first.
+
+        They share two rare words with it, and half of the weight of all its words.
+        """
+        words = telling_words(prompt)
+        found = {word: {row[0] for row in self._fetch(WITH_WORD, (f'prompt : "{word}"',))} for word in words}
+        ended = "SELECT COUNT(*) FROM workflow_executions WHERE status = 'completed' AND parent_id IS NULL"
+        numbers = near_numbers(found, self._fetch(ended)[0][0]) if any(found.values()) else set()
+        if not numbers:
+            return []
+        query = " OR ".join(f'"{word}"' for word in words)
+        ranked = self._fetch(f"{WITH_WORD} {NEAREST_FIRST}", (query,))
+        return [run for number, run in ranked if number in numbers]
+
+    def texts(self, run_id: str) -> tuple[str, str]:
+        """Return what a run was asked, and what its models said; texts of any length are cut off.
+
+        :raises RunNotFound: no run has this id.
+        """
+        prompt, answers = self._one(run_id, "SELECT prompt, answers FROM run_texts WHERE execution_id = ?")
+        return prompt, answers
 
     def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
         """Return the runs with these ids, as far as they are there, the newest first."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, StoreError
@@ -11,11 +13,22 @@ from tideate_core.store.objects import plain
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tideate_core.store.objects import Objects
 
-__all__ = ["SEARCH", "add_prompt", "excerpt_of", "index_all", "index_answers", "query_of"]
+__all__ = [
+    "NEAREST_FIRST",
+    "SEARCH",
+    "WITH_WORD",
+    "add_prompt",
+    "excerpt_of",
+    "index_all",
+    "index_answers",
+    "near_numbers",
+    "query_of",
+    "telling_words",
+]
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +45,38 @@ SEARCH: Final = (
 """The newest first; of a run that is a step of another the other one's id, and its texts with a `_MARK`
 before what was found. FTS5's own `snippet` takes minutes for a word that stands there 40,000 times."""
 
+WITH_WORD: Final = (
+    "SELECT w.rowid, e.id FROM run_words w JOIN run_texts t ON t.number = w.rowid"
+    " JOIN workflow_executions e ON e.id = t.execution_id"
+    " WHERE run_words MATCH ? AND e.status = 'completed' AND e.parent_id IS NULL"
+)
+"""The runs that a word of an earlier prompt is looked for in."""
+
+NEAREST_FIRST: Final = "ORDER BY bm25(run_words, 4.0, 1.0), w.rowid DESC"
+"""Behind `WITH_WORD`: a word of a prompt counts as much as four words of answers."""
+
 _MARK: Final = "\2"
 _NEAR: Final = 400
 """Characters before and behind what was found of which an excerpt is made."""
 
 _WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
+
+_LETTERS: Final = re.compile(r"[^\W\d_]{3,}")
+_ASKED: Final = 4_000
+"""Characters of a prompt whose words are looked for in earlier ones."""
+_MOST_WORDS: Final = 64
+_UNSEEN: Final = 20
+"""Runs without any of the words, counted beside those there are: of few runs each word seems common."""
+_COMMON: Final = (
+    "about add again all also and any are argument arguments because been bug but can change class code "
+    "could create delete did does each error every explain file files fix for from function functions get "
+    "has have help here how improve into its just like line lines make may method more move name need "
+    "needs new not now old one only other our out please project put refactor remove rename return should "
+    "show some summarize test tests than that the their them then there these they this those too update "
+    "use uses using was way were what when where which while who why will with without work works would "
+    "write you your"
+)
+"""Words of any request for code."""
 
 _CONVERSATIONS: Final = (
     "SELECT value FROM workflow_memos WHERE execution_id = ? AND step_id = ''"
@@ -65,6 +105,34 @@ def excerpt_of(prompt: str, answers: str) -> str:
     end = "…" if len(more) > 8 or len(behind) > _NEAR else ""
     blank = " " if words and before[-1].isspace() else ""
     return f"{start}{' '.join(words[-4:])}{blank}{' '.join(more[:8])}{end}"
+
+
+def telling_words(text: str) -> list[str]:
+    """Return the words of a text that may tell what it is about, one of each stem."""
+    common = set(_COMMON.split())
+    words = (word for word in _LETTERS.findall(plain(text[:_ASKED]).casefold()) if word not in common)
+    stems: dict[str, str] = {}
+    for word in words:
+        stems.setdefault(word[:5], word)
+    return list(stems.values())[:_MOST_WORDS]
+
+
+def near_numbers(found: Mapping[str, set[int]], total: int) -> set[int]:
+    """Return the numbers of the runs that share rare words with a text: two, with half of the weight of all.
+
+    :param found: the numbers of the runs with each word of the text.
+    :param total: the number of all such runs.
+    """
+    rare: Counter[int] = Counter()
+    shared: defaultdict[int, float] = defaultdict(float)
+    least = 0.0
+    for runs in found.values():
+        weight = math.log((total + _UNSEEN) / max(2, len(runs) + 1))
+        least += weight / 2
+        rare.update(runs if len(runs) <= max(10, total // 10) else ())
+        for run in runs:
+            shared[run] += weight
+    return {run for run, count in rare.items() if count >= 2 and shared[run] >= least}
 
 
 def add_prompt(connection: sqlite3.Connection, run: str, prompt: str) -> None:

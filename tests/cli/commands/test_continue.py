@@ -35,6 +35,20 @@ def asked_about_b(shell: Shell, server: ModelServer) -> str:
     return str(object_of(done)["execution_id"])
 
 
+def test_the_nearest_run_is_printed_in_one_line_and_dropped_by_an_option(
+    shell: Shell, looking: ModelServer
+) -> None:
+    """Document 4, "from Memory: cached solutions"."""
+    looking.answers("", "Twice the radius.")
+    first = shell.run("run", "ask", "why do circles flicker?", "--json")
+    near = ("run", "ask", "do circles flicker still?")
+    told = f"memory: @run:{object_of(first)['execution_id'][:8]} (ask, completed, "
+    assert told in shell.run(*near).stderr
+    assert "Twice the radius." in str(looking.requests[-1])
+    assert told not in shell.run(*near, "--no-memory").stderr
+    assert "Twice the radius." not in str(looking.requests[-1])
+
+
 def test_a_conversation_goes_on_and_is_shown(shell: Shell, looking: ModelServer) -> None:
     first = asked_about_b(shell, looking)
     looking.answers("and in c", "Nothing.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import TaskBrief, memory_material
+from tideate_core.agents import TaskBrief
+from tideate_core.builtin.surroundings import project_memory
 from tideate_core.engine import material
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class TaskEnvironment:
 
     async def brief(self, step: StepContext) -> TaskBrief:
         """Return what the person wants, with what their mentions bring and the project's memory."""
-        parts = (await material(step, step.prompt), await memory_material(step))
+        parts = (await material(step, step.prompt), await project_memory(step))
         return TaskBrief(step.prompt, "\n\n".join(filter(None, parts)))
 
 

@@ -118,6 +118,14 @@ def run(
             validator=Positive,
         ),
     ] = None,
+    memory: Annotated[
+        bool,
+        Parameter(
+            name="--memory",
+            negative="--no-memory",
+            help="Send the project's MEMORY.md and the two earlier runs nearest to the prompt.",
+        ),
+    ] = True,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,
@@ -143,6 +151,7 @@ def run(
         obfuscate=obfuscate,
         continues=continues,
         turn=turn,
+        memory=memory,
     )
     if name == STDIN:
         text = read_stdin()

@@ -8,6 +8,7 @@ local LOWEST = 5 -- rows of text
 ---@field context tideate.Context what the person looked at
 ---@field adapter? string
 ---@field inputs? table<string, any>
+---@field memory? boolean false: the person left out the project's memory
 
 ---@class tideate.ui.PromptWindow
 ---@field spec tideate.ui.PromptSpec
@@ -213,6 +214,14 @@ function M.show_preview()
       require('tideate.ui').notify(err, vim.log.levels.ERROR)
     end
   end)
+end
+
+--- Leave out the project's memory, or send it after all.
+function M.toggle_memory()
+  local self = assert(current)
+  self.spec.memory = self.spec.memory == false
+  self.preview:ask(self:wanted())
+  self:draw()
 end
 
 --- Show an earlier or a later prompt.

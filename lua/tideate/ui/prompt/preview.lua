@@ -60,6 +60,7 @@ function Preview:ask(name, prompt, on_result)
   local context = next(spec.context) and spec.context or nil -- an empty table would arrive as a list
   local params = { name = name, prompt = prompt, context = context, adapter = spec.adapter }
   params.adapter = params.adapter or require('tideate.model_choice').adapter_for(name)
+  params.memory = spec.memory
   params.inputs = spec.inputs and next(spec.inputs) and spec.inputs or nil
   require('tideate.client').request('preview', params, function(result)
     local preview = taken(result)
@@ -129,6 +130,21 @@ function M.about(context, workflow)
   return ('lines %d-%d of %s'):format(selection.start, selection['end'], name)
 end
 
+--- What of the project's memory goes with the prompt: its notes, and earlier runs as mentions.
+---@param notices string[]
+---@return string[]
+local function memory(notices)
+  local found = {}
+  for _, notice in ipairs(notices) do
+    local listed = notice:match('^memory: (.*)')
+    vim.list_extend(found, { listed and listed:match('^MEMORY%.md') })
+    for mention in (listed or ''):gmatch('@run:%x+') do
+      table.insert(found, mention)
+    end
+  end
+  return found
+end
+
 --- The adapter that is asked; nil: only the host's configuration says, and it has not answered yet.
 ---@param name string
 ---@return string?
@@ -153,6 +169,11 @@ function Preview:line(name, prompt)
   end
   if last and vim.iter(last.notices):any(is_about_rules) then
     table.insert(parts, 'rules')
+  end
+  if self.spec.memory == false then
+    table.insert(parts, 'without memory')
+  elseif last then
+    vim.list_extend(parts, memory(last.notices))
   end
   local tokens = math.ceil(#prompt / TOKEN)
   if last then
