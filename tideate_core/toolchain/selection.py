@@ -40,6 +40,7 @@ _PIP = (
 _HOW = {
     **{name: f"run `pip install {name.removesuffix('-build')}`" for name in _PIP},
     "pyproject-build": "run `pip install build`",
+    "django-admin": "run `pip install Django`",
     **{name: f"run `npm install -g {name}`" for name in ("pnpm", "yarn", "bun")},
     **dict.fromkeys(("npm", "npx", "node"), "install Node.js"),
     **dict.fromkeys(("cargo", "cargo-clippy"), "install Rust with rustup"),
@@ -158,7 +159,7 @@ def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> s
             how = (
                 f"run `{manager} install`{where}"
                 if manager and name == tool.needs
-                else _HOW.get(name, "install it")
+                else _HOW.get(name.rpartition("/")[2], "install it")
             )
             return f"{name} is not installed; {how}"
     return ""

@@ -88,6 +88,14 @@ def test_what_a_build_made_is_removed_by_the_project_s_own_command(
         ("echo what comes next", True),
         ("node test/serve.js", True),
         ("turbo run test", True),
+        ("karma start", False),
+        ("karma start karma.conf.js --single-run", True),
+        ("parcel src/index.html", False),
+        ("parcel", False),
+        ("parcel build && node test.js", True),
+        ("npm run build && parcel serve", False),
+        ("while true; do mocha; sleep 1; done", False),
+        ("mocha parcel", True),
     ],
 )
 def test_servers_and_watchers_in_other_words_are_no_checks(
@@ -95,6 +103,17 @@ def test_servers_and_watchers_in_other_words_are_no_checks(
 ) -> None:
     make(tmp_path, {"package.json": json.dumps({"scripts": {"test": script}})})
     assert ("tests" in commands(tmp_path)) is is_check
+
+
+def test_karma_is_a_check_where_its_configuration_runs_it_once(tmp_path: Path) -> None:
+    make(
+        tmp_path,
+        {
+            "package.json": '{"scripts": {"test": "karma start"}}',
+            "karma.conf.js": "module.exports = c => c.set({singleRun: true})",
+        },
+    )
+    assert commands(tmp_path)["tests"] == "npm run test"
 
 
 @pytest.mark.parametrize("script", ["cross-env CI=1 jest --ci", "NODE_ENV=test jest", "env A=1 B= jest"])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.toolchain.detection.projects import commands, make
-from tideate_core.toolchain.detection import parts
+from tideate_core.toolchain import Check
+from tideate_core.toolchain.detection import detect_tools, parts
 from tideate_core.toolchain.detection.parts import affected_folders, find_folders, unsearched
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ def test_a_workspace_is_one_part(tmp_path: Path, files: dict[str, str]) -> None:
     tests = commands(make(tmp_path, files))["tests"]
     assert "&" not in tests
     assert not tests.startswith("a: ")
+
+
+def test_a_cmake_project_that_none_above_adds_is_a_part(tmp_path: Path) -> None:
+    root = "project(a)\nadd_subdirectory(lib)\n# add_subdirectory(tool)\nadd_subdirectory(apps/${app})\n"
+    own = "cmake_minimum_required(VERSION 3.20)\nproject(b)\n"
+    files = dict.fromkeys(("lib/inner", "apps/one", "tool"), own) | {
+        "": root,
+        "src": "add_executable(c c.c)\n",
+    }
+    files["lib"] = f"{own}add_subdirectory(${{CMAKE_CURRENT_SOURCE_DIR}}/inner)\n"
+    make(tmp_path, {f"{folder}/CMakeLists.txt".lstrip("/"): text for folder, text in files.items()})
+    assert [tool.folder for tool in detect_tools(tmp_path)[Check.BUILD]] == ["", "tool"]
 
 
 def test_a_package_beside_a_workspace_is_a_part(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.toolchain.detection.projects import NOTHING, commands, make
 from tideate_core.process import run_program
 from tideate_core.project import project_state
-from tideate_core.toolchain import Check
+from tideate_core.toolchain import Check, missing_program
 from tideate_core.toolchain.detection import detect_tools
 
 if TYPE_CHECKING:
@@ -55,6 +57,28 @@ def test_the_reason_names_the_file_and_where_the_tool_is_from(tmp_path: Path) ->
         tools[Check.LINT][0].reason
         == "pyproject.toml has [tool.ruff]; of PATH, no virtual environment has it"
     )
+
+
+def test_a_broken_environment_is_said(tmp_path: Path) -> None:
+    make(tmp_path, {**PYTHON, ".venv/pyvenv.cfg": ""})
+    (tmp_path / ".venv/bin").mkdir()
+    (tmp_path / ".venv/bin/python").symlink_to("/nowhere/python3")
+    reason = detect_tools(tmp_path, NOTHING)[Check.TESTS][0].reason
+    assert reason.endswith("of PATH, because .venv is broken: .venv/bin/python cannot be run; make it anew")
+
+
+@pytest.mark.parametrize("venv", ["", ".venv/bin/"])
+def test_django_s_tests_need_django(tmp_path: Path, venv: str) -> None:
+    make(
+        tmp_path, {"manage.py": "from django.core import management\n"}, *([f"{venv}python"] if venv else ())
+    )
+    (tool,) = detect_tools(tmp_path, NOTHING)[Check.TESTS]
+    python = make(tmp_path / "programs", {}, "python3")
+    path = {"PATH": str(python)}
+    missing = missing_program(tmp_path, tool, path)
+    assert missing == f"{venv}django-admin is not installed; run `pip install Django`"
+    make(tmp_path if venv else python, {}, f"{venv}django-admin")
+    assert missing_program(tmp_path, tool, path) == ""
 
 
 async def test_what_is_detected_can_be_run(tmp_path: Path) -> None:

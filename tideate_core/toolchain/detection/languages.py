@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -83,6 +85,9 @@ _BUILDING: Final = re.compile(r"\b(?:build|compile|tsc)\b(?!/)")
 
 _RUN: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?: run| -s| --silent){0,2} ([\w:.-]{1,60})")
 
+_ONCE: Final = re.compile(r"\bsingleRun['\"]?\s{0,9}:\s{0,9}true\b")
+"""Says in the configuration of karma that it ends."""
+
 _NO_TEST: Final = "no test specified"
 """In the script that `npm init` writes."""
 
@@ -91,8 +96,12 @@ _ESLINT: Final = tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "t
 )
 
 
-def _is_check(scripts: Mapping[str, str], name: str) -> bool:
+def _is_check(files: ProjectFiles, name: str) -> bool:
     """Tell whether a script is there, does something, and ends."""
+    once = _ONCE.search(files.text(files.has("karma.conf.*")))
+    scripts = {
+        key: text.replace("karma start", "karma run") if once else text for key, text in files.scripts.items()
+    }
     waiting, seen = [name], set[str]()
     while waiting:
         one = waiting.pop()
@@ -119,7 +128,7 @@ class NodeTools(ProjectTools):
 
     def find(self) -> Iterator[Tool]:
         for check, names in _SCRIPTS.items():
-            yield from (self._script(check, name) for name in names if _is_check(self._files.scripts, name))
+            yield from (self._script(check, name) for name in names if _is_check(self._files, name))
         yield from self._programs()
         yield from self._of_members()
 
@@ -164,7 +173,7 @@ class NodeTools(ProjectTools):
         manager = self._manager()
         for check, scripts in _SCRIPTS.items():
             for name in scripts:
-                having = [one for one in members if _is_check(one.scripts, name)]
+                having = [one for one in members if _is_check(one, name)]
                 if having:
                     recipe = "\n".join(f"{one.folder}: {one.scripts[name]}" for one in having)
                     folder = "folder" if len(having) == 1 else "folders"
@@ -242,10 +251,18 @@ class NodeTools(ProjectTools):
 _BUILDS: Final = ("build", "_build", "out", "cmake-build-debug", "cmake-build-release")
 """Build directories of CMake, by habit."""
 
-_CTEST: Final = re.compile(
-    r"^[ \t]*(?:enable_testing|include[ \t]*\([ \t]*CTest\b)", re.IGNORECASE | re.MULTILINE
-)
+_LINES: Final = re.IGNORECASE | re.MULTILINE
+_CTEST: Final = re.compile(r"^[ \t]*(?:enable_testing|include[ \t]*\([ \t]*CTest\b)", _LINES)
 """Lines of a CMakeLists.txt with tests."""
+
+_ADDED: Final = re.compile(
+    r"(?:\badd_subdirectory[ \t]*\(|\bSOURCE_DIR)\s{0,99}\"?([^\s\")]{1,300})", re.IGNORECASE
+)
+"""A folder that is built with the one whose file names it."""
+_HERE: Final = re.compile(
+    r"^\$\{(?:CMAKE_CURRENT_(?:SOURCE|LIST)_DIR|CMAKE_SOURCE_DIR|PROJECT_SOURCE_DIR)\}/"
+)
+_VARIABLE: Final = re.compile(r"\$\{[^}]*\}")
 
 
 class CargoTools(ProjectTools):
@@ -333,7 +350,23 @@ class CMakeTools(ProjectTools):
         return super().applies() and bool(self._folder or "build-system" not in self._files.pyproject)
 
     def covers(self, folder: str) -> bool:
-        return True
+        # without it, it can only be built from above
+        own = re.search(r"^[ \t]*project[ \t]*\(", self._files.text(f"{folder}/CMakeLists.txt"), _LINES)
+        return own is None or any(fnmatchcase(folder, one) for one in self._added)
+
+    @cached_property
+    def _added(self) -> set[str]:
+        """Return the folders that are built with this one; ``*`` stands for what a variable says."""
+        found, waiting = set[str](), [""]
+        while waiting and len(found) < _MOST_MEMBERS:
+            folder = waiting.pop()
+            text = re.sub(r"#[^\n]*", "", self._files.text(posixpath.join(folder, "CMakeLists.txt")))
+            for name in _ADDED.findall(text):
+                path = posixpath.normpath(posixpath.join(folder, _VARIABLE.sub("*", _HERE.sub("", name))))
+                if path not in found:
+                    found.add(path)
+                    waiting.append(path)
+        return found
 
     def find(self) -> Iterator[Tool]:
         if self._folder:

@@ -27,6 +27,10 @@ class PythonTools(ProjectTools):
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
         super().__init__(files, environment)
         self._venv = next((name for name in VIRTUAL_ENVIRONMENTS if files.runnable(f"{name}/bin/python")), "")
+        broken = (name for name in VIRTUAL_ENVIRONMENTS if files.has(f"{name}/pyvenv.cfg"))
+        self._path = "of PATH, no virtual environment has it"
+        if not self._venv and (name := next(broken, "")):
+            self._path = f"of PATH, because {name} is broken: {name}/bin/python cannot be run; make it anew"
         self._wanted = _dependencies(files)
 
     def find(self) -> Iterator[Tool]:
@@ -65,8 +69,11 @@ class PythonTools(ProjectTools):
         if reason:
             yield self._tool(Check.TESTS, "pytest", ("-q", "--tb=short", "-rfE", "--color=no"), reason)
         elif "django" in self._files.text("manage.py"):
-            python = f"{self._venv}/bin/python" if self._venv else "python3"
-            yield Tool(Check.TESTS, "django", (python, "manage.py", "test"), "there is Django's manage.py")
+            folder = f"{self._venv}/bin/" if self._venv else ""
+            argv = (f"{folder}python" if folder else "python3", "manage.py", "test")
+            reason = f"there is Django's manage.py; {f'from {self._venv}' if folder else self._path}"
+            # installed with Django
+            yield Tool(Check.TESTS, "django", argv, reason, needs=f"{folder}django-admin")
 
     def _build(self) -> Iterator[Tool]:
         system = table(self._files.pyproject, "build-system")
@@ -116,8 +123,8 @@ class PythonTools(ProjectTools):
         if name == "pyright" and self._files.runnable("node_modules/.bin/pyright"):
             return Tool(check, name, ("node_modules/.bin/pyright", *options), f"{reason}; from node_modules")
         if name == "unittest":
-            return Tool(check, name, ("python3", *as_module, *options), f"{reason}; python3 of PATH")
-        return Tool(check, name, (command, *options), f"{reason}; of PATH, no virtual environment has it")
+            return Tool(check, name, ("python3", *as_module, *options), f"{reason}; {self._path}")
+        return Tool(check, name, (command, *options), f"{reason}; {self._path}")
 
     def _installed(self, name: str) -> bool:
         own = self._venv and self._files.runnable(f"{self._venv}/bin/{name}")

@@ -40,11 +40,14 @@ _SERVERS: Final = re.compile(
     |(?:vite|serve|next[ \t]+dev|vitepress)(?=[ \t]*(?:$|[;&|]|--(?!mode)|-[a-zA-Z]))
     |(?:tsx|vitest|turbo|nx|lerna|wireit|flask|rails|serverless|php)[ \t]+(?:run[ \t]+)?
       (?:watch|dev|start|serve|server|offline|-S)(?![\w:-])
+    |karma[ \t]+start(?![^;&|\n]{0,200}--single-run)
+    |while[ \t]+(?:true|:)[ \t]*(?:;|$)
     |flask[ \t]+run|cypress[ \t]+open|tail[ \t]+-f|docker[ \t-]compose[ \t]+up|http\.server
     |(?:concurrently|npm-run-all2?|run-[ps])\b[^;&|\n]{0,200}(?<![\w-])(?:dev|start|serve|watch[:*-]{0,2})
     )(?![\w-])
     |(?<!\S)--(?:watch|watchAll|serve|livereload|poll)(?:=(?:true|forever))?(?![\w=-]|[ \t]+false)
     |(?:^|[;&|])[@ \t]*(?:uvicorn|gunicorn|json-server|entr|watchexec|watchman-make|chokidar)[ \t]
+    |(?:^|[;&|])[@ \t]*(?:npx[ \t]+)?parcel(?![\w-]|[ \t]+build\b)
     |(?:^|[;&|])[@ \t]*(?:next|nuxt)[ \t]*(?:$|[;&|])
     |\b(?:playwright|vitest)\b[^;&|\n]{0,200}(?<!\S)--ui(?![\w-])
     |\b(?:tsc|vitest|webpack|rollup|mocha|ava|babel|swc|postcss|sass)\b[^;&|\n]{0,200}(?<!\S)-w(?!\S)""",
