@@ -32,6 +32,7 @@ M.schema = {
   { key = 'rules', type = 'boolean', default = true, help = 'Whether what the project says of work on it (`AGENTS.md`, `CLAUDE.md`, `.cursorrules` and others) is sent with what a model is asked.' },
   { key = 'rules_files', type = 'list', default = {}, help = 'More files of the project that are sent so: a name, looked for in each directory down to a file, as `CONTEXT.md`; a path; or a pattern.' },
   { key = 'memory', type = 'boolean', default = true, help = "Whether the project's `MEMORY.md` and the two earlier runs nearest to the prompt are sent with what a model is asked." },
+  { key = 'workflow.checkpoints', type = 'string', values = { 'files' }, help = 'With `files` the checkpoint after each step is written to `.tideate/checkpoints/checkpoint_TIME.json`, too, which only you can read: a file holds your code and what models answered. Files of pruned runs are removed.' },
   { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
   { key = 'workflows.*.require_confirmation', type = 'boolean', help = 'Whether this workflow asks where a step wants a confirmation.' },
   { key = 'workflows.*.confirm', type = 'list', help = 'States of a machine that are entered only after a question.' },

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from tideate_core.app import retention_of
+import asyncio
+from typing import TYPE_CHECKING
+
+from tests.store.past import NOON, Past
+from tideate_core.app import opened_store, prune_runs, retention_of
 from tideate_core.config import HistoryConfig
+from tideate_core.engine import CheckpointManager
 from tideate_core.store import Retention
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+DEFINITION = '{"name": "w", "steps": [{"id": "a"}, {"id": "b"}, {"id": "c"}]}'
 CONFIGURED = HistoryConfig(keep_runs=7, max_age_days=2, max_mib=3)
 
 
@@ -17,3 +28,26 @@ def test_without_options_the_configuration_counts_with_its_size_in_bytes() -> No
 def test_one_option_replaces_all_of_the_configuration() -> None:
     assert retention_of(0, None, CONFIGURED) == Retention(0, None)
     assert retention_of(None, 5, CONFIGURED) == Retention(None, 5)
+
+
+def test_with_a_run_the_files_of_its_checkpoints_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "project"
+    (root / ".tideate").mkdir(parents=True)
+
+    async def exported() -> list[Path]:
+        async with opened_store(root) as store:
+            for number in (1, 2):
+                await Past(store, number, at=NOON + number, request={"name": "w"}, text=DEFINITION).whole()
+            rows = store.reader().checkpoints()
+            return [await CheckpointManager(store).export(row.id) for row in rows]
+
+    files = asyncio.run(exported())
+    assert len(files) == 6
+    other = root / ".tideate/checkpoints/checkpoint_of_another_tool.json"
+    other.write_text("{}")
+    assert len(prune_runs(root, Retention(keep_runs=1), changes=False, dry_run=True).ids) == 1
+    assert all(file.exists() for file in files)
+    prune_runs(root, Retention(keep_runs=1), changes=False, dry_run=False)
+    assert [file.exists() for file in files] == [True] * 3 + [False] * 3
+    assert other.exists()

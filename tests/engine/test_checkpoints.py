@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.engine.logbook import RUN
-from tideate_core.engine import RunRequest
+from tideate_core.config import Config
+from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.checkpoints import CheckpointManager
 from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.stored_definition import stored_definition
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.engine.conftest import Bench
     from tideate_core.store.records import CheckpointRow
+    from tideate_core.workflows import StepContext
 
 STEPS = ("a", "b", "c")
 REQUEST = RunRequest(name="w", prompt="do it", inputs={"n": 1}, execution_id=RUN)
@@ -199,6 +203,32 @@ async def test_what_json_has_no_word_for_is_not_exported(store: Store, manager: 
     _, rows = await ran(store, "a", result=[float("nan")])
     with pytest.raises(StoreError, match="cannot be written as JSON"):
         await manager.export(rows[0].id)
+
+
+async def test_each_steps_checkpoint_is_a_file_where_the_person_wants_it(bench: Bench) -> None:
+    """Document 4, "Storage Path"."""
+
+    async def done(step: StepContext) -> str:
+        return step.step
+
+    bench.register("two", {"a": done, "b": done})
+    folder = bench.private / "checkpoints"
+    await bench.run("two")
+    assert not folder.exists()
+    wanted = Config.model_validate({"workflow": {"checkpoints": "files"}}).workflow
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"workflow": wanted}))
+    result = await bench.run("two")
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("checkpoint_*.json"))]
+    assert {(one["workflowId"], one["stepId"]) for one in found} == {
+        (result.execution_id, "a"),
+        (result.execution_id, "b"),
+    }
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    shutil.rmtree(folder)
+    folder.write_text("not a directory")
+    assert (await bench.run("two")).ok
+    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert len([words for words in told if words.startswith("the checkpoint was not exported: ")]) == 2
 
 
 async def test_what_stands_in_the_way_of_an_export_is_told_and_not_replaced(

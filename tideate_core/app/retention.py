@@ -9,20 +9,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.app.control_requests import opened_store
-from tideate_core.engine import forget_changes, forget_drafts, runs_with_changes
+from tideate_core.engine import forget_changes, forget_drafts, remove_exports, runs_with_changes
 from tideate_core.project import project_state
 from tideate_core.store import Pruned, Retention
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tideate_core.config import HistoryConfig
+    from tideate_core.store import CheckpointRow, Reader
 
 __all__ = ["prune_runs", "retention_of"]
 
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
+MOST_CHECKPOINTS = 1_000_000
+"""Of a run, whose files are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,16 @@ async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tupl
     now = time.time_ns() // 1_000_000
     async with opened_store(root) as store:
         unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
-        pruned = await store.prune(policy, at=now, dry_run=dry_run)
-        for run in () if dry_run else pruned.ids:
-            await forget_drafts(store.private, run, log.warning)
+        pruned = await store.prune(policy, at=now, dry_run=True)
+        if not dry_run:
+            rows = await asyncio.to_thread(_checkpoints, store.reader(), pruned.ids)
+            pruned = await store.prune(policy, at=now)
+            gone = [row for row in rows if row.run in pruned.ids]
+            await asyncio.to_thread(remove_exports, store.documents, gone)
+            for run in pruned.ids:
+                await forget_drafts(store.private, run, log.warning)
     return pruned, unspared.runs - pruned.runs
+
+
+def _checkpoints(reader: Reader, runs: Iterable[str]) -> list[CheckpointRow]:
+    return [row for run in runs for row in reader.checkpoints(run, limit=MOST_CHECKPOINTS)]

@@ -13,6 +13,7 @@ __all__ = [
     "CheckCommand",
     "Config",
     "EditorConfig",
+    "EveryWorkflowConfig",
     "HistoryConfig",
     "LandConfig",
     "LimitsConfig",
@@ -124,6 +125,13 @@ class WorkflowConfig(_Section):
     """Of a machine: tools that its model may call in every state."""
     states: dict[str, StateToolsConfig] = Field(default_factory=dict)
     """Of a machine: what holds for one state."""
+
+
+class EveryWorkflowConfig(_Section):
+    """`[workflow]`: of every workflow."""
+
+    checkpoints: Literal["files"] | None = None
+    """`files`: the checkpoint after each step is exported, too, as by `tideate checkpoint export`."""
 
 
 class UiConfig(_Section):
@@ -364,6 +372,7 @@ class Config(_Section):
     """More files of the project that are sent so: names, paths or patterns."""
     memory: bool = True
     """The project's `MEMORY.md` and the nearest earlier runs are sent with what a model is asked."""
+    workflow: EveryWorkflowConfig = EveryWorkflowConfig.model_construct()
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()
     editor: EditorConfig = EditorConfig.model_construct()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         CheckpointDTO as CheckpointDTO,
         CheckpointManager as CheckpointManager,
         read_checkpoint as read_checkpoint,
+        remove_exports as remove_exports,
     )
     from tideate_core.engine.commenting import (
         CommentRounds as CommentRounds,
@@ -146,7 +147,7 @@ else:
         {
             "automatic_rollback": "temporary_pin",
             "begun_answers": "kept_answer read_begun with_decisions with_said",
-            "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
+            "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint remove_exports",
             "commenting": "CommentRounds PlaceComment changed_lines follow_renames",
             "comparison": "Comparison ComparisonResult compared_requests",
             "confirmation": "ConfirmationRequest FrontEnd",

@@ -7,7 +7,7 @@ import json
 import resource
 import sys
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.recorded_run import settled_of
 from tideate_core.engine.recording import now_ms
@@ -19,6 +19,7 @@ from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import InvalidInput, UnusableFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tideate_core.project import Documents
@@ -31,7 +32,11 @@ __all__ = [
     "CheckpointRestoreDTO",
     "CheckpointState",
     "read_checkpoint",
+    "remove_exports",
 ]
+
+LARGEST: Final = 64 * 1024 * 1024
+"""Bytes of a file in the place of an export that are read to see whose it is."""
 
 
 class CheckpointState(Report):
@@ -146,11 +151,19 @@ class CheckpointManager:
         return await asyncio.to_thread(self._write, checkpoint)
 
     def _write(self, checkpoint: CheckpointDTO) -> Path:
-        stamp = "".join(sign for sign in checkpoint.timestamp if sign not in "-:.")
-        documents, name = self._store.documents, f"checkpoints/checkpoint_{stamp}.json"
+        documents = self._store.documents
+        name, longer = _names(checkpoint.checkpoint_id, checkpoint.timestamp)
         if _is_of_another(documents, name, checkpoint.checkpoint_id):  # steps that ended together
-            name = f"checkpoints/checkpoint_{stamp}_{checkpoint.checkpoint_id}.json"
-        return write_report(documents, name, checkpoint)
+            name = longer
+        return write_report(documents, name, checkpoint, private=True)
+
+
+def remove_exports(documents: Documents, rows: Iterable[CheckpointRow]) -> None:
+    """Remove the files that checkpoints were exported to; blocking."""
+    for row in rows:
+        for name in _names(row.id, iso_time(row.created_at)):
+            if not _is_of_another(documents, name, row.id):
+                documents.remove(name)
 
 
 def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
@@ -208,9 +221,16 @@ def _memory_usage() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def _names(checkpoint_id: str, timestamp: str) -> tuple[str, str]:
+    """Return the name of a checkpoint's file, and the one if another checkpoint has that."""
+    stamp = "".join(sign for sign in timestamp if sign not in "-:.")
+    beginning = f"checkpoints/checkpoint_{stamp}"
+    return f"{beginning}.json", f"{beginning}_{checkpoint_id}.json"
+
+
 def _is_of_another(documents: Documents, name: str, checkpoint_id: str) -> bool:
     try:
-        found = json.loads(documents.read(name))
+        found = json.loads(documents.read(name, LARGEST))
     except FileNotFoundError:
         return False
     except (UnusableFile, ValueError):

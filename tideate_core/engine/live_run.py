@@ -217,7 +217,12 @@ class LiveRun:
         self._store, self._log = store, log
         self.messages.attach(log, store)
         self.memory.attach(log)
-        self.recorder.attach(log)
+        export = None
+        if self._dependencies.config.workflow.checkpoints == "files":
+            from tideate_core.engine.checkpoints import CheckpointManager
+
+            export = CheckpointManager(store).export
+        self.recorder.attach(log, export)
         self.execution.on_state = self._record_state
         log.on_control_request = self._obey
         log.on_lost = self._lost

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import TRANSIENT, Event, EventName
+from tideate_core.errors import StoreError
 from tideate_core.store import StepOutcome, StepStart, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from tideate_core.adapters import Usage
     from tideate_core.engine.confirmation import FrontEnd
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import WorkflowHooks
     from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, Ending, RunLog
+
+    Export = Callable[[str], Awaitable[object]]
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]
 
@@ -68,13 +71,17 @@ class Recorder:
         """Agents of the steps, in the order of their first."""
         self.checkpoints = list(checkpoints)
         self._attached = log
+        self._export: Export | None = None
         self._front = front
         self._hooks = hooks
         self._moves = moves
 
-    def attach(self, log: RunLog) -> None:
-        """Record in this log from now on."""
-        self._attached = log
+    def attach(self, log: RunLog, export: Export | None = None) -> None:
+        """Record in this log from now on.
+
+        :param export: writes a checkpoint to a file, by its id; called after each completed step.
+        """
+        self._attached, self._export = log, export
 
     @property
     def _log(self) -> RunLog:
@@ -158,10 +165,20 @@ class Recorder:
         row: CheckpointRow | None = delivery.result
         if row is not None:
             self.checkpoints.append(row.id)
+            if self._export is not None and not cancelled:
+                await self._exported(row, self._export)
             made = {"checkpoint_id": row.id, "step": work.step, "cursor": row.cursor, "manual": row.manual}
             self.event(EventName.CHECKPOINT_CREATED, made)
         if cancelled:
             raise asyncio.CancelledError
+
+    async def _exported(self, row: CheckpointRow, export: Export) -> None:
+        """Write a checkpoint to a file; the run goes on without it."""
+        try:
+            await export(row.id)
+        except StoreError as error:
+            words = f"the checkpoint was not exported: {error}"
+            self.event(EventName.NOTICE, {"step": row.step, "message": words, "level": "warn"})
 
     async def ended(self, ending: Ending, name: EventName, data: dict[str, Any]) -> None:
         """Write down how the run ended, its last event with it, then tell that; the run is nobody's then.

@@ -131,13 +131,15 @@ def write_summary(documents: Documents, summary: WorkflowSummaryDTO) -> Path:
     return write_report(documents, SUMMARY, summary)
 
 
-def write_report(documents: Documents, name: str, report: Report) -> Path:
+def write_report(documents: Documents, name: str, report: Report, *, private: bool = False) -> Path:
     """Write a report so that others see it whole or not at all, also after a power loss; blocking.
+
+    :param private: nobody else can read it.
 
     :raises StoreError: it cannot be written.
     """
     try:
-        return documents.write(name, _text_of(report).encode())
+        return documents.write(name, _text_of(report).encode(), private=private)
     except UnusableFile as error:
         raise StoreError(f"{error}; the run itself is kept in the database") from error
 

@@ -40,6 +40,7 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a p
 _LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_MODE: Final = 0o666
 """Of files, less the bits of the person's umask."""
+_PRIVATE_MODE: Final = 0o600
 _IGNORE: Final = b"""# what belongs to the team; everything else here is made by tideate
 *
 !/config.toml
@@ -74,14 +75,21 @@ class Documents:
         """Return a document's content; see `read_document`."""
         return read_document(self.root, self._below(name), largest)
 
-    def write(self, name: str, content: bytes) -> Path:
+    def write(self, name: str, content: bytes, *, private: bool = False) -> Path:
         """Make a document hold this, and return its path; see `write_document`.
 
         In the person's state it is private, as all there.
+
+        :param private: nobody else can read it.
         """
         if self.folder:
-            return write_document(self.root, self._below(name), content)
+            mode = _PRIVATE_MODE if private else _NEW_MODE
+            return write_document(self.root, self._below(name), content, mode=mode)
         return _write_private(self.path(name), content)
+
+    def remove(self, name: str) -> None:
+        """Remove a document; see `remove_document`."""
+        remove_document(self.root, self._below(name))
 
     def prepare(self, name: str) -> None:
         """Make the directory of a document, to be sure that it can be written later.
@@ -132,7 +140,9 @@ def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
     return content
 
 
-def write_document(root: Path, name: str, content: bytes, *, replace: bool = True) -> Path:
+def write_document(
+    root: Path, name: str, content: bytes, *, replace: bool = True, mode: int = _NEW_MODE
+) -> Path:
     """Make a project's file hold this, whole or not at all, also after a crash; blocking.
 
     Directories are made where they are missing; a new `.tideate/` gets a `.gitignore` that leaves only the
@@ -140,6 +150,7 @@ def write_document(root: Path, name: str, content: bytes, *, replace: bool = Tru
 
     :param name: relative to the root, below `.tideate/`, with `/`.
     :param replace: a file that is there is replaced.
+    :param mode: of the file, less the bits of the person's umask.
     :returns: its path.
     :raises FileExistsError: it is there and not to be replaced.
     :raises UnusableFile: a link is on its way, something else than a regular file is there, or it cannot be
@@ -150,7 +161,7 @@ def write_document(root: Path, name: str, content: bytes, *, replace: bool = Tru
     try:
         with open_directory_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, path)
-            write_atomic_at(directory, last, content, mode=_NEW_MODE, replace=replace)
+            write_atomic_at(directory, last, content, mode=mode, replace=replace)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
     except FileExistsError:
