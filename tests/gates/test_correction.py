@@ -159,14 +159,21 @@ async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> 
     edits: list[str] = []
     ends = []
     for found, edit in ((errors("a"), "x"), (errors("b"), "y"), (errors("c"), "x"), (errors("d"), "z")):
-        turn = await SelfCorrectionLoop(corrected=corrected, edits=edits).correct(found, Corrector(edit))
+        verifying = SelfCorrectionLoop(Verifier(found), corrected=corrected, edits=edits)
+        turn = await verifying.verify_and_correct()
+        assert (turn.report, turn.attempts) == (found, [])
+        if turn.end is None:
+            correcting = SelfCorrectionLoop(corrected=corrected, edits=edits)
+            turn = await correcting.verify_and_correct(Corrector(edit), found)
+            (attempt,) = turn.attempts
+            assert attempt.number == len(corrected) + 1
+            corrected.append(attempt.before)
+            edits.append(attempt.correction.digest)
         ends.append(turn.end)
-        if turn.correction is not None:
-            corrected.append(found)
-            edits.append(turn.correction.digest)
     assert ends == [None, None, CorrectionEnd.SAME_EDIT, CorrectionEnd.EXHAUSTED]
-    same = await SelfCorrectionLoop(corrected=[errors("a")], edits=["x"]).correct(errors("a"), Corrector("y"))
-    assert (same.end, same.correction) == (CorrectionEnd.SAME_ERRORS, None)
+    again = SelfCorrectionLoop(corrected=[errors("a")], edits=["x"])
+    same = await again.verify_and_correct(Corrector("y"), errors("a"))
+    assert (same.end, same.attempts) == (CorrectionEnd.SAME_ERRORS, [])
 
 
 async def test_a_loop_without_a_verifier_cannot_verify() -> None:

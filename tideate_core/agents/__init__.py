@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Delegation as Delegation,
         render_task_prompt as render_task_prompt,
     )
-    from tideate_core.agents.documenter import document_task as document_task
+    from tideate_core.agents.documenter import Documented as Documented, document_task as document_task
     from tideate_core.agents.executor import (
         Executed as Executed,
         execute_plan as execute_plan,
@@ -124,7 +124,7 @@ else:
             "coder": "Written edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",
             "delegation": "Delegation render_task_prompt",
-            "documenter": "document_task",
+            "documenter": "Documented document_task",
             "executor": "Executed execute_plan result_of",
             "file_edits": "removes",
             "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",

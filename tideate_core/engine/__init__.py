@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.step_services import Services as Services
     from tideate_core.engine.steps.nested import child_id as child_id
     from tideate_core.engine.stored_definition import Changed as Changed
+    from tideate_core.engine.task_components import TaskComponents as TaskComponents
     from tideate_core.engine.text_runs import WorkflowEngine as WorkflowEngine
     from tideate_core.engine.tools.permission import (
         FOR_PROJECT as FOR_PROJECT,
@@ -180,6 +181,7 @@ else:
             "step_services": "Services",
             "steps.nested": "child_id",
             "stored_definition": "Changed",
+            "task_components": "TaskComponents",
             "text_runs": "WorkflowEngine",
             "selected_text": "NO_TEXT Subject brief",
             "tools.permission": "FOR_PROJECT FOR_RUN described",

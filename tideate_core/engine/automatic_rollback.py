@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.run import Execution
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.workspace import Workspace
 
 __all__ = [
@@ -61,7 +62,7 @@ class AutomaticRollback:
         assert reversible is not None  # noqa: S101 or it would not be called
         result = replace(result, attempts=reversible.attempts)
         if result.ok:
-            await release_snapshots(self._workspace, self._execution.id)
+            await release_snapshots(self._workspace, self._execution.id, reversible.snapshots)
             return event, replace(result, rollback_performed=False)
         return await self._break_off(reversible, event, result)
 
@@ -74,13 +75,14 @@ class AutomaticRollback:
         done, failure = await self._restored(reversible.snapshot)
         foreign: Sequence[str] = ()
         if not failure and reversible.checks_ran:
-            foreign = await foreign_changes(self._workspace, reversible.snapshot, done)
+            snapshot, manager = reversible.snapshot, reversible.snapshots
+            foreign = await foreign_changes(self._workspace, snapshot, done, manager)
         fields = rollback_fields(done, reversible.snapshot, failure, foreign)
         self._recorder.event(EventName.ROLLED_BACK, fields)
         reversible.reset()
         if failure:
             return self._stuck(event, result, failure)
-        await release_snapshots(self._workspace, self._execution.id)
+        await release_snapshots(self._workspace, self._execution.id, reversible.snapshots)
         self._execution.files[:] = [*done.left]
         return event, replace(
             result,
@@ -158,19 +160,23 @@ def rollback_fields(
     }
 
 
-async def foreign_changes(workspace: Workspace, snapshot: str | None, done: RollbackResult) -> list[str]:
+async def foreign_changes(
+    workspace: Workspace, snapshot: str | None, done: RollbackResult, manager: SnapshotManager | None = None
+) -> list[str]:
     """Return paths that are not as before though the run did not write them.
 
     Who changed them, nobody can say: a check may have, as one that formats files; or the person, whose text
     is never replaced unasked. The end of the run does not wait for it long. What is in a cache is nobody's
     change.
+
+    :param manager: that made the snapshot; None: the project's.
     """
     if snapshot is None or workspace.root is None:
         return []
     from tideate_core.snapshots import CacheDirectories, SnapshotManager
 
     root = workspace.root
-    manager = SnapshotManager(root, private=workspace.private)
+    manager = manager or SnapshotManager(root, private=workspace.private)
     try:
         async with asyncio.timeout(PATIENCE):
             found = await manager.diff(snapshot, changes=False)
@@ -187,14 +193,17 @@ def temporary_pin(run: str) -> str:
     return f"{run}/moment"
 
 
-async def release_snapshots(workspace: Workspace, run: str) -> None:
-    """Let the run's snapshots go when their time comes, and those of a moment at once."""
+async def release_snapshots(workspace: Workspace, run: str, manager: SnapshotManager | None = None) -> None:
+    """Let the run's snapshots go when their time comes, and those of a moment at once.
+
+    :param manager: that made them; None: the project's.
+    """
     if workspace.root is None:
         return
     from tideate_core.snapshots import SnapshotManager
 
     try:
-        snapshots = SnapshotManager(workspace.root, private=workspace.private)
+        snapshots = manager or SnapshotManager(workspace.root, private=workspace.private)
         await snapshots.drop(temporary_pin(run))
         await snapshots.release(run)
     except WorkspaceError:

@@ -10,6 +10,7 @@ from tideate_core.adapters import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
 __all__ = ["Driver", "Question", "Reversible", "Settled", "Work"]
@@ -90,6 +91,11 @@ class Reversible(Protocol):
     @property
     def snapshot(self) -> str | None:
         """The id of the snapshot that was made before it wrote anything."""
+        ...
+
+    @property
+    def snapshots(self) -> SnapshotManager | None:
+        """The manager that made it; None: the project's."""
         ...
 
     @property

@@ -105,29 +105,32 @@ def before(prompt: Prompt, found: str) -> Prompt:
     return replace(prompt, user=f"{found}{DIVIDER}{prompt.user}") if found else prompt
 
 
-async def material(step: StepContext, text: str) -> str:
+async def material(step: StepContext, text: str, given: ContextResolver | None = None) -> str:
     """Return the material that a text refers to, for a prompt; empty where it refers to nothing.
 
     What the run's prompt mentions is resolved once for the run, what else a step's task mentions once for the
     step; a resumed run has the same. A mention that cannot be resolved stays a word, with a notice. Secrets
     are asked about, and are never kept with the run: they are read again.
+
+    :param given: the resolver, None: one for the run.
     """
     if "@" not in text:
         return ""
-    resolver = _resolver(step)
+    resolver = given or _resolver(step)
     written = _written(step, resolver)
     mentioned = [one for one in _mentions(resolver, text, written) if written.has(one)]
     of_run = [one for one in _extract(resolver, step.prompt) if written.has(one)]
     items: list[ContextItem] = []
     if any(one in of_run for one in mentioned):
         once = step.choose_for_run
-        resolve = partial(_resolve, step, of_run, material_budget(step))
+        resolve = partial(_resolve, step, of_run, material_budget(step), given)
         kept = await once("mentions", digest_of(of_run), resolve)
         items += [await _revived(step, resolver, one) for one in kept if one["mention"] in mentioned]
     rest = [one for one in mentioned if one not in of_run]
     if rest:
         left = material_budget(step) - sum(item.tokens for item in items)
-        kept = await step.choose_once("mentions", digest_of(rest), partial(_resolve, step, rest, left))
+        resolve = partial(_resolve, step, rest, left, given)
+        kept = await step.choose_once("mentions", digest_of(rest), resolve)
         items += [await _revived(step, resolver, one) for one in kept]
     return resolver.format_for_prompt(items)
 
@@ -263,9 +266,11 @@ def _texts(value: Any) -> Iterable[str]:
             yield from _texts(item)
 
 
-async def _resolve(step: StepContext, mentions: list[str], budget: int) -> list[dict[str, Any]]:
+async def _resolve(
+    step: StepContext, mentions: list[str], budget: int, given: ContextResolver | None
+) -> list[dict[str, Any]]:
     """Read what is mentioned, ask about secrets and say what became of each."""
-    resolver = _resolver(step, budget)
+    resolver = given or _resolver(step, budget)
     reported: set[str] = set()
 
     def report(_mention: str, error: TideateError) -> None:

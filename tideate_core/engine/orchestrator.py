@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import task_workflow
 from tideate_core.engine.run import RunRequest
+from tideate_core.engine.task_components import TaskComponents
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class OrchestratorDependencies:
-    """Components that tasks are carried out with.
+class OrchestratorDependencies(TaskComponents):
+    """Components of tasks, and what their runner is made of.
 
     :param registry: has a workflow for tasks, as `register_builtin` adds it.
     :param workspace: called once for a run.
@@ -76,6 +77,7 @@ class OrchestratorDependencies:
             self.store,
             hooks=self.hooks,
             tools=self.tools,
+            task=self,
         )
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import RunMachine
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
+    from tideate_core.engine.task_components import TaskComponents
     from tideate_core.store import Store
     from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
@@ -61,6 +62,7 @@ class WorkflowRunner(RunControls):
     :param workspace: called once for a run.
     :param store: opens the runs' database; called in a thread, when the first run begins.
     :param tools: calls tools of MCP servers, None where there are none.
+    :param task: components of its tasks, None: tideate's own.
     """
 
     def __init__(
@@ -75,12 +77,14 @@ class WorkflowRunner(RunControls):
         *,
         hooks: WorkflowHooks | None = None,
         tools: ToolCaller | None = None,
+        task: TaskComponents | None = None,
     ) -> None:
         super().__init__(LazyStore(store))
         self.registry = registry
         self._front = front
         self._dependencies = RunDependencies(adapters, config, front, workspace, prompts, hooks)
         self._tool_caller = tools
+        self._task = task
 
     async def store(self) -> Store:
         """Return the runs' database, opened if it was not.
@@ -393,6 +397,7 @@ class WorkflowRunner(RunControls):
             self._tool_caller,
             asks_person(request, definition, dependencies.config),
             self._store.get,
+            self._task,
         )
 
         def make_driver() -> Driver:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import Emit
     from tideate_core.engine.result import WorkflowResult
     from tideate_core.engine.run import RunRequest
+    from tideate_core.engine.task_components import TaskComponents
     from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration
@@ -111,6 +112,7 @@ class Services:
     :param tools: None where no MCP servers are configured.
     :param gated: a person is asked where a step wants it.
     :param store: opens the runs' database, None where there is none.
+    :param task: components of a task, None: tideate's own.
     """
 
     workflow: str
@@ -120,3 +122,4 @@ class Services:
     tools: ToolCaller | None = None
     gated: bool = True
     store: Callable[[], Awaitable[Store]] | None = None
+    task: TaskComponents | None = None

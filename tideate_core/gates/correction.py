@@ -21,7 +21,6 @@ __all__ = [
     "Correction",
     "CorrectionAttempt",
     "CorrectionEnd",
-    "CorrectionTurn",
     "Corrector",
     "SelfCorrectionLoop",
 ]
@@ -81,19 +80,11 @@ class CorrectionAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectionTurn:
-    """One turn of the loop: a correction, and the end of the loop or None."""
-
-    end: CorrectionEnd | None
-    correction: Correction | None = None
-    """None: no corrector was asked."""
-
-
-@dataclass(frozen=True, slots=True)
 class Corrected:
     """The outcome of a loop."""
 
-    end: CorrectionEnd
+    end: CorrectionEnd | None
+    """None: it was left between two turns, and goes on."""
     report: VerificationReport
     """Of the last verification."""
     attempts: list[CorrectionAttempt] = field(default_factory=list)
@@ -107,10 +98,9 @@ class Corrected:
 class SelfCorrectionLoop:
     """Verifies and has the errors corrected.
 
-    Its turns may be kept between two of them, as those of the gated task: then a loop is made anew with what
-    came before.
+    A loop may be left between two turns: then one is made anew with what came before.
 
-    :param verifier: for `verify_and_correct`.
+    :param verifier: None: the caller verifies, and gives the report.
     :param max_attempts: corrections at most.
     :param corrected: the reports that earlier corrections were made for, the oldest first.
     :param edits: the digests of earlier corrections.
@@ -132,34 +122,39 @@ class SelfCorrectionLoop:
         self._edits = [*edits]
         self._on_report = on_report
 
-    async def verify_and_correct(self, corrector: Corrector) -> Corrected:
+    async def verify_and_correct(
+        self, corrector: Corrector | None = None, report: VerificationReport | None = None
+    ) -> Corrected:
         """Verify, and correct until all checks pass or a further correction would not help.
 
-        Errors of the corrector go on to the caller.
-        """
-        if self._verifier is None:
-            raise TypeError("this loop has no verifier")
-        attempts: list[CorrectionAttempt] = []
-        while True:
-            report = await self._verifier.run_all()
-            if self._on_report is not None:
-                self._on_report(report, len(attempts))
-            turn = await self.correct(report, corrector)
-            if turn.correction is not None:
-                attempts.append(CorrectionAttempt(len(attempts) + 1, report, turn.correction))
-            if turn.end is not None:
-                log.info("verification ended after %d corrections: %s", len(attempts), turn.end)
-                return Corrected(turn.end, report, attempts)
+        A caller that records each turn, as the gated task does, takes one at a time: without a corrector this
+        returns after the verification, without a verifier after the correction. The caller gets the
+        corrector's errors.
 
-    async def correct(self, report: VerificationReport, corrector: Corrector) -> CorrectionTurn:
-        """Have the failures of a verification corrected, unless a correction would not help."""
-        if (end := self._end_of_report(report)) is not None:
-            return CorrectionTurn(end)
-        correction = await corrector(report)
-        end = self._end_of_edit(correction)
-        self._corrected.append(report)
-        self._edits.append(correction.digest)
-        return CorrectionTurn(end, correction)
+        :param report: of a verification that has run; the loop begins with its correction.
+        """
+        attempts: list[CorrectionAttempt] = []
+        report = report or await self._verify()
+        while (end := self._end_of_report(report)) is None and corrector is not None:
+            correction = await corrector(report)
+            end = self._end_of_edit(correction)
+            self._corrected.append(report)
+            self._edits.append(correction.digest)
+            attempts.append(CorrectionAttempt(len(self._corrected), report, correction))
+            if end is not None or self._verifier is None:
+                break
+            report = await self._verify()
+        if end is not None:
+            log.info("verification ended after %d corrections: %s", len(self._corrected), end)
+        return Corrected(end, report, attempts)
+
+    async def _verify(self) -> VerificationReport:
+        if self._verifier is None:
+            raise TypeError("this loop has no verifier, and was given no report")
+        report = await self._verifier.run_all()
+        if self._on_report is not None:
+            self._on_report(report, len(self._corrected))
+        return report
 
     def _end_of_report(self, report: VerificationReport) -> CorrectionEnd | None:
         if report.passed:

@@ -11,13 +11,14 @@ from tideate_core.builtin.task import TASK
 from tideate_core.builtin.task.record import TaskRecord, failure_of, summary_of
 from tideate_core.engine import EventName, Question, Work
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
-from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
+from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.engine import Settled
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import MachineWorkflow, StepContext
 
 __all__ = ["TaskDriver"]
@@ -72,7 +73,7 @@ class TaskDriver:
         self._environment = environment
         self._confirm = confirm
         self._prompt = prompt
-        self._fsm = WorkflowFSM()
+        self._fsm = environment.components.fsm()
         self._record = TaskRecord()
         self._path: list[dict[str, str]] = []
         self._visits: Counter[WorkflowState] = Counter()
@@ -104,6 +105,10 @@ class TaskDriver:
     @property
     def snapshot(self) -> str | None:
         return self._record.snapshot
+
+    @property
+    def snapshots(self) -> SnapshotManager | None:
+        return self._environment.components.snapshot_manager
 
     @property
     def path(self) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Environment of a task's stages and gates: configuration, roles, events, gate statistics."""
+"""Environment of a task's stages and gates: components, configuration, roles, events, gate statistics."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import TaskBrief
 from tideate_core.builtin.surroundings import project_memory
-from tideate_core.engine import material
+from tideate_core.engine import TaskComponents, material
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tideate_core.agents import Role
+    from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.config import Config
     from tideate_core.engine import EventName, Services
+    from tideate_core.gates import GateEnforcer, SelfCorrectionLoop, Verifier
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import GateCount, GateOutcome, Store
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
@@ -29,6 +32,7 @@ class TaskEnvironment:
     def __init__(self, config: Config, services: Services) -> None:
         self.config = config
         self.emit = services.emit
+        self.components = services.task or TaskComponents()
         self._services = services
 
     @property
@@ -57,8 +61,42 @@ class TaskEnvironment:
 
     async def brief(self, step: StepContext) -> TaskBrief:
         """Return what the person wants, with what their mentions bring and the project's memory."""
-        parts = (await material(step, step.prompt), await project_memory(step))
+        mentioned = await material(step, step.prompt, self.components.context_resolver)
+        parts = (mentioned, await project_memory(step))
         return TaskBrief(step.prompt, "\n\n".join(filter(None, parts)))
+
+    def gates(self, step: StepContext, verifier: Verifier | None = None) -> GateEnforcer:
+        """Return the gates.
+
+        :param verifier: gate 5's, if it reports its checks while they run; a given enforcer has its own.
+        """
+        if self.components.gate_enforcer is not None:
+            return self.components.gate_enforcer
+        from tideate_core.gates import DocumentValidator, GateEnforcer, VerificationPipeline
+
+        workspace = step.workspace
+        return GateEnforcer(
+            DocumentValidator(),
+            verifier or VerificationPipeline(root_of(workspace), self.config.verify),
+            ledger=self.ledger,
+            resolve=workspace.resolve,
+            max_replans=self.config.limits.max_replans,
+        )
+
+    def snapshots(self, workspace: Workspace) -> SnapshotManager:
+        """Return the manager of the project's snapshots."""
+        from tideate_core.snapshots import SnapshotLimits, SnapshotManager
+
+        return self.components.snapshot_manager or SnapshotManager(
+            root_of(workspace),
+            buffers=workspace.buffers,
+            private=workspace.private,
+            limits=SnapshotLimits.configured(self.config.snapshots),
+        )
+
+    def correction_loop(self, record: TaskRecord, verifier: Verifier | None = None) -> SelfCorrectionLoop:
+        """Return the loop of stage 5 where the task's earlier turns left it."""
+        return self.components.self_correction_loop(verifier, corrected=record.corrected, edits=record.edits)
 
 
 class _Ledger:

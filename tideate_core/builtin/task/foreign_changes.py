@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import temporary_pin
 from tideate_core.errors import SnapshotNotFound
-from tideate_core.snapshots import CacheDirectories, ChangesSince, SnapshotLimits, SnapshotManager
+from tideate_core.snapshots import CacheDirectories, ChangesSince
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.builtin.task.environment import TaskEnvironment
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import StepContext
 
 __all__ = ["ForeignChanges", "without_caches"]
@@ -47,11 +48,7 @@ class ForeignChanges:
 
         :raises WorkspaceError: no snapshot can be made.
         """
-        workspace = step.workspace
-        limits = SnapshotLimits.configured(environment.config.snapshots)
-        manager = SnapshotManager(
-            root_of(workspace), buffers=workspace.buffers, private=workspace.private, limits=limits
-        )
+        manager = environment.snapshots(step.workspace)
         known = step.recall(BEFORE)
         if known is not MISSING and any(one.id == known for one in await manager.list()):
             return cls(step, environment, manager, str(known))

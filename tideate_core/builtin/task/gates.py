@@ -18,10 +18,9 @@ from tideate_core.agents import (
     result_of,
 )
 from tideate_core.builtin.task.changes import name_of, read_back, review_changes, revised_by, write
-from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import PERSONS, CommentRounds, EventName, changed_lines
 from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
-from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
+from tideate_core.gates import StagedView, plan_issues
 from tideate_core.machines import WorkflowEvent
 from tideate_core.toolchain import Failure
 from tideate_core.util.cutting import beginning
@@ -34,14 +33,7 @@ if TYPE_CHECKING:
     from tideate_core.builtin.task.changes import Revise
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
-    from tideate_core.gates import (
-        AuditReport,
-        DocumentationResult,
-        ExecutionPlan,
-        GateIssue,
-        GateResult,
-        Verifier,
-    )
+    from tideate_core.gates import AuditReport, DocumentationResult, ExecutionPlan, GateIssue, GateResult
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
@@ -54,7 +46,6 @@ __all__ = [
     "confirm_plan",
     "documentation_gate",
     "execution_gate",
-    "gate_enforcer",
     "issue_words",
     "pass_audit",
     "plan_gate",
@@ -73,24 +64,6 @@ LONGEST_DIFF: Final = 40_000
 
 class PlanRefused(UnusableAnswer):
     """Gate 1 or 2 refused a plan that was made after the first."""
-
-
-def gate_enforcer(
-    step: StepContext, environment: TaskEnvironment, verifier: Verifier | None = None
-) -> GateEnforcer:
-    """Return what decides.
-
-    :param verifier: gate 5's, where it is told what that finds while it runs.
-    """
-    workspace = step.workspace
-    pipeline = verifier or VerificationPipeline(root_of(workspace), environment.config.verify)
-    return GateEnforcer(
-        DocumentValidator(),
-        pipeline,
-        ledger=environment.ledger,
-        resolve=workspace.resolve,
-        max_replans=environment.config.limits.max_replans,
-    )
 
 
 def report_gate(step: StepContext, environment: TaskEnvironment, result: GateResult) -> list[str]:
@@ -122,9 +95,7 @@ def _entry(issue: GateIssue) -> dict[str, Any]:
 
 async def plan_gate(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Gate 1."""
-    decided = await gate_enforcer(step, environment).enforce_gate1(
-        record.agreed, rejected_plans=record.rejected
-    )
+    decided = await environment.gates(step).enforce_gate1(record.agreed, rejected_plans=record.rejected)
     issues = report_gate(step, environment, decided)
     event = WorkflowEvent.PLAN_GATE_PASSED if decided.passed else WorkflowEvent.PLAN_GATE_FAILED
     return {"event": event.value, "gate": 1, "issues": issues}
@@ -137,7 +108,7 @@ async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnv
     """
     audit = record.audit
     assert audit is not None  # noqa: S101 the table does not lead here without one
-    decided = await gate_enforcer(step, environment).enforce_gate2(audit, record.agreed)
+    decided = await environment.gates(step).enforce_gate2(audit, record.agreed)
     plan = apply_fixes(record.agreed, audit) if decided.auto_fixed else record.agreed
     if decided.passed and (left := plan_issues(plan, step.workspace.resolve)):
         # a fix is no way round gate 1
@@ -162,7 +133,8 @@ def replan_of(step: StepContext, record: TaskRecord, environment: TaskEnvironmen
     async def replan(plan: ExecutionPlan, comments: Sequence[str]) -> tuple[ExecutionPlan, AuditReport]:
         nonlocal conversation
         brief, role = await environment.brief(step), environment.role(step, "planner")
-        made = await plan_task(step, role, brief, earlier=plan, issues=comments, conversation=conversation)
+        planner = environment.components.planner or plan_task
+        made = await planner(step, role, brief, earlier=plan, issues=comments, conversation=conversation)
         conversation = step.conversation(step.step) or conversation  # the audit has one of its own
         return await pass_audit(step, environment, made, "the new plan")
 
@@ -176,11 +148,12 @@ async def pass_audit(
 
     :raises PlanRefused: one of them refuses it; the message names it as `name`.
     """
-    gates = gate_enforcer(step, environment)
+    gates = environment.gates(step)
     decided = await gates.enforce_gate1(plan, rejected_plans=0)
     if issues := report_gate(step, environment, decided):
         raise PlanRefused(f"gate 1 refused {name}: {'; '.join(issues)}")
-    audit = await audit_plan(step, environment.role(step, "auditor"), await environment.brief(step), plan)
+    role, brief = environment.role(step, "auditor"), await environment.brief(step)
+    audit = await (environment.components.auditor or audit_plan)(step, role, brief, plan)
     decided = await gates.enforce_gate2(audit, plan)
     issues = report_gate(step, environment, decided)
     fixed = apply_fixes(plan, audit) if decided.auto_fixed else plan
@@ -269,7 +242,7 @@ async def execution_gate(
     """
     result = record.result
     assert result is not None  # noqa: S101 the table does not lead here without one
-    gates = gate_enforcer(step, environment)
+    gates = environment.gates(step)
     changes = await _staged(step, record)
     failed = WorkflowEvent.EXECUTION_GATE_FAILED
     decided = await gates.enforce_gate3(result, StagedView(step.workspace, changes))
@@ -326,7 +299,7 @@ async def documentation_gate(
     """Gate 4, the review, gate 4 again where only a part was taken, and the writing; raises as gate 3."""
     docs = record.docs
     assert docs is not None  # noqa: S101 the table does not lead here without one
-    gates = gate_enforcer(step, environment)
+    gates = environment.gates(step)
     changes = await _staged(step, record)
     failed = WorkflowEvent.DOCUMENTATION_GATE_FAILED
     decided = await gates.enforce_gate4(docs, StagedView(step.workspace, changes))

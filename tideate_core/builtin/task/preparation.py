@@ -9,7 +9,6 @@ from tideate_core.builtin.task.environment import root_of
 from tideate_core.errors import InvalidInput
 from tideate_core.gates import readiness
 from tideate_core.machines import WorkflowEvent
-from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 from tideate_core.toolchain import unsearched
 from tideate_core.workflows import MISSING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import Readiness
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.toolchain import Tool
     from tideate_core.workflows import StepContext
 
@@ -137,13 +137,7 @@ async def _snapshot(step: StepContext, environment: TaskEnvironment) -> str:
     known = step.recall(SNAPSHOT)
     if known is not MISSING:
         return str(known)
-    workspace = step.workspace
-    manager = SnapshotManager(
-        root_of(workspace),
-        buffers=workspace.buffers,
-        private=workspace.private,
-        limits=SnapshotLimits.configured(environment.config.snapshots),
-    )
+    manager = environment.snapshots(step.workspace)
     run = step.execution_id
     made = [one.id for one in await manager.list() if run in one.pinned]
     snapshot = made[-1] if made else await manager.create(_name(step), pin=run)

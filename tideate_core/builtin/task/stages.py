@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.changes import MOST_NOTES, as_json, name_of, review_changes, revised_by, write
 from tideate_core.errors import UnusableAnswer
-from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
+from tideate_core.gates import Correction, CorrectionEnd
 from tideate_core.machines import WorkflowEvent
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Declined
@@ -48,7 +48,7 @@ async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironme
         kept = record.plan.model_dump(mode="json")
         return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": kept}
     brief = await environment.brief(step)
-    made = await plan_task(
+    made = await (environment.components.planner or plan_task)(
         step, environment.role(step, "planner"), brief, earlier=record.plan, issues=record.issues
     )
     return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": made.model_dump(mode="json")}
@@ -59,7 +59,8 @@ async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironm
     from tideate_core.agents import audit_plan
 
     brief = await environment.brief(step)
-    report = await audit_plan(step, environment.role(step, "auditor"), brief, record.agreed)
+    auditor = environment.components.auditor or audit_plan
+    report = await auditor(step, environment.role(step, "auditor"), brief, record.agreed)
     return {"event": WorkflowEvent.AUDITING_COMPLETE.value, "audit": report.model_dump(mode="json")}
 
 
@@ -68,7 +69,7 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
     from tideate_core.agents import execute_plan
 
     brief = await environment.brief(step)
-    done = await execute_plan(
+    done = await (environment.components.executor or execute_plan)(
         step,
         environment.role(step, "executor"),
         brief,
@@ -124,8 +125,9 @@ async def document(step: StepContext, record: TaskRecord, environment: TaskEnvir
     """Have the documentation made, in memory."""
     from tideate_core.agents import document_task
 
+    documenter = environment.components.documenter or document_task
     role, brief = environment.role(step, "documenter"), await environment.brief(step)
-    done = await document_task(step, role, brief, record.agreed, record.diff, record.written)
+    done = await documenter(step, role, brief, record.agreed, record.diff, record.written)
     return _made(step, record, WorkflowEvent.DOCUMENTATION_COMPLETE, done.changes, done.result, done.notes)
 
 
@@ -166,19 +168,18 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
         changes.extend(done.changes)
         return Correction(step.workspace.diff(done.changes), done.summary, no_change=done.no_change)
 
-    loop = SelfCorrectionLoop(corrected=record.corrected, edits=record.edits)
-    turn = await loop.correct(record.reports[-1], corrector)
-    summary = turn.correction.summary if turn.correction else ""
+    loop = environment.correction_loop(record)
+    turn = await loop.verify_and_correct(corrector, record.reports[-1])
+    summary = turn.attempts[-1].correction.summary if turn.attempts else ""
     if turn.end is not None:
         return _ended(record, _WORDS[turn.end] + (f" ({summary})" if summary else ""))
-    assert turn.correction is not None  # noqa: S101 a turn without an end has one
     wanted = await step.workspace.attach(changes)
     revise = revised_by(step, await _in_review(step, environment, plan, wanted), _refuse_removals)
     accepted = await review_changes(step, environment, wanted, revise)
     await write(step, accepted)
     return {
         "event": WorkflowEvent.CORRECTION_SUCCEEDED.value,
-        "edit": turn.correction.digest,
+        "edit": turn.attempts[-1].correction.digest,
         "end": "",
         "plan": plan.model_dump(mode="json"),
         "summary": summary,

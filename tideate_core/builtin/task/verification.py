@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.builtin.task.foreign_changes import ForeignChanges
-from tideate_core.builtin.task.gates import gate_enforcer, report_gate
+from tideate_core.builtin.task.gates import report_gate
 from tideate_core.engine import EventName
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import VerificationPipeline
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
-    from tideate_core.gates import CheckResult, VerificationReport
+    from tideate_core.gates import CheckResult, GateEnforcer, GateResult, VerificationReport, Verifier
     from tideate_core.process import OutputLine
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
@@ -41,7 +41,7 @@ MOST_FAILURES: Final = 200
 
 
 async def verify(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Save what the task wrote in the editor, run all five checks, and decide.
+    """Save what the task wrote in the editor, and verify it: all five checks run, and gate 5 decides.
 
     :raises WorkspaceError: a buffer cannot be saved, and the checks read files; or what the checks changed
         cannot be written down.
@@ -62,25 +62,38 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
         on_lines=check_events.on_lines,
         on_result=check_events.on_result,
     )
+    gate = _Gate5(environment.gates(step, _Bounded(pipeline)))
     try:
-        # within the gate, so that its time is the verification's
-        decided = await gate_enforcer(step, environment, _Bounded(pipeline)).enforce_gate5()
+        verified = await environment.correction_loop(record, gate).verify_and_correct()
     finally:
         check_events.close()
     written = await foreign.settle()
-    report = decided.report
-    assert report is not None  # noqa: S101 gate 5 always has one
+    decided = gate.decided
+    assert decided is not None  # noqa: S101 the loop has verified
     issues = report_gate(step, environment, decided)
     event = WorkflowEvent.VERIFICATION_PASSED if decided.passed else WorkflowEvent.VERIFICATION_FAILED
-    kept = {"report": report.model_dump(mode="json")}
+    kept = {"report": verified.report.model_dump(mode="json")}
     issues = [] if decided.passed else issues
     return {"event": event.value, "gate": 5, "issues": issues, **kept, "written": written}
+
+
+class _Gate5:
+    """Gate 5 as the verifier of the self-correction loop; the checks run within it, and count to its time."""
+
+    def __init__(self, gates: GateEnforcer) -> None:
+        self._gates = gates
+        self.decided: GateResult | None = None
+
+    async def run_all(self) -> VerificationReport:
+        self.decided = await self._gates.enforce_gate5()
+        assert self.decided.report is not None  # noqa: S101 gate 5 always has one
+        return bounded(self.decided.report)
 
 
 class _Bounded:
     """A pipeline whose report can be kept."""
 
-    def __init__(self, pipeline: VerificationPipeline) -> None:
+    def __init__(self, pipeline: Verifier) -> None:
         self._pipeline = pipeline
 
     async def run_all(self) -> VerificationReport:

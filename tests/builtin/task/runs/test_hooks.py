@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import pytest
 
-from tests.support.tally import TASK
-from tests.support.tasks import plan
+from tests.support.gates import Verifier, failed, report
+from tests.support.tally import LINES, TASK
+from tests.support.tasks import edits, plan
 from tideate_core.adapters import AdapterPool
+from tideate_core.agents import audit_plan, document_task, execute_plan, plan_task
 from tideate_core.app import build_catalog, open_project
 from tideate_core.engine import OrchestratorDependencies, WorkflowHooks, WorkflowOrchestrator
+from tideate_core.gates import DocumentValidator, GateEnforcer, SelfCorrectionLoop
+from tideate_core.machines import WorkflowFSM, WorkflowState
+from tideate_core.mentions import ContextResolver
+from tideate_core.snapshots import SnapshotManager
 from tideate_core.store import Store
+from tideate_core.toolchain import Check
 from tideate_core.workflows import PromptLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import Event
 
+P = ParamSpec("P")
+T = TypeVar("T")
 STAGES = ("planning", "auditing", "executing", "documenting", "verifying")
 
 
@@ -86,7 +97,33 @@ async def test_a_hook_that_raises_is_logged_and_breaks_nothing(
 
 
 @pytest.mark.slow
-async def test_an_orchestrator_makes_its_runner_of_its_dependencies(desk: Desk) -> None:
+async def test_a_task_uses_the_components_that_its_orchestrator_was_given(desk: Desk, tmp_path: Path) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(name: str, make: Callable[P, T]) -> Callable[P, T]:
+        def call(*arguments: P.args, **rest: P.kwargs) -> T:
+            calls[name] += 1
+            return make(*arguments, **rest)
+
+        return call
+
+    class Loop(SelfCorrectionLoop):
+        verify_and_correct = counted("verify_and_correct", SelfCorrectionLoop.verify_and_correct)
+
+    other = tmp_path / "other"
+    (other / ".tideate").mkdir(parents=True)
+    (other / ".tideate/context.json").write_text(
+        '{"version": "1.0.0", "mappings": {"@Guide": {"text": "Be kind"}}}'
+    )
+    machines: list[WorkflowFSM] = []
+
+    def fsm() -> WorkflowFSM:
+        machines.append(WorkflowFSM())
+        return machines[-1]
+
+    gates = GateEnforcer(DocumentValidator(), Verifier(report(failed(Check.TESTS, "wrong")), report()))
+    snapshots = SnapshotManager(desk.root, private=other)
+    desk.model.says("corrector", edits({"src/tally/lines.py": f"{LINES}\n\nMORE = 1\n"}))
     project = open_project(str(desk.root))
     dependencies = OrchestratorDependencies(
         build_catalog(desk.root),
@@ -96,11 +133,32 @@ async def test_an_orchestrator_makes_its_runner_of_its_dependencies(desk: Desk) 
         lambda _request: project.workspace,
         PromptLibrary(),
         lambda: Store.open(desk.site.private),
+        fsm=fsm,
+        gate_enforcer=gates,
+        context_resolver=ContextResolver(other),
+        snapshot_manager=snapshots,
+        planner=counted("planner", plan_task),
+        auditor=counted("auditor", audit_plan),
+        executor=counted("executor", execute_plan),
+        documenter=counted("documenter", document_task),
+        self_correction_loop=Loop,
     )
     orchestrator = WorkflowOrchestrator(dependencies)
     try:
-        result = await orchestrator.execute_task(TASK)
+        result = await orchestrator.execute_task(f"{TASK} @Guide")
     finally:
         await orchestrator.runner.aclose()
         await dependencies.adapters.aclose()
-    assert (result.ok, result.task) == (True, TASK), result.error
+    assert (result.ok, result.attempts) == (True, 1), result.error
+    assert [machine.state for machine in machines] == [WorkflowState.COMPLETE]
+    agents = dict.fromkeys(("planner", "auditor", "executor", "documenter"), 1)
+    assert calls == {**agents, "verify_and_correct": 3}
+    counts = (await gates.get_gate_statistics()).gates
+    assert [(count.gate, count.passed, count.failed) for count in counts.values()] == [
+        *((gate, 1, 0) for gate in (1, 2, 3, 4)),
+        (5, 1, 1),
+    ]
+    assert "Be kind" in desk.model.prompts("planner")[0]
+    (snapshot,) = await snapshots.list()
+    assert (snapshot.name.startswith("before task"), snapshot.pinned) == (True, ())
+    assert await SnapshotManager(desk.root).list() == []
