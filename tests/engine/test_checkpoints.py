@@ -13,7 +13,7 @@ from tideate_core.engine.checkpoints import CheckpointManager
 from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
-from tideate_core.store import RunLog, Store
+from tideate_core.store import RunLog, Store, checkpoints, log_statements
 from tideate_core.store.records import Graph, NewRun, StepOutcome, StepStart
 from tideate_core.workflows import Registration, WorkflowDefinition
 
@@ -101,6 +101,20 @@ async def test_a_checkpoint_is_told_as_the_document_wants_it(
         },
         "metadata": {"agentId": "assistant", "duration": 7},
     }
+
+
+async def test_memory_usage_is_measured_when_the_checkpoint_is_made(
+    store: Store, manager: CheckpointManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Document 4, "memoryUsage"."""
+    used = iter((100, 200, 300))
+    monkeypatch.setattr(log_statements, "memory_usage", lambda: next(used))
+    monkeypatch.setattr(checkpoints, "memory_usage", lambda: next(used))
+    _, rows = await ran(store, "a", "b")
+    made = [*rows, await manager.create(RUN)]
+    assert [(await manager.load(row.id)).metadata.memory_usage for row in made] == [100, 200, 300]
+    new = (await manager.restore(rows[0].id)).workflow_id
+    assert (await manager.load(f"{new}.1")).metadata.memory_usage == 100
 
 
 async def test_a_later_checkpoint_has_more(store: Store, manager: CheckpointManager) -> None:

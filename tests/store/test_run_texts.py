@@ -213,6 +213,9 @@ def without_the_index(private: Path) -> None:
         change(private, statement)
     change(private, "ALTER TABLE workflow_executions DROP COLUMN compared")
     change(private, "ALTER TABLE workflow_memos DROP COLUMN event")
+    change(private, "DROP VIEW all_checkpoints")
+    for table in ("workflow_steps", "workflow_checkpoints"):
+        change(private, f"ALTER TABLE {table} DROP COLUMN memory")
     change(private, "DELETE FROM schema_version WHERE version >= 21")
 
 

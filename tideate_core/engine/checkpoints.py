@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
-import sys
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,7 +58,7 @@ class CheckpointMetadata(Report):
     duration: int
     """Milliseconds that the step took."""
     memory_usage: int
-    """Bytes that the process which writes this has used at most."""
+    """Bytes that the process had used at most when it was made; 0 of one of an earlier version."""
 
 
 class CheckpointDTO(Report):
@@ -203,7 +201,7 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
         metadata=CheckpointMetadata(
             agent_id=at.agent if at else "",
             duration=(at.duration_ms or 0) if at else 0,
-            memory_usage=_memory_usage(),
+            memory_usage=row.memory or 0,
         ),
     )
     return checkpoint, list(again)
@@ -214,11 +212,6 @@ def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) 
     given = request.context.model_extra or {}
     context = {**about(request.context), **stored_graph(definition).context, **given}
     return StateManager(request.inputs, context, settled, request.prompt).snapshot()
-
-
-def _memory_usage() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _names(checkpoint_id: str, timestamp: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import RunNotFound, StoreError
 from tideate_core.store.id_prefix import find_checkpoint
+from tideate_core.store.log_statements import memory_usage
 from tideate_core.store.objects import plain
 from tideate_core.store.records import CheckpointRow, Fork
 from tideate_core.store.run_texts import add_prompt
@@ -39,10 +40,10 @@ _COPIES: Final = (
     " ) s WHERE e.id = :old",
     "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, status,"
     " result, error, error_code, duration, started_at, completed_at, position, ordinal, attempts,"
-    " input_tokens, output_tokens, cost, cached_tokens, files)"
+    " input_tokens, output_tokens, cost, cached_tokens, files, memory)"
     " SELECT :new, step_id, step_name, agent_id, task, dependencies, status, result, error, error_code,"
     " duration, started_at, completed_at, position, ordinal, attempts, input_tokens, output_tokens, cost,"
-    " cached_tokens, files FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
+    " cached_tokens, files, memory FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
     " AND step_id NOT IN (SELECT value FROM json_each(:again)) ORDER BY id",
     # the definition's other steps, as they were before the run began
     "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, position)"
@@ -177,7 +178,7 @@ def checkpoint_fork(
     def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return transaction.execute(statement, values).fetchall()
 
-    checkpoint, old, _, cursor, _, _ = find_checkpoint(fetch, checkpoint_id)
+    checkpoint, old, _, cursor, *_ = find_checkpoint(fetch, checkpoint_id)
     return Fork(old, new_id, at, cursor, tuple(again), checkpoint=checkpoint)
 
 
@@ -186,10 +187,10 @@ def _add_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, 
     taken = "SELECT 1 FROM workflow_checkpoints WHERE created_at = ?"
     while transaction.execute(taken, (at,)).fetchone():
         at += 1
-    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True)
+    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True, memory=memory_usage())
     transaction.execute(
-        "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at)"
-        " VALUES (?, ?, ?, ?, 1, ?)",
-        (row.id, run, step, cursor, at),
+        "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at, memory)"
+        " VALUES (?, ?, ?, ?, 1, ?, ?)",
+        (row.id, run, step, cursor, at, row.memory),
     )
     return row

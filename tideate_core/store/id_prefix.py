@@ -23,7 +23,8 @@ _NEAR: Final = 0.8
 """Ids are random digits: below this similarity one is near another by chance."""
 
 _WANTED: Final = (
-    "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints WHERE id = ?"
+    "SELECT id, execution_id, step_id, cursor, created_at, manual, memory FROM workflow_checkpoints"
+    " WHERE id = ?"
 )
 
 LAST: Final = "last"

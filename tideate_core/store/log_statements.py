@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.store.objects import pack, plain
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "delete_messages",
+    "memory_usage",
     "write_counts",
     "write_ending",
     "write_events",
@@ -45,14 +48,15 @@ _BEGUN: Final = (
 _ENDED: Final = (
     "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
     " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, cached_tokens = ?,"
-    " files = ?"
+    " files = ?, memory = ?"
     " WHERE execution_id = ? AND step_id = ?"
 )
 
 _BEGUN_AND_ENDED: Final = (
     "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = ?,"
     " result = ?, error = ?, error_code = ?, duration = ?, completed_at = ?, ordinal = ?, input_tokens = ?,"
-    " output_tokens = ?, cost = ?, cached_tokens = ?, files = ? WHERE execution_id = ? AND step_id = ?"
+    " output_tokens = ?, cost = ?, cached_tokens = ?, files = ?, memory = ?"
+    " WHERE execution_id = ? AND step_id = ?"
 )
 
 
@@ -93,7 +97,8 @@ def write_outcome(
     :param started: its start, where that is not written yet.
     """
     tally.cursor += 1
-    ended = (*_outcome_values(transaction, tally, outcome, result), tally.run, outcome.step)
+    memory = memory_usage()
+    ended = (*_outcome_values(transaction, tally, outcome, result), memory, tally.run, outcome.step)
     done = 0
     if started is not None:
         begun = _start_values(transaction, tally, started)
@@ -105,16 +110,16 @@ def write_outcome(
     if not done:  # a step that never started: skipped
         transaction.execute(
             "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
-            " input_tokens, output_tokens, cost, cached_tokens, files, execution_id, step_id, step_name,"
-            " agent_id, task, dependencies)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
+            " input_tokens, output_tokens, cost, cached_tokens, files, memory, execution_id, step_id,"
+            " step_name, agent_id, task, dependencies)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
             (*ended, outcome.step),
         )
     _count(tally, outcome)
     if outcome.status != "completed":
         return None
     identity = f"{tally.run}.{tally.cursor}"  # as the view `all_checkpoints` has it
-    return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at)
+    return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at, memory=memory)
 
 
 def write_memo(
@@ -256,6 +261,12 @@ def _outcome_values(
         tokens.cached,
         _files(transaction, tally.run, outcome.files),
     )
+
+
+def memory_usage() -> int:
+    """Return the bytes that this process has used at most."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _files(transaction: Transaction, run: str, files: tuple[str, ...]) -> str:

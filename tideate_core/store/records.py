@@ -346,6 +346,8 @@ class CheckpointRow:
     created_at: int
     manual: bool = False
     """A person wanted it; retention spares it."""
+    memory: int | None = None
+    """Bytes that the process had used at most when it was made; None: it was not measured."""
 
 
 def state_of(run: RunRow) -> State:

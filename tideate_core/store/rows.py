@@ -92,7 +92,7 @@ MEMOS_OF_STEP: Final = (
     "SELECT key, value FROM workflow_memos WHERE execution_id = ? AND step_id = ? AND substr(key, 1, ?) = ?"
 )
 
-_SELECT_CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual"
+_SELECT_CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual, memory"
 
 CHECKPOINTS: Final = f"{_SELECT_CHECKPOINTS} FROM all_checkpoints"
 
@@ -211,8 +211,8 @@ def event_of(row: Row, objects: Objects) -> EventRow:
 
 def checkpoint_of(row: Row) -> CheckpointRow:
     """Return a row of `CHECKPOINTS` as a record."""
-    identity, run, step, cursor, created_at, manual = row
-    return CheckpointRow(identity, run, step, cursor, created_at, bool(manual))
+    identity, run, step, cursor, created_at, manual, memory = row
+    return CheckpointRow(identity, run, step, cursor, created_at, bool(manual), memory)
 
 
 def metrics_of(row: Row) -> MetricsRow:

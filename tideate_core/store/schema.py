@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READABLE", "is_own_database", "migrate", "refuse_newer", "schema_version"]
 
-READABLE: Final = 21
+READABLE: Final = 24
 """The oldest version with every table and column that reading names."""
 
 _RUN_TEXTS: Final = 21
