@@ -137,7 +137,7 @@ def test_ctrl_c_at_any_time_shows_no_traceback(
         "    if event == 'import':\n"
         "        at -= 1\n"
         "        if at == 0: os.kill(os.getpid(), signal.SIGINT)\n"
-        "from tideate_core.cli.__main__ import main\n"
+        "from tideate_core.entry import main\n"
         "sys.addaudithook(hook)\n"
         "main()\n"
     )
@@ -156,6 +156,17 @@ def test_ctrl_c_at_any_time_shows_no_traceback(
         assert done.returncode in (0, 2, 130), (at, done.stderr)
         assert "Traceback" not in done.stderr, at
         assert "KeyboardInterrupt" not in done.stderr, at
+
+
+def test_nothing_is_imported_before_ctrl_c_is_taken() -> None:
+    code = (
+        "import sys\n"
+        "before = {*sys.modules}\n"
+        "import tideate_core.entry\n"
+        "print(*sorted({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["tideate_core", "tideate_core.entry"]
 
 
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:

@@ -30,7 +30,7 @@ from tests.support.processes import MEASURING
 __all__ = ["COMMANDS", "ask_for_child", "interpreter", "needs_interpreter"]
 
 COMMANDS: Final = {
-    "tideate_core.cli": "tideate_core.cli.__main__",
+    "tideate_core.cli": "tideate_core.entry",
     "tideate_core.cli.main": "tideate_core.cli.main",
 }
 """What `python -m` is given for the `tideate` command, and the module whose `main` it runs."""

@@ -1,12 +1,10 @@
-"""Entry point. Serving MCP over stdio, which clients start often, skips the other commands.
+"""Choice of the command. Serving MCP over stdio, which clients start often, skips the other commands.
 
 All other command lines take the long way, so that there is one help and one set of errors.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # `signal` itself takes milliseconds, open to a Ctrl-C
-import os
 import sys
 
 __all__ = ["main"]
@@ -17,9 +15,6 @@ ROOT = "--root"
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        # first of all: a Ctrl-C among the imports, or at the interpreter's end, shows no traceback either
-        _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
     server = _server_over_stdio(sys.argv[1:])
     if server is None:
         from tideate_core.cli.main import main as all_commands
@@ -46,4 +41,6 @@ def _server_over_stdio(words: list[str]) -> tuple[str, str] | None:
 
 
 if __name__ == "__main__":
-    main()
+    from tideate_core.entry import main as entry
+
+    entry()
