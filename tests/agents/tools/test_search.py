@@ -177,12 +177,17 @@ async def test_a_hard_link_to_outside_is_not_shown(tmp_path: Path, program: str)
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("AKIA", "^KEY", "Q7ZP", "AKIA.{3}[A-M]", "MIIabc"),
-        *(r"one(?=[\s\S]*AKIAQ7)", r"one(?![\s\S]*AKIAQ7)"),
-        *(".", "^$", "'$", "(?<=1\\n)KEY", r"\Aone", r"(?>[\s\S]*7)B?|o", "(A|AK)*(I|IA)*$", "def", "hunter"),
+        *("AKIA", "^KEY", "Q7ZP", "AKIA.{3}[A-M]", "MIIabc", "def", ".", "^$", "'$", "hunter"),
+        *("(?<=1\\n)KEY", r"\Aone", r"one(?=[\s\S]*AKIAQ7)", r"one(?![\s\S]*AKIAQ7)"),
+        *(r"(?>[\s\S]*7)B?|o", r"[\s\S]*+7|one", "(A|AK)*(I|IA)*$", "seems to hold|AKIAQ7", r"one\Z|AKIAQ7"),
+        # takes years where it fits
+        pytest.param(r"AKIAQ7(?=\w)((((\w+)+)+)+)+!", marks=pytest.mark.slow),
     ],
 )
-async def test_no_answer_depends_on_what_is_hidden(tmp_path: Path, program: str, pattern: str) -> None:
+async def test_no_answer_depends_on_what_is_hidden(
+    tmp_path: Path, program: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 3)
     texts = []
     secrets = [("Q7ZP3KD9WM2XV5TB", "hunter22"), ("MZX4A7B2C9D1E6F3", "s3same")]
     for number, (key, password) in enumerate(secrets):
@@ -195,6 +200,7 @@ async def test_no_answer_depends_on_what_is_hidden(tmp_path: Path, program: str,
             "d/.env": f"A={password}\n",
         }
         project = Project(tmp_path / str(number), files)
+        (project.root / "e.txt").write_bytes(b"one \xff" + f" AKIA{key}\n".encode())
         try:
             texts.append(await project.call("search", pattern=pattern, context=1))
         except ToolError as error:
@@ -239,6 +245,7 @@ async def test_look_around_is_understood_and_never_spans_lines(tmp_path: Path, p
     project = Project(tmp_path, {"a": "one two\none\ntwo\n"})
     assert await project.call("search", pattern=r"one(?=\s+two)") == "a\n1:one two"
     assert await project.call("search", pattern=r"one\s+two") == "a\n1:one two"
+    assert await project.call("search", pattern=r"one(?!\s+two)") == "a\n2:one"
 
 
 @pytest.mark.slow

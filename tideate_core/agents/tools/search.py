@@ -14,6 +14,8 @@ from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.agents.tools.tool import ToolContext
 
 __all__ = ["TOOLS"]
@@ -40,12 +42,32 @@ async def search(context: ToolContext, arguments: Search) -> str:
     texts = await ShownTexts.open(context, *([path_filter(arguments.glob)] if arguments.glob else []))
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
-    await texts.hide_secrets()
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)
-    found = await find_lines(root, texts.names, texts.own, query)
+    found = await _find_shown(root, texts, query)
     page = _Page(texts, arguments)
     await page.add(found)
     return page.text(found)
+
+
+async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
+    """Look for an expression; that it fits a hidden line changes nothing in what is found.
+
+    Secrets are looked for only in files in which the expression is found.
+    """
+    found = await find_lines(root, texts.names, texts.own, query)
+    if found.cut or found.timed_out:
+        # either may depend on hidden lines: only what may be shown is searched
+        hidden = await texts.hide_secrets(texts.names)
+        names = [name for name in texts.names if name in texts.own or name not in hidden]
+        found = await find_lines(root, names, texts.own, query)
+    elif hidden := await texts.hide_secrets(found.lines):
+        again = await find_lines(root, [], {name: texts.own[name] for name in hidden if hidden[name]}, query)
+        found.lines = {name: lines for name, lines in found.lines.items() if name not in hidden} | again.lines
+    for name in hidden.keys() & found.lines.keys():
+        lines = found.lines.pop(name)
+        if shown := {at: column for at, column in lines.items() if at not in hidden[name]}:
+            found.lines[name] = shown
+    return found
 
 
 class _Page:
@@ -101,7 +123,7 @@ class _Page:
         notes = []
         if total > self._shown and not self._hidden:
             notes.append(
-                f"{self._shown} of {'at least ' if found.cut else ''}{total:,} matching lines in "
+                f"{self._shown} of {'at least ' if found.is_least else ''}{total:,} matching lines in "
                 f"{len(found.lines)} files are shown; use a narrower pattern or glob, or a higher limit"
             )
         if found.timed_out:

@@ -14,6 +14,7 @@ import signal
 import stat
 import sys
 from functools import partial
+from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 WRITTEN_AT_ONCE = 1 << 16
 TOLD_AFTER = 50
 """Searched files after which their number is printed, as ``+NUMBER``."""
+LOOKS_FAR = re.compile(r"\(\?(?![:P])|\\[AZ]|[*+?}]\+")
+"""Parts of expressions that the lines around may keep from a match."""
 CUT_SHORT = 3
 """Exit status where a worker did not come to its end."""
 
@@ -50,7 +53,10 @@ def _search(request: dict[str, Any], worker: int) -> None:
     pattern = compile_pattern(
         request["pattern"], literal=request["literal"], any_case=request["any_case"], word=request["word"]
     )
-    find: Callable[[str], Iterable[tuple[int, int]]] = partial(matching_lines, pattern, most=request["most"])
+    whole = request["literal"] or not LOOKS_FAR.search(request["pattern"])
+    find: Callable[[str], Iterable[tuple[int, int]]] = partial(
+        matching_lines, pattern, most=request["most"], whole=whole
+    )
     if request["secrets"]:
         sys.path[:] = request["secrets"]
         find = _first_if_secret
@@ -115,14 +121,21 @@ def compile_pattern(pattern: str, *, literal: bool, any_case: bool, word: bool =
     return re.compile(rf"(?<!\w)(?:{expression})(?!\w)", flags)
 
 
-def matching_lines(pattern: re.Pattern[str], text: str, *, most: int) -> Iterator[tuple[int, int]]:
+def matching_lines(
+    pattern: re.Pattern[str], text: str, *, most: int, whole: bool = True
+) -> Iterator[tuple[int, int]]:
     """Yield number and column (both from 1) of the lines in which the expression is found.
 
-    The text is searched as a whole, which is fast where it is not there; then line by line.
+    Lines count alone.
 
     :param most: lines.
+    :param whole: search the text as a whole for such lines, which is fast; no match may need a line alone.
     """
     search: Callable[..., re.Match[str] | None] = pattern.search
+    if not whole:
+        alone = ((number, search(line)) for number, line in enumerate(text.split("\n"), 1))
+        yield from islice(((number, found.start() + 1) for number, found in alone if found), most)
+        return
     number, at = 1, 0
     while most > 0 and (found := search(text, at)) is not None:
         number += text.count("\n", at, found.start())

@@ -75,7 +75,12 @@ class Found:
     too_large: list[str] = field(default_factory=list)
     """Files that are not searched."""
     cut: bool = False
-    """There may be more lines than are counted."""
+    """The programs printed more lines than were taken."""
+
+    @property
+    def is_least(self) -> bool:
+        """There may be more lines than are counted."""
+        return self.cut or any(len(lines) >= MOST_OF_FILE for lines in self.lines.values())
 
 
 async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str], query: Query) -> Found:
@@ -91,7 +96,6 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
             files, too_large = await asyncio.to_thread(_searched, Path(folder), root, names, texts)
             found = await _search(root, Path(folder), files, query)
             found.seconds, found.too_large = SECONDS, too_large
-            found.cut = found.cut or any(len(lines) >= MOST_OF_FILE for lines in found.lines.values())
             return found
     except (CommandError, OSError) as error:
         raise ToolError(f"the search cannot be run: {error}") from error

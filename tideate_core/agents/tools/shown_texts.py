@@ -10,7 +10,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.util.escaping import HIDDEN_LINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tideate_core.agents.tools.tool import ToolContext
 
@@ -53,7 +53,8 @@ class ShownTexts:
     def _choose(self, fits: Callable[[str], bool]) -> None:
         from tideate_core.mentions import secret_in, secret_name
 
-        self.on_disk = [name for name in self.on_disk if not secret_in(name)]
+        if secret_in("\n".join(self.on_disk)):  # all at once: each by itself takes seconds
+            self.on_disk = [name for name in self.on_disk if not secret_in(name)]
         for name in filter(fits, self._staged.listed(self.on_disk)):
             is_secret = not self._staged.knows(name) and (secret_name(name) or self._is_linked(name))
             (self.secrets if is_secret else self.names).append(name)
@@ -76,29 +77,27 @@ class ShownTexts:
             if path in wanted:
                 self.own[path] = (await self.read(path))[0]
 
-    async def hide_secrets(self) -> None:
-        """Have no hidden line in the texts that are looked through by their names.
+    async def hide_secrets(self, names: Iterable[str]) -> dict[str, frozenset[int]]:
+        """Give files on disk with hidden lines a text of their own, in which these have other words.
 
-        Files with hidden lines get a text of their own; one that cannot be looked into is left out.
-
+        :return: the numbers of the hidden lines by name; of a file that cannot be read, none.
         :raises ToolError: the files cannot be searched for secrets.
         """
         from tideate_core.agents.tools.search_programs import files_with_secrets
 
         root = self._workspace.root
+        hidden: dict[str, frozenset[int]] = {}
         if root is None:
-            return
-        on_disk = [name for name in self.names if name not in self.own]
-        found = await files_with_secrets(root, on_disk)
-        for name in sorted(found):
+            return hidden
+        for name in sorted(await files_with_secrets(root, [name for name in names if name not in self.own])):
             try:
-                text, hidden = await self.read(name)
+                text, numbers = await self.read(name)
             except WorkspaceError:
-                self.names.remove(name)
-                self.secrets.append(name)
+                hidden[name] = frozenset()
                 continue
-            if hidden:
-                self.own[name] = text
+            if numbers:
+                self.own[name], hidden[name] = text, numbers
+        return hidden
 
     async def read(self, name: str) -> tuple[str, frozenset[int]]:
         """Return a text with other words in its hidden lines, and their numbers.
