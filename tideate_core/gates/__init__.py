@@ -44,7 +44,11 @@ if TYPE_CHECKING:
         Severity as Severity,
         TaskResult as TaskResult,
     )
-    from tideate_core.gates.syntax import SyntaxProblem as SyntaxProblem, new_errors as new_errors
+    from tideate_core.gates.syntax import (
+        SyntaxProblem as SyntaxProblem,
+        is_checked as is_checked,
+        new_errors as new_errors,
+    )
     from tideate_core.gates.verification import (
         Readiness as Readiness,
         VerificationPipeline as VerificationPipeline,
@@ -65,7 +69,7 @@ else:
                 "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanFix PlanStep "
                 "Severity TaskResult"
             ),
-            "syntax": "SyntaxProblem new_errors",
+            "syntax": "SyntaxProblem is_checked new_errors",
             "verification": "Readiness VerificationPipeline readiness",
             "views": "FilesView StagedView",
         },

@@ -20,7 +20,7 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["SyntaxProblem", "new_errors"]
+__all__ = ["SyntaxProblem", "is_checked", "new_errors"]
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +111,13 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
         if more and old is not None:
             new += _absent_before(more, old)
     return new
+
+
+def is_checked(language_or_path: str, before: str, after: str) -> bool:
+    """Tell whether `new_errors` can find errors: it has a parser for both texts, which came to its end."""
+    language = _known(language_or_path) or _by_content(before, after)
+    found = _errors.of(language, after) if language else None
+    return found is not None and (not found or _errors.of(language, before) is not None)
 
 
 class _KnownErrors:

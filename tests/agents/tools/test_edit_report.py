@@ -6,6 +6,7 @@ import pytest
 
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.edit_report import MOST_ERRORS, check_changes, describe_changes
+from tideate_core.errors import NotParsed
 from tideate_core.gates import new_errors
 from tideate_core.mentions import code_language
 from tideate_core.workspace import FileChange, language_of
@@ -33,9 +34,21 @@ async def test_syntax_is_told_of_where_it_is_checked(path: str) -> None:
     assert 0 < len(errors) <= MOST_ERRORS
 
 
-@pytest.mark.parametrize("path", ["a.md", "a.txt", "Dockerfile", "a.unknown"])
+@pytest.mark.parametrize("path", ["a.md", "a.txt", "a.unknown"])
 async def test_nothing_is_told_of_a_syntax_that_is_not_checked(path: str) -> None:
     assert await told(path, BROKEN) == ("", [])
+
+
+async def test_a_text_that_is_not_checked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await told("Dockerfile", BROKEN) == ("; syntax not checked: Dockerfile", [])
+
+    def too_long(*_: object) -> None:
+        raise NotParsed("it takes too long to parse")
+
+    monkeypatch.setattr("tideate_core.gates.syntax.parse_outside", too_long)
+    both = [FileChange("a.lua", "create", None, "local unparsed = 1"), FileChange("b.py", "create", None, "")]
+    checked = await check_changes(StagedFiles(), both)
+    assert checked.word == "; no new syntax errors; syntax not checked: a.lua"
 
 
 async def test_a_text_without_errors_is_said_to_have_none() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.tools.python_names import new_name_problems
 from tideate_core.agents.tools.results import bounded_text
-from tideate_core.gates import new_errors
-from tideate_core.workspace import diff_lines, language_of, lines_of, unified_diff
+from tideate_core.gates import is_checked, new_errors
+from tideate_core.workspace import PROSE, diff_lines, language_of, lines_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,8 +28,10 @@ MOST_HUNKS: Final = 30
 """Hunks of a file that are told of."""
 MOST_ERRORS: Final = 10
 """Syntax errors that a result names."""
-_DATA: Final = frozenset({"json", "jsonc", "toml", "yaml"})
-"""Languages that only define data; their syntax is checked, too."""
+MOST_UNCHECKED: Final = 5
+"""Files that a result names because their syntax is not checked."""
+_PLAIN: Final = PROSE | {""}
+"""Languages without a syntax that could be checked, as far as they are known."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 
 
@@ -38,7 +40,7 @@ class CheckedChanges:
     """New errors of the texts that changes lead to."""
 
     word: str = ""
-    """For the line that says what was staged; empty: nothing can be said, or there are errors."""
+    """For the line that says what was staged: no new errors, or not checked; empty: neither can be said."""
     errors: list[str] = field(default_factory=list)
     """New syntax errors."""
     names: list[str] = field(default_factory=list)
@@ -104,22 +106,27 @@ async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> C
 
 
 def _check(changes: Sequence[FileChange], original: dict[str, str]) -> CheckedChanges:
-    from tideate_core.mentions import code_language
-
-    checked = False
+    parsed: list[str] = []
+    unchecked: list[str] = []
     errors: list[str] = []
     names: list[str] = []
     for change in changes:
         language = language_of(change.path)
         if change.after is None or (change.action == "move" and change.before == change.after):
             continue
-        checked = checked or language in _DATA or bool(code_language(change.path))
         place = f" in {change.path}" if len(changes) > 1 else ""
         found = new_errors(language, change.before or "", change.after)
-        errors += [f"[new syntax error{place}: {problem}]" for problem in found]
         name = change.move_to or change.path
+        if is_checked(language, change.before or "", change.after):
+            parsed.append(name)
+        elif language not in _PLAIN:
+            unchecked.append(name)
+        errors += [f"[new syntax error{place}: {problem}]" for problem in found]
         if name in original and not found:
             told = new_name_problems(name, original[name], change.after)
             names += [f"[{one}{place}]" for one in told]
-    word = "; no new syntax errors" if checked and not errors else ""
+    word = "; no new syntax errors" if parsed and not errors else ""
+    if unchecked:
+        more = f" and {len(unchecked) - MOST_UNCHECKED} more" if len(unchecked) > MOST_UNCHECKED else ""
+        word += f"; syntax not checked: {', '.join(unchecked[:MOST_UNCHECKED])}{more}"
     return CheckedChanges(word, errors, names)
