@@ -78,7 +78,8 @@ async def test_a_slow_text_is_given_up(language: str, piece: str, caplog: pytest
         await ended(lambda: outline(text, path))
     with pytest.raises(NotParsed, match="too long"):
         await ended(lambda: definitions_in(text, path))
-    assert await ended(lambda: places_of_name(text, path, NAME)) == [2]
+    with pytest.raises(NotParsed, match="too long"):
+        await ended(lambda: places_of_name(text, path, NAME))
     assert await ended(lambda: symbol_lines.last_lines(text, path, NAME, {2})) == {}
     found = await ended(lambda: insertion_of(code, lines, 1, language))
     assert found == Insertion(1, code)
@@ -108,6 +109,18 @@ async def test_tools_name_a_file_that_takes_too_long(tmp_path: Path) -> None:
         assert f"b.lua\n1:function {NAME}() end" in answer
         assert "[takes too long to parse: a.lua]" in answer
         assert "a.lua\n2:wanted" in answer
+
+
+async def test_find_symbol_stops_after_some_files_that_take_too_long(tmp_path: Path) -> None:
+    slow = {f"{number:02}.lua": f"x = {number}\n{text_of('the ')}" for number in range(20)}
+    project = Project(tmp_path, {**slow, "z.lua": f"function {NAME}() end\n"})
+    for left in (15, 9, 3):
+        answer = await project.call("find_symbol", name=NAME)
+        assert f"; {left} files that may define it are left for the next call: " in answer
+        assert "01.lua\n3:wanted" in answer
+    answer = await project.call("find_symbol", name=NAME, references=False)
+    assert f"z.lua\n1:function {NAME}() end" in answer
+    assert "next call" not in answer
 
 
 async def test_mentions_name_a_file_that_takes_too_long(tmp_path: Path) -> None:

@@ -13,13 +13,30 @@ from tideate_core.mentions.secrets import hide_lines
 from tideate_core.mentions.symbols import LARGEST
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
-__all__ = ["NOT_PARSED", "read_definitions", "read_words"]
+__all__ = ["MOST_NOT_PARSED", "NOT_PARSED", "read_definitions", "read_files", "read_words"]
 
 NOT_PARSED: Final = ("", 1, "")
 """The only definition of a file that takes too long to parse: nothing has an empty name."""
+MOST_NOT_PARSED: Final = 6
+"""Files that take too long to parse, seconds each, after which no more are read at once."""
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_files(root: Path, names: Sequence[str], wanted: str, most: int) -> Iterator[list[Any]]:
+    """Yield the name of each file with its words, or with the definitions if a name is wanted; blocking.
+
+    :param most: files that take too long to parse, after which no more are read.
+    """
+    for name in names:
+        row = [name, *(read_definitions(root, name, wanted) if wanted else read_words(root, name))]
+        yield row
+        most -= row[1] == [NOT_PARSED]
+        if most <= 0:
+            return
 
 
 def read_words(root: Path, name: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import zlib
 from array import array
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import NotParsed
 from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse, values_in
 from tideate_core.process import parse_outside
 from tideate_core.workspace import language_of
@@ -132,16 +130,20 @@ def _hash(word: str) -> int:
     return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
-def places_of_name(text: str, path: str, name: str) -> list[int]:
-    """Return the numbers (from 1) of the lines that use a name, comments and strings left out where the
-    language is known and the text does not take too long to parse."""
+def places_of_name(text: str, path: str, name: str, *, parsed: bool = True) -> list[int]:
+    """Return the numbers (from 1) of the lines that use a name.
+
+    Comments and strings are left out if the language is known and the text is not too long.
+
+    :param parsed: False: the lines that have the word.
+    :raises NotParsed: the text takes too long to parse.
+    """
     whole = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     if whole.search(text) is None:
         return []
     language = code_language(path)
-    if language and len(text) <= LARGEST:
-        with contextlib.suppress(NotParsed):
-            return list(parse_outside(f"{__name__}:lines_of_name", text, language, name))
+    if parsed and language and len(text) <= LARGEST:
+        return list(parse_outside(f"{__name__}:lines_of_name", text, language, name))
     return [number for number, line in enumerate(text.split("\n"), 1) if whole.search(line)]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
-from tideate_core.mentions.code_files import NOT_PARSED, read_definitions, read_words
+from tideate_core.mentions.code_files import MOST_NOT_PARSED, NOT_PARSED, read_files
 from tideate_core.mentions.definitions import code_language, word_hash
 
 if TYPE_CHECKING:
@@ -141,12 +141,21 @@ class SymbolIndex:
     async def definitions(self, name: str) -> list[Place]:
         """Return the places at which a name is defined, in order.
 
+        After some files that take too long to parse, the others are left to the next call: see `unread`.
+
         :raises StoreError: the index cannot be kept.
         """
         if unread := await asyncio.to_thread(self._unread, name):
             found = await self._read(unread, name)
             await asyncio.to_thread(self._note_definitions, name, found)
         return await asyncio.to_thread(self._definitions, name)
+
+    async def unread(self, name: str) -> list[str]:
+        """Return the files that may define a name and are not looked into yet.
+
+        :raises StoreError: the index cannot be read.
+        """
+        return await asyncio.to_thread(self._unread, name)
 
     async def not_parsed(self) -> list[str]:
         """Return the files whose definitions are not known, as they take too long to parse.
@@ -175,10 +184,7 @@ class SymbolIndex:
         return await self._read_outside(names, wanted)
 
     def _read_here(self, names: list[str], wanted: str) -> list[list[Any]]:
-        root = self._root
-        if wanted:
-            return [[name, *read_definitions(root, name, wanted)] for name in names]
-        return [[name, *read_words(root, name)] for name in names]
+        return list(read_files(self._root, names, wanted, MOST_NOT_PARSED))
 
     async def _read_outside(self, names: list[str], wanted: str) -> list[list[Any]]:
         from tideate_core.process import ProcessLimits, run_program

@@ -37,13 +37,14 @@ def main() -> None:
 
 def _read(request: dict[str, Any], place: Path, worker: int) -> None:
     # the host's own code, by the host's path
-    from tideate_core.mentions.code_files import read_definitions, read_words
+    from tideate_core.mentions.code_files import MOST_NOT_PARSED, read_files
 
-    root, wanted = Path(request["root"]), request["wanted"]
+    names, workers = request["files"], request["workers"]
     with place.with_name(f"{worker}.jsonl").open("w", encoding="utf-8") as out:
-        for name in request["files"][worker :: request["workers"]]:
-            found = read_definitions(root, name, wanted) if wanted else read_words(root, name)
-            out.write(json.dumps([name, *found]) + "\n")
+        for row in read_files(
+            Path(request["root"]), names[worker::workers], request["wanted"], MOST_NOT_PARSED // workers
+        ):
+            out.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

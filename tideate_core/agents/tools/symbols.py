@@ -39,6 +39,8 @@ MOST_FILES: Final = 300
 """Files that are looked through for references in one call."""
 LEAST_OF_FILE: Final = 5
 """References in one file that are shown, or an eighth of the limit if that is more."""
+PATIENCE: Final = 6
+"""Files that may take too long to parse in one call, seconds each."""
 MOST_NAMED: Final = 10
 """Files that are only named."""
 
@@ -117,6 +119,10 @@ class _Lookup:
         self._name = name
         self._wanted = frozenset(texts.names)
         self._not_parsed: list[str] = []
+        self._left: list[str] = []
+        """Files whose definitions are not looked for: too many others take too long to parse."""
+        self._patience = PATIENCE
+        """Files that may still take too long to parse."""
 
     def _is_indexed(self, path: str) -> bool:
         return path in self._wanted and path not in self._texts.own
@@ -127,17 +133,32 @@ class _Lookup:
         having = {*await self._index.files_with(self._name)}
         not_parsed = [path for path in await self._index.not_parsed() if self._is_indexed(path)]
         self._not_parsed = [path for path in not_parsed if path in having]
+        self._left = [path for path in await self._index.unread(self._name) if self._is_indexed(path)]
+        if self._left:
+            self._patience = 0
         for path, text in self._texts.own.items():
+            if self._patience <= 0:
+                self._left += [path] if self._name in text else []
+                continue
             try:
                 places += await asyncio.to_thread(_definitions_in, path, text, self._name)
             except NotParsed:
-                self._not_parsed.append(path)
+                self._note_not_parsed(path)
         places.sort(key=lambda one: (one.path, one.line))
         return [one for one in places if one.container == container] or places if container else places
+
+    def _note_not_parsed(self, path: str) -> None:
+        self._not_parsed.append(path)
+        self._patience -= 1
 
     async def shown_definitions(self, asked: str, places: list[Place]) -> list[str]:
         """Return the lines of definitions."""
         left_out = [f"[takes too long to parse: {_some(self._not_parsed)}]"] if self._not_parsed else []
+        if self._left:
+            left_out.append(
+                f"[stopped, as so many files take too long to parse; {len(self._left):,} files that may "
+                f"define it are left for the next call: {_some(self._left)}]"
+            )
         if not places:
             return [f"no definition of {asked} is known; search finds any text", *left_out]
         lines = [f"{len(places)} definition{'s' if len(places) > 1 else ''} of {asked}:"]
@@ -196,6 +217,8 @@ class _Lookup:
             lines.append(f"[files without the word {container} use a {self._name}, too: {_some(others)}]")
         elif container and not is_member and lines:
             lines.append(f"[not narrowed to {container}: no {self._name} is known to be defined in it]")
+        if self._patience <= 0:
+            lines.append("[stopped parsing: lines in comments and strings of some files may be among these]")
         if not (count or left):
             return ["", "it is used nowhere else in code", *lines]
         words = f"the words {self._name} and {container}" if aside else "the word"
@@ -226,7 +249,12 @@ class _Lookup:
             may_use_member(line, path, self._name) for line in lines if self._name in line
         ):
             return []  # parsing takes longer
-        found = await asyncio.to_thread(places_of_name, text, path, self._name)
+        parsed = self._patience > 0 and path not in self._not_parsed
+        try:
+            found = await asyncio.to_thread(places_of_name, text, path, self._name, parsed=parsed)
+        except NotParsed:
+            self._note_not_parsed(path)
+            found = places_of_name(text, path, self._name, parsed=False)
         return [
             number
             for number in found
