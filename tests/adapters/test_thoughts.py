@@ -100,7 +100,10 @@ def split(*deltas: str) -> tuple[str, str]:
         if kind is Kind.RETRACTION:
             assert said[Kind.ANSWER].endswith(text)
             said[Kind.ANSWER] = said[Kind.ANSWER].removesuffix(text)
-        said[Kind.ANSWER if kind is Kind.ANSWER else Kind.THOUGHT] += text
+        if kind is Kind.RESTORATION:
+            assert said[Kind.THOUGHT].endswith(text)
+            said[Kind.THOUGHT] = said[Kind.THOUGHT].removesuffix(text)
+        said[Kind.ANSWER if kind in (Kind.ANSWER, Kind.RESTORATION) else Kind.THOUGHT] += text
     assert said[Kind.ANSWER] == splitter.answer
     return said[Kind.THOUGHT], said[Kind.ANSWER]
 
@@ -166,6 +169,19 @@ def test_the_indentation_of_the_first_line_stays() -> None:
 @pytest.mark.parametrize("text", [f"<think>\nhm\n{DRAFT}", "[THINK]a\n", "<think>\n```\nx = '</think>'\n"])
 def test_a_thought_without_an_end_is_no_answer(text: str) -> None:
     assert split(text)[1] == ""
+
+
+@pytest.mark.parametrize("tag", ["</think>", "[/THINK]", "</seed:think>", "<|END_THINKING|>", "◁/think▷"])
+@pytest.mark.parametrize("end", ["", "\n\n", "<|im_end|>\n"])
+def test_a_closing_tag_at_the_end_leaves_the_answer(tag: str, end: str) -> None:
+    assert split(f"{CODE}\n{tag}{end}") == ("", f"{CODE}\n")
+    assert split(f"{CODE}\n{tag}\n{tag}{end}") == ("", f"{CODE}\n")
+    assert split(f"It is five.{tag}{end}")[1] == "It is five."
+    assert split(f"<think>hm</think>\n{CODE}\n{tag}\n")[1] == f"{CODE}\n"
+    splitter = ThoughtSplitter()
+    splitter.feed(f"hm\n{tag}{end}")
+    splitter.finish(before_call=True)
+    assert splitter.answer == ""
 
 
 @pytest.mark.parametrize(

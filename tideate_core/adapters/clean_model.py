@@ -113,7 +113,7 @@ class _CleanStream(StreamedResponse):
                 pass  # a part is told again at its end
             case PartStartEvent(index=index, part=part):
                 if not isinstance(part, ThinkingPart):
-                    yield from self._end_text()
+                    yield from self._end_text(before_call=True)
                 yield replace(event, index=self._place(index), part=self._started(index, part))
             case PartDeltaEvent(index=index, delta=delta):
                 yield replace(event, index=self._place(index), delta=self._continued(index, delta))
@@ -157,7 +157,7 @@ class _CleanStream(StreamedResponse):
         for kind, text in pieces:
             if kind is Kind.RETRACTION:
                 self._places.pop(Kind.ANSWER, None)
-            shown = Kind.ANSWER if kind is Kind.ANSWER else Kind.THOUGHT
+            shown = Kind.ANSWER if kind in (Kind.ANSWER, Kind.RESTORATION) else Kind.THOUGHT
             if shown is Kind.ANSWER:
                 self._places.pop(Kind.THOUGHT, None)
             begins = shown not in self._places
@@ -171,9 +171,9 @@ class _CleanStream(StreamedResponse):
             else:
                 yield PartDeltaEvent(index=place, delta=ThinkingPartDelta(content_delta=text))
 
-    def _end_text(self) -> Iterator[ModelResponseStreamEvent]:
+    def _end_text(self, *, before_call: bool = False) -> Iterator[ModelResponseStreamEvent]:
         text, self._text = self._text, _Text()
-        yield from self._show(text.finish())
+        yield from self._show(text.finish(before_call=before_call))
         self._places.pop(Kind.ANSWER, None)
         self._places.pop(Kind.THOUGHT, None)
 
@@ -232,8 +232,8 @@ class _Text:
             self._last = (index, tagged)
         return self._splitter.feed(self._joiner.feed(text))
 
-    def finish(self) -> list[tuple[Kind, str]]:
-        return [*self._splitter.feed(self._joiner.end()), *self._splitter.finish()]
+    def finish(self, *, before_call: bool) -> list[tuple[Kind, str]]:
+        return [*self._splitter.feed(self._joiner.end()), *self._splitter.finish(before_call=before_call)]
 
 
 def _is_tagged(part: ThinkingPart) -> bool:
@@ -256,14 +256,18 @@ def _clean(response: ModelResponse, tagged: Collection[int], ids: frozenset[str]
             case ThinkingPart():
                 parts.append(replace(part, content=mended(part.content)))
             case _:
-                parts += _split(texts, tagged, response.provider_name)
+                parts += _split(texts, tagged, response.provider_name, before_call=True)
                 texts = {}
                 parts.append(_call(part, taken) if isinstance(part, ToolCallPart) else part)
     return replace(response, parts=[*parts, *_split(texts, tagged, response.provider_name)])
 
 
 def _split(
-    texts: dict[int, TextPart | ThinkingPart], tagged: Collection[int], provider: str | None
+    texts: dict[int, TextPart | ThinkingPart],
+    tagged: Collection[int],
+    provider: str | None,
+    *,
+    before_call: bool = False,
 ) -> Sequence[ModelResponsePart]:
     """Return the parts of a text, its thoughts first."""
     whole = _Text()
@@ -272,7 +276,7 @@ def _split(
         for index, part in texts.items()
         for piece in whole.feed(part.content, index, tagged=index in tagged)
     ]
-    thoughts, answer = _sorted(pieces + whole.finish())
+    thoughts, answer = _sorted(pieces + whole.finish(before_call=before_call))
     written = list(texts.values())
     if not thoughts and answer == "".join(part.content for part in written):
         return written  # with what a provider wants to have back
@@ -289,7 +293,9 @@ def _sorted(pieces: Iterable[tuple[Kind, str]]) -> tuple[str, str]:
             left = len(text)
             while left > 0:
                 left -= len(answer.pop())
-        (answer if kind is Kind.ANSWER else thoughts).append(text)
+        if kind is Kind.RESTORATION:
+            del thoughts[-1 - thoughts[::-1].index(text)]
+        (answer if kind in (Kind.ANSWER, Kind.RESTORATION) else thoughts).append(text)
     return "".join(thoughts), "".join(answer)
 
 

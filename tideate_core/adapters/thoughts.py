@@ -18,6 +18,8 @@ class Kind(StrEnum):
     THOUGHT = "thought"
     RETRACTION = "retraction"
     """The answer since the last thought was a thought, too; the piece has its text again."""
+    RESTORATION = "restoration"
+    """The last retraction was the answer after all, since nothing follows; the piece has its text again."""
 
 
 class _Mode(StrEnum):
@@ -100,6 +102,8 @@ class ThoughtSplitter:
         self._later_line = False
         self._may_begin_within_line = True
         self._readings = 0
+        self._retracted = ""
+        """The text that the last closing tag made a thought, until another thought begins."""
         self._answer: list[str] = []
         self._since_thought = 0
         """Pieces of the answer before the last thought."""
@@ -124,12 +128,19 @@ class ThoughtSplitter:
         self._read(final=False)
         return self._taken()
 
-    def finish(self) -> list[tuple[Kind, str]]:
-        """Return the last pieces: no delta follows."""
+    def finish(self, *, before_call: bool = False) -> list[tuple[Kind, str]]:
+        """Return the last pieces: no delta follows.
+
+        :param before_call: a call follows, so that there may be no answer; else a closing tag at the end of
+            a text leaves all before it the answer.
+        """
         self._read(final=True)
         while (again := self._rest_to_read_again()) is not None:
             self._buffer = again
             self._read(final=True)
+        if self._retracted and not before_call and not self.answer.strip():
+            self._answer.append(self._retracted)
+            self._pieces.append((Kind.RESTORATION, self._retracted))
         if self._mode in (_Mode.THOUGHT, _Mode.HEADER):
             self._say_thought("".join(self._held))
         if "</s>" in self._stops and "<s>" in self.answer:  # a word that is struck through
@@ -369,7 +380,9 @@ class ThoughtSplitter:
         else:
             ends = lines.closes_fence or lines.ends_words or (ends_line and lines.ends_sentence)
         if ends:
+            text = "".join(self._answer[self._since_thought :])
             self._retract()
+            self._retracted = text if text.strip() else self._retracted
         return ends
 
     def _first_word(self) -> str:
@@ -387,6 +400,7 @@ class ThoughtSplitter:
 
     def _begin_thought(self, ended_by: str) -> None:
         self._had_tag = True
+        self._retracted = ""
         self._mode, self._ended_by = _Mode.THOUGHT, ended_by
         self._inner, self._end, self._held = AnswerLines(), None, []
 
