@@ -95,19 +95,6 @@ async def test_a_newer_database_is_refused(private: Path, store: Store, reader: 
         reader.runs()
 
 
-def test_an_older_database_is_brought_up_to_date(private: Path) -> None:
-    private.mkdir()
-    connection = sqlite3.connect(private / FILE)
-    connection.execute(
-        "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)"
-    )
-    connection.execute("INSERT INTO schema_version VALUES (10, 0)")
-    connection.commit()
-    assert Reader(private).runs() == []
-    assert connection.execute("SELECT max(version) > 10 FROM schema_version").fetchone() == (1,)
-    connection.close()
-
-
 def move_away(private: Path) -> None:
     for file in private.glob(f"{FILE}*"):
         file.rename(private / f"away-{file.name}")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.store.making import change, query
+from tests.store.making import query
 from tests.store.past import NOON, Past, big, run_id
-from tests.store.test_schema import connect_with_only
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Fork, Retention, Store
 from tideate_core.store.records import StepStart
 from tideate_core.store.run_texts import LONGEST, query_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHECK = "INSERT INTO run_words (run_words, rank) VALUES ('integrity-check', 1)"
 """Fails where the index is not that of the texts."""
@@ -207,51 +203,16 @@ async def test_pages_go_on_behind_a_run(store: Store) -> None:
     assert reader.number_of("f" * 32) == 0
 
 
-def without_the_index(private: Path) -> None:
-    """Make a database as it was before the index, and what came after it."""
-    for statement in ("DROP TABLE run_words", "DROP TABLE run_texts"):
-        change(private, statement)
-    change(private, "ALTER TABLE workflow_executions DROP COLUMN compared")
-    change(private, "ALTER TABLE workflow_memos DROP COLUMN event")
-    change(private, "DROP VIEW all_checkpoints")
-    for table in ("workflow_steps", "workflow_checkpoints"):
-        change(private, f"ALTER TABLE {table} DROP COLUMN memory")
-    change(private, "DELETE FROM schema_version WHERE version >= 21")
-
-
-async def test_runs_of_an_older_database_are_indexed_once(private: Path) -> None:
-    store = Store.open(private)
-    await ran(store, 1, f"old {big('p ')}prompt", "an old answer", "an old response")
-    store.close()
-    without_the_index(private)
-    store = Store.open(private)
-    for words in ("old prompt", "old answer", "old response"):
-        assert found(store, words) == [run_id(1)]
-    check(store)
-    store.close()
-
-
-async def test_damaged_and_forged_rows_are_left_out_and_stop_nothing(private: Path) -> None:
-    store = Store.open(private)
-    await ran(store, 1, f"first {big('p ')}", "answer")
-    await ran(store, 2, "second", "answer")
-    store.close()
-    for path in (private / "objects").glob("??/*"):
+async def test_damaged_and_forged_rows_are_left_out_and_stop_no_end(store: Store) -> None:
+    past = Past(store, 1, request={"prompt": "first"}, at=NOON)
+    log = await past.begin()
+    await log.remember("", "conversation:a", conversation(big("q "), "lost"))
+    turns = [3, {"user": 1}, {"turn": []}, {"turn": {"text": None}}, {"turn": {"text": "forged"}}]
+    await log.remember("", "conversation:b", {"messages": turns})
+    await past.step("a")
+    for path in (store.private / "objects").glob("??/*"):
         path.unlink()
-    forged = (
-        '{"messages": [3, {"user": 1}, {"turn": []}, {"turn": {"text": null}}, {"turn": {"text": "forged"}}]}'
-    )
-    change(private, "UPDATE workflow_memos SET value = ? WHERE execution_id = ?", forged, run_id(2))
-    without_the_index(private)
-    store = Store.open(private)
-    assert found(store, "first") == [run_id(1)]  # the beginning that lists show
-    assert found(store, "forged") == [run_id(2)]
+    await past.end()
+    assert found(store, "lost") == []
+    assert found(store, "forged") == [run_id(1)]
     check(store)
-    store.close()
-
-
-def test_a_database_from_before_any_index_is_brought_up_to_date(private: Path) -> None:
-    connect_with_only(private, 19).close()
-    store = Store.open(private)
-    assert found(store, "x") == []
-    store.close()

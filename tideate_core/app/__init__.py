@@ -25,12 +25,10 @@ if TYPE_CHECKING:
         rolled_back_ids as rolled_back_ids,
         wanted as wanted,
     )
-    from tideate_core.app.legacy_state import earlier_state as earlier_state
     from tideate_core.app.opening import (
         interrupted_restore as interrupted_restore,
         note_project as note_project,
         open_store as open_store,
-        prepare_state as prepare_state,
         recover_before as recover_before,
         recovery_names as recovery_names,
         recovery_words as recovery_words,
@@ -154,10 +152,8 @@ else:
                 "paused_in run_to_resume say_to_run"
             ),
             "history": "actions history_page rollback_states rolled_back_ids wanted",
-            "legacy_state": "earlier_state",
             "opening": (
-                "interrupted_restore note_project open_store prepare_state recover_before recovery_names "
-                "recovery_words"
+                "interrupted_restore note_project open_store recover_before recovery_names recovery_words"
             ),
             "projects": (
                 "ProjectView forget_project list_projects move_project moved_from moved_words project_named"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.app.legacy_state import earlier_state, move_earlier_state
 from tideate_core.app.projects import note_use
 from tideate_core.project import Documents, make_project_state, project_state
-from tideate_core.store import FILE, Store
+from tideate_core.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +19,6 @@ __all__ = [
     "interrupted_restore",
     "note_project",
     "open_store",
-    "prepare_state",
     "recover_before",
     "recovery_names",
     "recovery_words",
@@ -35,15 +33,12 @@ log = logging.getLogger(__name__)
 def open_store(root: Path | None) -> Store:
     """Open the runs of a project to write, made where need be; blocking.
 
-    State of an earlier version that is in the project is moved here first, if this person's tideate made it.
-
     :param root: of the project, None outside of any.
     :raises ConfigError: the private state cannot be made or used.
     :raises StoreError: the runs cannot be opened.
     """
     private = make_project_state(root)
     if root is not None:
-        prepare_state(root, log.warning)
         note_project(root)
     return Store.open(private, None if root is None else Documents(root))
 
@@ -54,17 +49,6 @@ def note_project(root: Path) -> None:
         note_use(root)
     except OSError as error:
         log.warning("a move of %s will not be recognised: %s", root, error)
-
-
-def prepare_state(root: Path | None, say: Callable[[str], None]) -> None:
-    """Move state of an earlier version that this person's tideate made; blocking.
-
-    :param say: told what was moved, and what was left.
-    :raises ConfigError: the private state cannot be made.
-    """
-    if root is not None and earlier_state(root) and not (project_state(root) / FILE).exists():
-        for notice in move_earlier_state(root, make_project_state(root)):
-            say(notice)
 
 
 async def interrupted_restore(root: Path | None, buffers: Buffers | None = None) -> list[str]:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         state_of as state_of,
     )
     from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
-    from tideate_core.store.schema import is_own_database as is_own_database
     from tideate_core.store.statistics import (
         CostRow as CostRow,
         GateCount as GateCount,
@@ -64,7 +63,6 @@ else:
                 "Tokens last_result_value state_of"
             ),
             "retention": "Pruned Retention",
-            "schema": "is_own_database",
             "statistics": "CostRow GateCount GateOutcome MetricsRow",
             "store": "Store",
             "symbols": "IndexedFile SymbolStore",

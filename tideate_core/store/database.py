@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
-from tideate_core.store.schema import READABLE, migrate, refuse_newer, schema_version
+from tideate_core.store.schema import READABLE, migrate, refuse_unusable, schema_version
 from tideate_core.util.private_files import is_full, make_private_directory, open_private, tighten
 from tideate_core.util.regular_files import check_regular
 
@@ -123,7 +123,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise translated(path, error) from error
     try:
-        refuse_newer(path, connection)
+        refuse_unusable(path, connection)
         _set_up(path, connection)
         migrate(path, connection)
     except (sqlite3.Error, OSError) as error:
@@ -184,7 +184,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         connection.execute("PRAGMA query_only = ON")
-        refuse_newer(path, connection)
+        refuse_unusable(path, connection)
     except sqlite3.Error as error:
         connection.close()
         raise translated(path, error) from error

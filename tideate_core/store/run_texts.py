@@ -23,7 +23,6 @@ __all__ = [
     "WITH_WORD",
     "add_prompt",
     "excerpt_of",
-    "index_all",
     "index_answers",
     "near_numbers",
     "query_of",
@@ -151,16 +150,6 @@ def index_answers(connection: sqlite3.Connection, objects: Objects, run: str) ->
         "UPDATE run_texts SET answers = ?1 WHERE execution_id = ?2 AND answers <> ?1",
         (plain(answers[:LONGEST]), run),
     )
-
-
-def index_all(connection: sqlite3.Connection, objects: Objects) -> None:
-    """Index the runs of a database that had no index, in the order in which they began."""
-    runs = connection.execute("SELECT id, request, prompt FROM workflow_executions ORDER BY rowid").fetchall()
-    for run, request, beginning in runs:
-        whole = _loaded(objects, request)
-        prompt = whole.get("prompt") if isinstance(whole, dict) else None
-        add_prompt(connection, run, prompt if isinstance(prompt, str) else beginning)
-        index_answers(connection, objects, run)
 
 
 def _said(connection: sqlite3.Connection, objects: Objects, run: str) -> Iterator[str]:

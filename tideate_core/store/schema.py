@@ -1,29 +1,23 @@
-"""Schema versions of databases: migrate, refuse newer ones, recognise those of earlier versions."""
+"""Schema versions of databases: make, migrate, refuse those that this version cannot use."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import StoreIsNewer
-from tideate_core.store.objects import Objects
-from tideate_core.store.run_texts import index_all
+from tideate_core.errors import StoreError, StoreIsNewer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["READABLE", "is_own_database", "migrate", "refuse_newer", "schema_version"]
+__all__ = ["READABLE", "migrate", "refuse_unusable", "schema_version"]
 
 READABLE: Final = 24
 """The oldest version with every table and column that reading names."""
 
-_RUN_TEXTS: Final = 21
-"""Adds the index of words; those of big texts are in files, where no SQL finds them."""
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 _VERSION_TABLE: Final = """
@@ -32,9 +26,6 @@ CREATE TABLE IF NOT EXISTS schema_version (
   applied_at INTEGER NOT NULL
 );
 """
-
-_NAME: Final = re.compile(r"[0-9a-f]{32}")
-_MOST_NAMES: Final = 1000
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
@@ -51,14 +42,12 @@ def migrate(path: Path, connection: sqlite3.Connection) -> None:
                 # another process may have done it while this one waited for the lock
                 if schema_version(connection) < number:
                     _apply(connection, number, script)
-                    if number == _RUN_TEXTS:
-                        index_all(connection, Objects(path.parent))
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-    refuse_newer(path, connection)
+    refuse_unusable(path, connection)
 
 
 def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
@@ -70,13 +59,22 @@ def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
     )
 
 
-def refuse_newer(path: Path, connection: sqlite3.Connection) -> None:
-    """:raises StoreIsNewer: a newer tideate made the database."""
-    version, newest = schema_version(connection), _files()[-1][0]
-    if version > newest:
+def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a database of a newer version, and one from before the first version.
+
+    :raises StoreIsNewer: a newer tideate made it.
+    :raises StoreError: it is older than what can be migrated.
+    """
+    version, known = schema_version(connection), _files()
+    if version > known[-1][0]:
         raise StoreIsNewer(
-            f"{path} was made by a newer tideate (its schema is version {version}, this one knows {newest}); "
-            "update tideate, nothing was changed"
+            f"{path} was made by a newer tideate (its schema is version {version}, this one knows "
+            f"{known[-1][0]}); update tideate, nothing was changed"
+        )
+    if 0 < version < known[0][0]:
+        raise StoreError(
+            f"{path} was made before version 0.1.0 (its schema is version {version}, the oldest that can be "
+            f"used is {known[0][0]}); move the file away to begin anew, nothing was changed"
         )
 
 
@@ -88,28 +86,6 @@ def schema_version(connection: sqlite3.Connection) -> int:
     if known is None:
         return 0
     return int(connection.execute("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetchone()[0])
-
-
-def is_own_database(copy: Path, stores: Path) -> bool:
-    """Tell whether this person's tideate made a database of an earlier version, as projects had them.
-
-    Such a database has random names, and the person's state knows one of them. Its log is moved into it.
-
-    :param copy: of the database, with its log beside it, in a directory of the person's.
-    :param stores: the directory with a file for each name that is known.
-    """
-    try:
-        with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            found = connection.execute("SELECT name FROM store_names LIMIT ?", (_MOST_NAMES,)).fetchall()
-            names = [name for (name,) in found if isinstance(name, str) and _NAME.fullmatch(name)]
-            if not any((stores / name).is_file() for name in names):
-                return False
-            whole = connection.execute("PRAGMA quick_check").fetchone()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return bool(whole == ("ok",))
-    except sqlite3.Error:
-        return False
 
 
 @cache

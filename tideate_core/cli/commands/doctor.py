@@ -188,8 +188,6 @@ def _configuration(found: Path | None) -> Iterator[Check]:
 
 
 def _private_state(root: Path | None) -> Iterator[Check]:
-    from tideate_core.app import earlier_state
-
     try:
         place = project_state(root)
         there = next(one for one in (place, *place.parents) if one.exists())
@@ -199,10 +197,6 @@ def _private_state(root: Path | None) -> Iterator[Check]:
             yield Check("state", True, f"{place} (runs, snapshots, journal, trust)", needed=False)
     except TideateError as error:
         yield Check("state", False, str(error))
-        return
-    if root is not None and (left := earlier_state(root)):
-        words = f"{root / '.tideate'} has {', '.join(left)} of an earlier version; it is not read"
-        yield Check("state", False, words, needed=False)
 
 
 def _scratch_copies(root: Path | None) -> Iterator[Check]:

@@ -14,7 +14,7 @@ from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import run_async
-from tideate_core.cli.render.output import note, report_errors
+from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
 
@@ -163,11 +163,9 @@ async def _run(
     *,
     or_whole: bool,
 ) -> int:
-    from tideate_core.app import prepare_state
     from tideate_core.cli.terminal import run_to_end
     from tideate_core.engine import PolicyFrontEnd, plan_fork
 
-    await asyncio.to_thread(prepare_state, project.root, note)
     # it is looked for before a store is opened, which makes one where there is none
     plan = await asyncio.to_thread(plan_fork, Reader(project.private), wanted, step, edits, or_whole=or_whole)
     run, policy = plan.source.id, interaction.policy

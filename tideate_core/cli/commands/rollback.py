@@ -66,8 +66,6 @@ def rollback(
     root: Root = None,
 ) -> int:
     """Roll back a run's writes, or list the runs that changed files; return the exit status."""
-    from tideate_core.app import prepare_state
-
     project = open_project(root)
     if dry_run and (run is None or yes is not None):
         raise InvalidInput("--dry-run requires a run, and cannot be used with --yes or --no")
@@ -76,7 +74,6 @@ def rollback(
         return DONE
     if dry_run:
         return _show_ahead(project, *choose_run(project, run, note), as_json=json)
-    prepare_state(project.root, note)
     chosen, members = choose_run(project, run, note)
     if not run_async(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)

@@ -326,10 +326,8 @@ def resume(
 async def _resume(
     wanted: str | None, project: Project, interaction: Interaction, takeover_after: float, changed: Changed
 ) -> int:
-    from tideate_core.app import prepare_state
     from tideate_core.cli.terminal import run_to_end
 
-    await asyncio.to_thread(prepare_state, project.root, note)
     reader = Reader(project.private)
     run = await _choose_run(wanted, reader, interaction)
     if run is None:

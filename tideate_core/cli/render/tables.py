@@ -180,12 +180,7 @@ def waiting_lines(reader: Reader, runs: Sequence[RunRow]) -> list[str]:
 def hint_of_state(root: Path) -> None:
     """Print a hint on stderr: state that may be this project's."""
     # here, because most projects have state, or never had any
-    from tideate_core.app import earlier_state, moved_words
+    from tideate_core.app import moved_words
 
     for words in moved_words(root):
         note(words)
-    if not project_state(root).exists() and (left := earlier_state(root)):
-        note(
-            f".tideate/ has {', '.join(left)} of an earlier version: the next run, resume or rollback moves "
-            "what your tideate made"
-        )
