@@ -30,6 +30,8 @@ local M = {}
 ---@field reason? string why it was cancelled: `declined`, `cancelled`, or `interrupted` of one that was left and waits
 ---@field rollback_performed? boolean nil where the workflow is not one that is rolled back
 ---@field attempts? integer corrections
+---@field task? string of a task: what was to be done
+---@field result? {files_created: string[], files_modified: string[], files_deleted: string[], errors: string[]} of a task
 ---@field next? tideate.NextRun that it proposes to follow it
 
 ---@class tideate.LiveRun

@@ -77,7 +77,7 @@ async def test_a_turn_is_taken_anew_with_what_the_person_says_and_nothing_before
     assert bench.fingerprint()["shop/price.py"].decode() == SHOP["shop/price.py"].replace("1.2", "1.3")
     told = bench.front.data(EventName.NOTICE)[0]["message"]
     assert told.endswith("are reused; anew from turn 2 of the step 'execute' on")
-    assert result.results["execute"]["files"] == ["shop/price.py"]
+    assert result.as_json()["results"]["execute"]["files"] == ["shop/price.py"]
 
 
 async def test_a_fork_of_a_fork_begins_with_turns_of_both(bench: Bench) -> None:
@@ -115,7 +115,7 @@ async def test_a_turn_can_be_taken_by_another_model_without_a_word(bench: Bench)
     bench.server.calls("Carry it out completely", "submit_work", {"summary": "As it is."}, times=1)
     result = await forked(bench, run, turn=3, adapter="fake")
     assert result.ok, (result.error, bench.server.unmatched)
-    assert set(result.results["execute"]["files"]) == set(SHOP)
+    assert set(result.as_json()["results"]["execute"]["files"]) == set(SHOP)
     assert [one.kind for one in bench.front.requests] == ["review"], "the same edits are reviewed again"
 
 

@@ -499,7 +499,7 @@ async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: B
     assert "Which files have to be" in str(told[:-1])
     if tools:
         assert "The person agreed to your plan as it is." in str(bench.server.requests[-1])
-    assert set(result.results["execute"]["files"]) == {"a.py"}
+    assert set(result.as_json()["results"]["execute"]["files"]) == {"a.py"}
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> 
     result = await bench.run("multi_file", "raise it")
     assert result.ok, (result.error, bench.server.unmatched)
     assert "shop/cart.py: the plan wants to modify it" in last(bench)
-    assert "= shop/cart.py: no change" in result.response
+    assert "= shop/cart.py: no change" in result.as_json()["response"]
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert "The cart needs no change." in notices
 

@@ -101,7 +101,7 @@ async def test_killed_when_its_edits_are_written_it_writes_them_anew_without_a_q
     assert await asyncio.to_thread(run_until_killed, bench, "written")
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
     result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
-    assert result.results["fix"]["files"] == ["a.txt"], result.error
+    assert result.as_json()["results"]["fix"]["files"] == ["a.txt"], result.error
     assert bench.front.data(EventName.CONFIRMATION_REQUIRED) == [], "it was answered before"
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
     await bench.workspace().rollback(RUN)

@@ -10,6 +10,7 @@ from tideate_core.adapters import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tideate_core.gates import TaskResult
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
@@ -86,6 +87,11 @@ class Reversible(Protocol):
     @property
     def attempts(self) -> int:
         """The number of corrections of its own writes."""
+        ...
+
+    @property
+    def result(self) -> TaskResult | None:
+        """The files that it changed, None before that."""
         ...
 
     @property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver import Driver
     from tideate_core.engine.run import RunRequest
     from tideate_core.engine.step_services import Services
+    from tideate_core.gates import TaskResult
     from tideate_core.project import Documents
     from tideate_core.store import Ending
     from tideate_core.workflows import MachineWorkflow
@@ -37,6 +38,8 @@ class DriverSummary:
     """The id of the snapshot that it made before it wrote anything."""
     plan_id: str | None = None
     """The id of the plan that it carries out."""
+    result: TaskResult | None = None
+    """The files that a task's execution changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,6 +284,7 @@ def _executed(execution: Execution) -> list[dict[str, str]]:
 
 
 def _result(execution: Execution, **ending: Any) -> WorkflowResult:
+    reversible = execution.driver.reversible
     return WorkflowResult(
         execution.id,
         execution.definition.name,
@@ -293,6 +294,7 @@ def _result(execution: Execution, **ending: Any) -> WorkflowResult:
         path=execution.driver.path,
         usage=execution.usage,
         duration_ms=execution.elapsed_ms,
-        task=execution.request.prompt if execution.driver.reversible is not None else None,
+        task=execution.request.prompt if reversible is not None else None,
+        result=reversible.result if reversible is not None else None,
         **ending,
     )

@@ -125,6 +125,7 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
     tokens = run.tokens
     results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
     hooks = driver_hooks(run.name, run.kind, run.source)
+    summary = hooks.summary(results)
     back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if hooks.is_reversible else None
     return WorkflowResult(
         run.id,
@@ -141,7 +142,8 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
         usage=_usage_of(tokens),
         duration_ms=run.duration_ms or 0,
         rollback_performed=_all_back(back) if hooks.is_reversible else None,
-        attempts=hooks.summary(results).attempts,
+        attempts=summary.attempts,
+        result=summary.result,
         task=str(reader.request(run.id).get("prompt", "")) if hooks.is_reversible else None,
     )
 

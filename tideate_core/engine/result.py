@@ -10,6 +10,10 @@ from tideate_core.adapters import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pydantic import JsonValue
+
+    from tideate_core.gates import TaskResult
+
 __all__ = ["WorkflowResult", "leaves_unchanged", "usage_json"]
 
 
@@ -20,9 +24,9 @@ class WorkflowResult:
     execution_id: str
     workflow: str
     ok: bool
-    response: Any = None
+    response: JsonValue = None
     """Of a machine's run that broke off: the last text that a model gave, None where there is none."""
-    results: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, JsonValue] = field(default_factory=dict)
     error: str | None = None
     error_code: str | None = None
     cancelled: bool = False
@@ -42,6 +46,9 @@ class WorkflowResult:
     """Corrections that a task took; None of any other workflow."""
     task: str | None = None
     """What was to be done, as the person worded it; None of any other workflow."""
+    result: TaskResult | None = None
+    """Files that a task's execution changed, as far as the person accepted them, and its errors; the files of
+    a rolled back one, too. None before that, and of any other workflow."""
     next_run: dict[str, Any] | None = None
     """The run that is proposed to follow; see `with_next_run`."""
 
@@ -65,15 +72,17 @@ class WorkflowResult:
             shape["unchanged"] = True
         if self.executed:
             shape["executed"] = self.executed
-        if self.path is not None:
-            shape["path"] = self.path
         if self.ok or self.response is not None:
             shape["response"] = self.response
-        for name in ("rollback_performed", "attempts", "task"):
-            if getattr(self, name) is not None:
-                shape[name] = getattr(self, name)
-        if self.next_run is not None:
-            shape["next"] = self.next_run
+        optional = {
+            "path": self.path,
+            "rollback_performed": self.rollback_performed,
+            "attempts": self.attempts,
+            "task": self.task,
+            "result": self.result.model_dump(mode="json") if self.result else None,
+            "next": self.next_run,
+        }
+        shape |= {name: value for name, value in optional.items() if value is not None}
         if self.cancelled:
             shape |= {"cancelled": True, "reason": self.reason}
         elif not self.ok:

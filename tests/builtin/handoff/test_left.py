@@ -89,8 +89,8 @@ async def test_what_an_external_coder_and_qa_left_is_read_and_used(bench: Bench)
     Model(bench.server).says("executor", edits({"more.py": "y = 1\n"}))
     result = await carried_out(bench, left)
     assert result.ok, (result.error, bench.server.unmatched)
-    assert result.response["changes"] == {"greet.py": "x = 2", "more.py": "y = 1"}
-    assert result.response["outputs"]["a"] == "taken from coder/build/patchset_theirs.diff"
+    assert result.as_json()["response"]["changes"] == {"greet.py": "x = 2", "more.py": "y = 1"}
+    assert result.as_json()["response"]["outputs"]["a"] == "taken from coder/build/patchset_theirs.diff"
     sent = json.dumps(bench.server.requests)
     assert "Be brief." in sent
     assert "test_x: x is 1" in sent

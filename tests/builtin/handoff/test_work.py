@@ -70,13 +70,13 @@ async def test_an_analysis_is_written_into_the_files_that_its_step_names(bench: 
     result = await carried_out(bench, think, {**CODE, "dependencies": ["p"]})
     assert result.ok, (result.error, bench.server.unmatched)
     text = "Only `greet` is missing.\n"
-    assert sorted(result.response["changes"]) == [
+    assert sorted(result.as_json()["response"]["changes"]) == [
         ["create", "docs/new.md", text],
         ["create", "greet.py", "x = 1"],
         ["modify", "docs/old.md", text],
     ]
-    assert result.response["analyses"] == {}, "it is kept in its files"
-    assert result.response["outputs"] == {"p": text.strip(), "a": "changed: greet.py"}
+    assert result.as_json()["response"]["analyses"] == {}, "it is kept in its files"
+    assert result.as_json()["response"]["outputs"] == {"p": text.strip(), "a": "changed: greet.py"}
     assert bench.fingerprint() == {"docs/old.md": b"To be thought over.\n"}, "nothing is written yet"
 
 
@@ -97,7 +97,7 @@ async def test_a_steps_agent_does_the_step(bench: Bench) -> None:
     more = {"id": "b", "name": "more", "type": "coding", "agent": "coder", "expectedOutputs": ["more.py"]}
     result = await carried_out(bench, {**CODE, "agent": "greeter"}, more)
     assert result.ok, (result.error, bench.server.unmatched)
-    assert [change[1:] for change in result.response["changes"]] == [
+    assert [change[1:] for change in result.as_json()["response"]["changes"]] == [
         ["greet.py", "ave = 1"],
         ["more.py", "x = 1"],
     ]

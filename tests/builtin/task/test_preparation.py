@@ -186,7 +186,7 @@ async def test_a_task_that_is_left_once_its_snapshot_is_made_goes_on_with_that_o
     (made,) = await SnapshotManager(desk.root).list()
     done = await asyncio.wait_for(desk.runner().resume_run(request.execution_id), LIMIT)
     assert done.ok, done.error
-    assert done.results["idle"]["snapshot"] == made.id
+    assert done.as_json()["results"]["idle"]["snapshot"] == made.id
     assert [one.id for one in await SnapshotManager(desk.root).list()] == [made.id]
 
 

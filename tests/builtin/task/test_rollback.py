@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
+from pydantic import JsonValue
 
 from tests.builtin.task.runs.test_correcting import wrong
+from tests.builtin.task.runs.test_person import only
 from tests.builtin.task.runs.test_whole import STAGES
 from tests.engine.conftest import LIMIT
 from tests.support.tally import DONE, LINES, TASK
-from tests.support.tasks import edits, plan
+from tests.support.tasks import CODE, edits, plan
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunEdits, RunRequest
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import WorkspaceError
+from tideate_core.gates import TaskResult
 from tideate_core.project import project_state
 from tideate_core.store import Store
+from tideate_core.workflows import Decision
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
@@ -243,7 +247,24 @@ async def test_a_failed_task_is_read_as_it_ended(desk: Desk) -> None:
     read = await asyncio.to_thread(lambda: recorded_result(reader, reader.run(RUN)))
     for result in (live, read):
         assert (result.ok, result.rollback_performed, result.attempts) == (False, True, 0)
+        assert result.result is None
     assert live.as_json()["rollback_performed"] is True
+
+
+async def test_the_workflow_result_of_a_task_has_its_typed_task_result(desk: Desk) -> None:
+    wanted = [name for name in CODE if name != "tools/count.sh"]
+    desk.answers(review=lambda request: only(*wanted)(request) if len(desk.kinds()) == 2 else Decision(True))
+    runner = desk.runner()
+    live = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    reader = (await runner.store()).reader()
+    read = await asyncio.to_thread(lambda: recorded_result(reader, reader.run(RUN)))
+    created = ["src/tally/lines.py", "tests/test_lines.py"]
+    expected = TaskResult(files_created=created, files_modified=["src/tally/__init__.py"])
+    for result in (live, read):
+        assert_type(result.response, JsonValue)
+        assert_type(result.results, dict[str, JsonValue])
+        assert (result.ok, result.result) == (True, expected), result.error
+        assert result.as_json()["result"] == expected.model_dump()
 
 
 @pytest.mark.parametrize("well", [True, False])

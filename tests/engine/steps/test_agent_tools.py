@@ -132,7 +132,7 @@ async def test_each_item_of_a_loop_has_edits_and_a_schema_of_its_own(bench: Benc
         bench.server.calls(f"greeting of {name}", "submit", {"done": True})
     result = await bench.run("flow")
     assert result.ok, (result.error, bench.server.unmatched)
-    assert [one["files"] for one in result.results["fix"]] == [["a.txt"], ["b.txt"]]
+    assert [one["files"] for one in result.as_json()["results"]["fix"]] == [["a.txt"], ["b.txt"]]
     assert set(bench.fingerprint().values()) == {b"hello\n"}
 
 

@@ -23,6 +23,7 @@ FIRST: Final = "idle"
 """The state in which the snapshot is made."""
 CORRECTING: Final = "self_correcting"
 """The state in which what verification found is corrected; its steps are called so, with a number."""
+EXECUTING: Final = "executing"
 WRITING: Final = "awaiting_execution_gate"
 """The first state in which files are written."""
 
@@ -139,5 +140,9 @@ class TaskHooks(DriverHooks):
             for step, value in results.items()
             if step.partition("#")[0] == CORRECTING
         )
+        from tideate_core.gates import TaskResult
+
         first = results.get(FIRST)
-        return DriverSummary(corrected, first["snapshot"] if first else None)
+        made = [one["result"] for one in map(results.get, (EXECUTING, WRITING)) if one and "result" in one]
+        result = TaskResult.model_validate(made[-1]) if made else None
+        return DriverSummary(corrected, first["snapshot"] if first else None, result=result)

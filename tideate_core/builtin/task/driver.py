@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.engine import Settled
+    from tideate_core.gates import TaskResult
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import MachineWorkflow, StepContext
 
@@ -101,6 +102,10 @@ class TaskDriver:
     @property
     def attempts(self) -> int:
         return len(self._record.edits)
+
+    @property
+    def result(self) -> TaskResult | None:
+        return self._record.result
 
     @property
     def snapshot(self) -> str | None:

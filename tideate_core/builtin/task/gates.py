@@ -260,7 +260,9 @@ async def execution_gate(
         issues = report_gate(step, environment, decided)
         if not decided.passed:
             return _refused(failed, decided, issues)
+        result = result_of(accepted, result.errors)
     value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
+    value["result"] = result.model_dump(mode="json")
     return {**value, "diff": beginning(step.workspace.diff(accepted), LONGEST_DIFF)}
 
 

@@ -92,6 +92,8 @@ class TaskRecord:
             self._corrected(value)
         elif state is _S.AWAITING_EXECUTION_GATE:
             self.diff = value.get("diff", "")
+            if "result" in value:  # of the part that the person accepted
+                self.result = TaskResult.model_validate(value["result"])
         self.issues = list(value.get("issues", ()))
         self.written += [name for name in value.get("written", ()) if name not in self.written]
 

@@ -421,7 +421,7 @@ async def test_a_comment_on_a_line_of_the_plan_has_it_made_and_audited_anew(
     if not tools:
         assert result.ok, result.error
         assert "count.sh" not in desk.model.prompts("executor")[0].partition("```\n\nsrc/")[0]
-    assert "let the script" not in str(result.results["awaiting_audit_gate"]["plan"])
+    assert "let the script" not in str(result.as_json()["results"]["awaiting_audit_gate"]["plan"])
 
 
 async def test_a_plan_that_was_edited_is_commented_on_as_it_was_edited(desk: Desk) -> None:
