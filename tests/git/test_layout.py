@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Arm = Callable[[Path, Path], object]
 
+pytestmark = pytest.mark.slow
+
 
 def git(root: Path, *arguments: str, check: bool = True) -> str:
     told = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]

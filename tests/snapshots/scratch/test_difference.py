@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.snapshots.scratch.conftest import Opening
     from tideate_core.snapshots import Scratch, ScratchDifference
 
+pytestmark = pytest.mark.slow
+
 GONE = FileImage(ABSENT)
 
 

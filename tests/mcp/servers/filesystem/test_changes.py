@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.mcp.servers.filesystem.conftest import Field
     from tests.mcp.servers.git.conftest import Caller
 
+pytestmark = pytest.mark.slow
+
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
@@ -115,7 +117,6 @@ async def test_an_edit_replaces_the_one_place_and_shows_the_difference(field: Fi
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "text", "wanted"),
     [

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.mcp.servers.filesystem.conftest import Field
     from tests.mcp.servers.git.conftest import Caller
 
+pytestmark = pytest.mark.slow
+
 EDIT = [{"old_text": "nobody", "new_text": "anybody"}]
 READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("read_text_file", {}),
@@ -315,7 +317,6 @@ async def test_what_a_failing_disk_says_names_no_place_outside(
         assert "(a path outside) and b.txt and .:" in said
 
 
-@pytest.mark.slow
 async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:

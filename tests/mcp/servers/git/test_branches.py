@@ -9,6 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.mcp.servers.git.conftest import Repo
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_branch_is_made_and_head_stays(repo: Repo) -> None:
     first = repo.head()

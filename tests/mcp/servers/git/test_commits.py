@@ -10,6 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.mcp.servers.git.conftest import Repo
 
+pytestmark = pytest.mark.slow
+
 WHO = {"agent": "coder", "scope": "parser", "description": "accept tabs"}
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 WHO = {"agent": "a", "scope": "s", "description": "d", "auto_stage": True}
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.mcp.servers.git.conftest import Caller, Repo
 
+pytestmark = pytest.mark.slow
+
 SIGNED = """tree {tree}
 parent {parent}
 author A <a@x> 1 +0000
@@ -69,7 +71,6 @@ def test_every_trap_is_one(repo: Repo, trap: Trap, name: str) -> None:
     assert trap.sprung
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAPS)
 async def test_no_tool_springs_it(repo: Repo, trap: Trap, name: str) -> None:
     prepare(repo)
@@ -80,7 +81,6 @@ async def test_no_tool_springs_it(repo: Repo, trap: Trap, name: str) -> None:
     assert not trap.sprung
 
 
-@pytest.mark.slow
 async def test_a_trap_that_is_set_between_two_calls_is_not_sprung(repo: Repo, trap: Trap) -> None:
     prepare(repo)
     async with repo.client() as call:
@@ -105,7 +105,6 @@ async def test_signatures_are_not_looked_at(repo: Repo, trap: Trap) -> None:
     assert trap.sprung
 
 
-@pytest.mark.slow
 async def test_a_git_in_the_repository_is_not_the_git_that_is_run(
     repo: Repo, trap: Trap, monkeypatch: pytest.MonkeyPatch
 ) -> None:

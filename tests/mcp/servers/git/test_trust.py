@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.mcp.servers.git.conftest import Repo
 
+pytestmark = pytest.mark.slow
+
 WHO = {"agent": "a", "scope": "s", "description": "d"}
 HOOK = "#!/bin/sh\necho ran >> ran.log\n"
 SIGNER = """#!/bin/sh
