@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,9 @@ from tideate_core.engine.events import WorkflowHooks, report_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.engine.conftest import Bench
+    from tideate_core.workflows import StepContext
 
 NAMES = (
     "on_workflow_start",
@@ -82,3 +86,42 @@ def test_both_events_of_a_call_have_its_number_and_its_line() -> None:
     assert (called["summary"], end["summary"]) == ("read_file a.py", "read_file a.py")
     assert (end["ok"], end["size"], end["result"]) == (True, 5000, f"{'x' * 2000} … (5000 characters)")
     assert "result" not in inner_end
+
+
+@pytest.mark.parametrize(("fails", "end"), [(False, "WORKFLOW_COMPLETED"), (True, "WORKFLOW_FAILED")])
+async def test_events_of_a_workflow_have_its_id_and_its_plans(bench: Bench, fails: bool, end: str) -> None:
+    """Document 4, `emit('SD_EVENT_WORKFLOW_STARTED', { workflowId, planId })`."""
+
+    async def work(_step: StepContext) -> None:
+        if fails:
+            raise ValueError("no")
+
+    bench.register("deploy", {"one": work})
+    run = (await bench.run("deploy")).execution_id
+    wanted = {"workflowId": run, "planId": "deploy"}
+    ids = {"workflowId", "planId"}
+    found = [(event.name, {key: event.data.get(key) for key in ids}) for event in bench.front.events]
+    assert [one for one in found if one[0].name.startswith("WORKFLOW_")] == [
+        (EventName.WORKFLOW_STARTED, wanted),
+        (EventName[end], wanted),
+    ]
+    kept = (await bench.runner.store()).reader().events(run)
+    assert [one.name for one in kept if one.data.items() >= wanted.items()] == [
+        "SD_EVENT_WORKFLOW_STARTED",
+        f"SD_EVENT_{end}",
+    ]
+
+
+async def test_a_refused_run_has_its_ids_too(bench: Bench) -> None:
+    run = (await bench.run("nowhere")).execution_id
+    (event,) = bench.front.events
+    assert event.data.items() >= {"workflowId": run, "planId": "nowhere"}.items()
+
+
+async def test_the_plan_of_a_handoff_is_named_once_it_is_read(bench: Bench) -> None:
+    step = {"id": "a", "name": "write it", "type": "coding", "expectedOutputs": ["greet.py"]}
+    plan = {"planId": "plan-7", "objective": "Greet.", "steps": [step]}
+    bench.write(".tideate/planner/output/plan_v1.json", json.dumps(plan))
+    assert not (await bench.run("handoff")).ok, "there is no repository"
+    plans = [event.data["planId"] for event in bench.front.events if "planId" in event.data]
+    assert plans == ["handoff", "plan-7"]

@@ -70,12 +70,13 @@ async def test_no_turn_is_asked_for_while_a_run_is_paused(bench: Bench) -> None:
     await (await bench.runner.store()).checkpoint(run.id, at=1)
     assert (await row_of(bench.runner, run.id)).status == "paused"
     assert (paused(run), len(bench.server.requests)) == (True, 1)
-    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "a", "within": True}]
+    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
+    assert told.items() >= {"step": "a", "within": True}.items()
     assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the model's next turn"
     bench.runner.resume(run.id)
     result = await asyncio.wait_for(task, LIMIT)
     assert (result.results, len(bench.server.requests)) == ({"a": "done in a"}, 2)
-    assert bench.front.data(EventName.WORKFLOW_RESUMED) == [{"step": "a"}]
+    assert [data["step"] for data in bench.front.data(EventName.WORKFLOW_RESUMED)] == ["a"]
 
 
 async def test_a_turn_under_way_is_finished_before_a_pause(bench: Bench) -> None:
@@ -89,7 +90,8 @@ async def test_a_turn_under_way_is_finished_before_a_pause(bench: Bench) -> None
     assert not paused(run)
     gate.release()
     await until_paused(bench)
-    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "b"}]
+    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
+    assert told.items() >= {"step": "b"}.items()
     bench.runner.resume(run.id)
     assert (await asyncio.wait_for(task, LIMIT)).results["a"] == "half"
 

@@ -293,7 +293,8 @@ async def test_a_pause_lets_what_runs_finish_and_starts_nothing(bench: Bench) ->
     await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
     assert paused(run)
     assert room.order == ["a", "b"]
-    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "c"}]
+    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
+    assert told.items() >= {"step": "c"}.items()
     bench.runner.resume(run.id)
     assert (await task).ok
     assert room.order == ["a", "b", "c"]

@@ -16,7 +16,16 @@ from tideate_core.engine.call_words import summarize_call
 from tideate_core.errors import TideateError
 from tideate_core.workflows import CallReport
 
-__all__ = ["TRANSIENT", "Emit", "Event", "EventName", "WorkflowHooks", "error_fields", "report_call"]
+__all__ = [
+    "TRANSIENT",
+    "Emit",
+    "Event",
+    "EventName",
+    "WorkflowHooks",
+    "error_fields",
+    "identity",
+    "report_call",
+]
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +87,14 @@ class Event:
     def as_json(self) -> dict[str, Any]:
         shape = {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}
         return shape if self.sequence is None else {**shape, "sequence": self.sequence}
+
+
+def identity(run: str, plan: str) -> dict[str, str]:
+    """Return the keys by which other tools know the run of a workflow's event.
+
+    :param plan: the id of the plan that the run carries out; of a run without one its workflow's name.
+    """
+    return {"workflowId": run, "planId": plan}
 
 
 Emit = Callable[[EventName, dict[str, Any]], None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tideate_core.adapters import NO_MODEL, TurnAdapter
 from tideate_core.engine.driver_hooks import NO_HOOKS
-from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.events import Event, EventName, error_fields, identity
 from tideate_core.engine.lifecycle import (
     conclude_execution,
     end_as_recorded,
@@ -122,6 +122,7 @@ class LiveRun:
     ) -> None:
         self.execution = execution
         self.recorder = recorder
+        recorder.identify = self._identity
         self.memory: Memory = Memory(
             memos=recorded.memos if recorded else None, around=parent[0].memory if parent else None
         )
@@ -199,6 +200,10 @@ class LiveRun:
         # a recording is found by its prompts, which must not change with the project's history
         return wanted and not self._dependencies.adapters.is_recorded(self.adapter.name)
 
+    def _identity(self) -> dict[str, str]:
+        plan = self._hooks.summary(self.execution.results).plan_id
+        return identity(self.execution.id, plan or self.execution.definition.name)
+
     async def open_in(self, store: Store, definition: Definition) -> None:
         """Write down that the run begins.
 
@@ -272,6 +277,7 @@ class LiveRun:
         documents: Callable[[], Awaitable[Documents | None]],
     ) -> WorkflowResult:
         front = self._dependencies.front
+        event = replace(event, data={**self._identity(), **event.data})
         if self._log is None or self._store is None:
             self.messages.close()
             if self.parent is None and (place := await documents()) is not None:
@@ -298,7 +304,7 @@ class LiveRun:
             if not self.execution.machine.is_terminal():
                 self.execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
             words = error_fields(failure)
-            data = {"name": result.workflow, "step": self.execution.step, **words}
+            data = {**self._identity(), "name": result.workflow, "step": self.execution.step, **words}
             front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))
             return replace(result, ok=False, cancelled=False, reason=None, **words)
         if self.parent is None:

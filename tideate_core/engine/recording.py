@@ -32,6 +32,10 @@ _STORED_ELSEWHERE: Final[Mapping[EventName, frozenset[str]]] = {
 """Data that the store has in the record of the step or the run and does not keep twice."""
 
 
+_OF_WORKFLOW: Final = frozenset(name for name in EventName if name.name.startswith("WORKFLOW_"))
+"""Events of the workflow as a whole."""
+
+
 def now_ms() -> int:
     """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
@@ -70,6 +74,8 @@ class Recorder:
         self.agents = dict.fromkeys(agents)
         """Agents of the steps, in the order of their first."""
         self.checkpoints = list(checkpoints)
+        self.identify: Callable[[], Mapping[str, str]] = dict
+        """Returns the `identity` that events of the workflow as a whole have."""
         self._attached = log
         self._export: Export | None = None
         self._front = front
@@ -106,7 +112,7 @@ class Recorder:
         self._notify(event)
 
     def _logged(self, name: EventName, data: dict[str, Any]) -> Event:
-        at = now_ms()
+        at, data = now_ms(), self._identified(name, data)
         sequence = None
         if self._attached is not None and name not in TRANSIENT:
             sequence = self._attached.event(name.value, at, _kept(name, data))
@@ -185,9 +191,12 @@ class Recorder:
 
         :raises StoreError: it could not be written, nor was it told.
         """
-        at = now_ms()
+        at, data = now_ms(), self._identified(name, data)
         sequence = await self._log.ended(ending, (name.value, at, _kept(name, data)))
         self._notify(Event(name, self.execution_id, data, at, sequence))
+
+    def _identified(self, name: EventName, data: dict[str, Any]) -> dict[str, Any]:
+        return {**self.identify(), **data} if name in _OF_WORKFLOW else data
 
     async def flush(self) -> None:
         """Wait until all so far is durable: a run that pauses is paused after a restart, too."""

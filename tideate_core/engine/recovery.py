@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.engine.events import EventName
+from tideate_core.engine.events import EventName, identity
 from tideate_core.engine.lifecycle import write_run_documents
 from tideate_core.engine.memory import PENDING_END, RUN
 from tideate_core.engine.recorded_run import load_recorded_run
@@ -175,6 +175,8 @@ async def end_adopted(
     }
     ending, rollback = _ending(recorded), None
     hooks = driver_hooks(definition.name, definition.kind, definition.source)
+    ids = identity(run.id, hooks.summary(recorded.results).plan_id or run.name)
+    recorder.identify = lambda: ids
     if workspace is not None and hooks.is_reversible:
         snapshot = hooks.summary(recorded.results).snapshot
         rollback = await _roll_back(workspace, log, recorder, recorded, run, snapshot)

@@ -550,7 +550,8 @@ async def test_a_pause_takes_effect_before_the_next_state(bench: Bench) -> None:
     bench.runner.pause(run.id)
     gate.release()
     await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
-    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "review"}]
+    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
+    assert told.items() >= {"step": "review"}.items()
     assert run.machine.state == "paused"
     assert len(bench.server.requests) == 1
     assert bench.front.requests == []
@@ -575,7 +576,8 @@ async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_ch
     bench.runner.pause(run.id)
     gate.release()
     await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
-    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "publish"}]
+    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
+    assert told.items() >= {"step": "publish"}.items()
     assert len(bench.front.data(EventName.TRANSITION)) == 2
     bench.runner.resume(run.id)
     assert (await task).ok
