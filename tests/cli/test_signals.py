@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT, only_run
+from tests.cli.interrupted import LOOP, SHORT, only_run, refactored
 from tests.mcp.client.conftest import BARE
 from tests.support.terminal import Terminal
 
@@ -167,6 +167,43 @@ def test_nothing_is_imported_before_ctrl_c_is_taken() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["tideate_core", "tideate_core.entry"]
+
+
+@pytest.mark.parametrize("command", ["rollback", "restore"])
+def test_ctrl_c_while_files_are_written_reports_what_was_done(
+    shell: Shell, answering: ModelServer, command: str
+) -> None:
+    file = shell.write("a.py", LOOP)
+    kept = shell.run("snapshot", "create").stdout.strip()
+    run = refactored(shell, answering)
+    assert file.read_text() == SHORT
+    words = ["rollback", run] if command == "rollback" else ["snapshot", "restore", kept]
+    code = (
+        "import os, signal, sys\n"
+        "def hook(event, _):\n"
+        "    global left\n"
+        "    if event == 'os.rename' and left:\n"
+        "        left = False\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "from tideate_core.entry import main\n"
+        "left = True\n"
+        "sys.addaudithook(hook)\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, "--yes"],
+        env=shell.env,
+        cwd=shell.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert "finished first; Ctrl-C again quits at once" in done.stderr.replace("\n", " ")
+    assert (done.returncode, file.read_text()) == (0, LOOP)
+    assert "restored: a.py" in done.stderr
 
 
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:

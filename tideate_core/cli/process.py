@@ -35,6 +35,7 @@ __all__ = [
     "INTERRUPTED",
     "SIGNALLED",
     "USAGE",
+    "finish",
     "interruptible",
     "run_async",
     "status_of",
@@ -81,6 +82,26 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
     with interruptible():
         return asyncio.run(work)
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work that writes files: Ctrl-C does not stop it, the second one quits at once.
+
+    The next command rolls back what was quit in the middle.
+    """
+    import asyncio
+
+    from tideate_core.cli.render.output import note
+    from tideate_core.util.uncancelled import wait_uncancelled
+
+    def on_cancel() -> None:
+        note("files are being written, which is finished first; Ctrl-C again quits at once")
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+
+    task = asyncio.ensure_future(work)
+    if await wait_uncancelled(task, on_cancel) and (current := asyncio.current_task()) is not None:
+        current.uncancel()
+    return task.result()
 
 
 def with_streams(command: Callable[[], object]) -> None:

@@ -23,7 +23,7 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE, FAILED, run_async
+from tideate_core.cli.process import DONE, FAILED, finish, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -77,7 +77,8 @@ def rollback(
     chosen, members = choose_run(project, run, note)
     if not run_async(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)
-    done = run_async(roll_back(project.root, chosen, members, note, place=project.workspace.root))
+    work = roll_back(project.root, chosen, members, note, place=project.workspace.root)
+    done = run_async(finish(work))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:

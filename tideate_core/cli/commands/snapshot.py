@@ -14,7 +14,7 @@ from rich.text import Text
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE, run_async
+from tideate_core.cli.process import DONE, finish, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -182,7 +182,7 @@ def restore(
             if found and not await _confirmed(chosen, found, yes, delete_added=delete_added):
                 return declined("nothing was changed", "restores", yes, as_json=json)
         with ProgressBar(messages(), "reading the project's files") as bar:
-            done = await manager.restore(chosen, delete_added=delete_added, progress=bar)
+            done = await finish(manager.restore(chosen, delete_added=delete_added, progress=bar))
         if json:
             print_json({"ok": True, **asdict(done)})
         else:
