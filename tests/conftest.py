@@ -99,11 +99,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    fuzzing = config.getoption("--hypothesis-profile") == "fuzz"
+    least = config.getoption("timeout") or 0  # with thousands of examples, the limits of markers are too low
     # each takes half a minute and more: at the end, one worker would run them while the others have nothing
     items.sort(key=lambda item: item.path.parent.name != "live")
     for item in items:
         if item.path.stem in CRASH_FILES:
             item.add_marker(pytest.mark.crash)
-        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+        own = item.get_closest_marker("timeout")
+        if fuzzing and (own is None or own.args[0] < least):
+            item.add_marker(pytest.mark.timeout(least), append=False)
+        elif own is None and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT))

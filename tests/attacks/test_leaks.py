@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-EXAMPLES: Final = int(os.environ.get("TIDEATE_EXAMPLES") or 4)
-"""Of each of four pairs of projects."""
-pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300 + 10 * EXAMPLES)]
+EXAMPLES: Final = settings().max_examples // 10 if settings.get_current_profile_name() == "fuzz" else 4
+"""Of each of four pairs of projects: `make fuzz` tries 2,000 in all."""
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 PART: Final = 8
 """Characters of a secret that are a leak."""
