@@ -14,11 +14,12 @@ from tests.engine.test_resumed_runs import events_of
 from tests.engine.test_scheduler import graph, paused, step
 from tideate_core.engine import EventName, live_run, task_group
 from tideate_core.errors import WorkspaceError
+from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
-    from tideate_core.store import NewRun, RunLog
+    from tideate_core.store import CheckpointRow, NewRun, RunLog, Store
     from tideate_core.workflows import StepContext
 
 
@@ -153,6 +154,89 @@ async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to
     await bench.front.until(lambda: "WORKFLOW_CANCELLED" in bench.front.names())
     (row,) = await asyncio.to_thread(store.reader().runs)
     assert (row.status, row.ended) == ("cancelled", True)
+
+
+class HeldWrites:
+    """Holds what the store writes for checkpoints back, until it is let go on."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self._write = store.checkpoint
+        monkeypatch.setattr(store, "checkpoint", self._checkpoint)
+
+    async def _checkpoint(self, run: str, *, at: int) -> CheckpointRow:
+        self.begun.set()
+        await self.go_on.wait()
+        return await self._write(run, at=at)
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a step ends", "a pause", "a cancel"])
+async def test_a_checkpoint_is_created_once_it_is_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Document 5, `CreateCheckpoint` and `CheckpointCreated`."""
+    held, may_end = HeldWrites(await bench.runner.store(), monkeypatch), asyncio.Event()
+
+    async def waits(_step: StepContext) -> None:
+        await may_end.wait()
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": waits, "b": ends}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    (run,) = bench.runner.running
+    making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
+    await held.begun.wait()
+    assert run.machine.state is ExecutionState.CREATING_CHECKPOINT
+    if meanwhile == "a cancel":
+        bench.runner.cancel(run.id)
+        await asyncio.wait([task])
+        held.go_on.set()
+        assert (await making).manual
+        assert run.machine.state is ExecutionState.CANCELLED
+        return
+    if meanwhile == "a pause":
+        bench.runner.pause(run.id)
+    if meanwhile != "nothing":
+        may_end.set()
+        await bench.front.until(lambda: "STEP_COMPLETED" in bench.front.names())
+    if meanwhile == "a pause":
+        await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+        bench.runner.resume(run.id)
+    held.go_on.set()
+    await making
+    may_end.set()
+    assert (await asyncio.wait_for(task, LIMIT)).ok
+    history = [move.event for move in run.machine.get_history()]
+    at = history.index(ExecutionEvent.CREATE_CHECKPOINT)
+    assert history[at + 1] is ExecutionEvent.CHECKPOINT_CREATED
+
+
+async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldWrites(await bench.runner.store(), monkeypatch)
+
+    async def pauses(context: StepContext) -> None:
+        bench.runner.pause(context.execution_id)
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    (run,) = bench.runner.running
+    making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
+    await held.begun.wait()
+    assert run.is_paused
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).ok
+    held.go_on.set()
+    await making
+    assert run.machine.state is ExecutionState.COMPLETED
 
 
 async def test_a_checkpoint_can_be_made_of_a_run_that_is_paused(bench: Bench) -> None:

@@ -371,10 +371,7 @@ class LiveRun:
     def report_checkpoint(self, row: CheckpointRow) -> None:
         """Tell of a checkpoint that a person wanted."""
         data = {"checkpoint_id": row.id, "step": row.step, "cursor": row.cursor, "manual": row.manual}
-        if self.execution.machine.can_transition(ExecutionEvent.CREATE_CHECKPOINT):
-            self.execution.move(ExecutionEvent.CREATE_CHECKPOINT)
-            self.execution.move(ExecutionEvent.CHECKPOINT_CREATED)
-        self.recorder.event(EventName.CHECKPOINT_CREATED, data)
+        self._tell(EventName.CHECKPOINT_CREATED, data)
 
     def cancel(self) -> None:
         """Cancel the run and everything that is under way in it."""
@@ -398,11 +395,13 @@ class LiveRun:
 
     def notify(self, message: str, *, level: str = "info") -> None:
         """Tell the person something of the run."""
-        data = {"step": self.execution.step, "message": message, "level": level}
+        self._tell(EventName.NOTICE, {"step": self.execution.step, "message": message, "level": level})
+
+    def _tell(self, name: EventName, data: dict[str, Any]) -> None:
         if self.messages.closed:  # its end is being written: nothing is recorded behind it
-            self._dependencies.front.emit(Event(EventName.NOTICE, self.execution.id, data))
+            self._dependencies.front.emit(Event(name, self.execution.id, data))
         else:
-            self.recorder.event(EventName.NOTICE, data)
+            self.recorder.event(name, data)
 
     def leave(self) -> None:
         """Stop it without an end: another process can resume it."""

@@ -20,7 +20,7 @@ from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMet
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 
     from tideate_core.engine.driver import Driver, Settled
     from tideate_core.engine.recording import Recorder
@@ -189,10 +189,32 @@ class Execution:
 
         :raises InvalidTransition: it is not allowed now.
         """
+        if self._is_checkpointing and not self.machine.can_transition(event):
+            self.move(ExecutionEvent.CHECKPOINT_CREATED)  # the run goes on while it is being written
         before = self.machine.state
         self.machine.require(event)
         if self.on_state is not None and self.machine.state is not before:
             self.on_state(self.machine.state)
+
+    async def checkpoint(self, write: Awaitable[T]) -> T:
+        """Follow that a checkpoint is being written, where one can be made; returns it."""
+        begun = self.machine.can_transition(ExecutionEvent.CREATE_CHECKPOINT)
+        if begun:
+            self.move(ExecutionEvent.CREATE_CHECKPOINT)
+        try:
+            return await write
+        finally:
+            if begun and self._is_checkpointing:
+                self.move(ExecutionEvent.CHECKPOINT_CREATED)
+
+    @property
+    def _is_checkpointing(self) -> bool:
+        return self.machine.state is ExecutionState.CREATING_CHECKPOINT
+
+    @property
+    def standing(self) -> ExecutionState:
+        """Where it stands, or stood before the checkpoint that is being written."""
+        return self.machine.get_history()[-1].from_state if self._is_checkpointing else self.machine.state
 
     def begin_completion(self) -> None:
         """Follow that the end of a run that succeeded is being written, with its summary."""
@@ -357,7 +379,7 @@ class Execution:
     @property
     def is_paused(self) -> bool:
         """It stands before a step until it is resumed."""
-        return self.machine.state is ExecutionState.PAUSED
+        return self.standing is ExecutionState.PAUSED
 
     async def resumed(self) -> None:
         """Wait until a paused run is resumed."""

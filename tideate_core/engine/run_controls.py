@@ -103,7 +103,7 @@ class RunControls:
         """
         live = self._get(execution_id)
         store = await self._store.get()
-        row = await store.checkpoint(execution_id, at=now_ms())
+        row = await live.execution.checkpoint(store.checkpoint(execution_id, at=now_ms()))
         live.report_checkpoint(row)
         return row
 
