@@ -189,7 +189,7 @@ async def test_a_checkpoint_is_created_once_it_is_written(
     (run,) = bench.runner.running
     making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
     await held.begun.wait()
-    assert run.machine.state is ExecutionState.CREATING_CHECKPOINT
+    assert run.machine.state.value == "creating_checkpoint"
     if meanwhile == "a cancel":
         bench.runner.cancel(run.id)
         await asyncio.wait([task])

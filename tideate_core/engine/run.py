@@ -212,8 +212,8 @@ class Execution:
         return self.machine.state is ExecutionState.CREATING_CHECKPOINT
 
     @property
-    def standing(self) -> ExecutionState:
-        """Where it stands, or stood before the checkpoint that is being written."""
+    def state_without_checkpoint(self) -> ExecutionState:
+        """Its state; while a checkpoint is written, the state before."""
         return self.machine.get_history()[-1].from_state if self._is_checkpointing else self.machine.state
 
     def begin_completion(self) -> None:
@@ -379,7 +379,7 @@ class Execution:
     @property
     def is_paused(self) -> bool:
         """It stands before a step until it is resumed."""
-        return self.standing is ExecutionState.PAUSED
+        return self.state_without_checkpoint is ExecutionState.PAUSED
 
     async def resumed(self) -> None:
         """Wait until a paused run is resumed."""

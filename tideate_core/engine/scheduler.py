@@ -243,7 +243,7 @@ class Scheduler:
     def _may_begin_batch(self) -> bool:
         """Tell whether steps of the next batch start now; a pause ends the batch where it ends the run's."""
         execution = self._execution
-        awaiting = execution.standing is ExecutionState.AWAITING_COMPLETION
+        awaiting = execution.state_without_checkpoint is ExecutionState.AWAITING_COMPLETION
         goes_on = self._task_group.accepts and not execution.pause_wanted
         return awaiting and goes_on and self._driver.has_more
 
