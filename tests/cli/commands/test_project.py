@@ -179,8 +179,9 @@ def test_a_paused_run_is_left_by_its_process_and_goes_on_where_the_project_is_no
     assert f"`kill -HUP {process.pid}` leaves the run paused" in refused.stderr
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
-    hinted = shell.run("history")
-    assert f"`tideate project move {old} '{shell.project}'`" in hinted.stderr
+    for words in (["history"], ["resume", run, "--yes"], ["show", run]):
+        hinted = shell.run(*words)
+        assert f"`tideate project move {old} '{shell.project}'`" in hinted.stderr
     moved = shell.run("project", "move", str(old), str(shell.project))
     assert moved.returncode == 0, moved.stderr
     done = shell.run("resume", run, "--yes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
@@ -12,8 +13,10 @@ from rich.text import Text
 
 from tideate_core.cli.process import USAGE, status_of
 from tideate_core.errors import (
+    ConfigError,
     InvalidDefinitionFile,
     InvalidWorkflowFile,
+    RunNotFound,
     StoreError,
     TideateError,
 )
@@ -176,9 +179,21 @@ def _reporting(command: Callable[P, int], status: Callable[[TideateError], int])
             return command(*args, **options)
         except TideateError as error:
             fail(error, as_json=bool(options.get("json")))
+            if isinstance(error, RunNotFound):
+                _hint_of_moved(options.get("root"))
             return status(error)
 
     return reporting
+
+
+def _hint_of_moved(root: object) -> None:
+    """Print a hint if the run that was not found may be one of the project before it was moved here."""
+    from tideate_core.app import locate_project
+    from tideate_core.cli.render.tables import hint_of_state
+
+    with suppress(ConfigError):  # another error was printed already
+        if (project := locate_project(root if isinstance(root, str) else None)) is not None:
+            hint_of_state(project)
 
 
 def fail(error: TideateError, *, as_json: bool = False) -> None:
