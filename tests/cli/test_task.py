@@ -51,7 +51,7 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
     assert (done.returncode, ended["rollback_performed"], ended["attempts"]) == (1, True, 0), done.stderr
     assert ended["path"][-1]["to"] == "failed"
     assert "roll back: tideate rollback" not in done.stderr
-    assert "rolled back what the task wrote" in done.stderr
+    assert "rolled back what the run wrote" in done.stderr
     assert "tests: tests/test_lines.py:7" in done.stderr
     assert "awaiting_audit_gate:" not in done.stderr, "a stage's object is not text to read"
     shown = shell.run("show", ended["execution_id"])
@@ -63,7 +63,7 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
         "tests/test_lines.py:7: test_lines: AssertionError",
         "✗ gate 5, verification  failed",
         "1. the corrector changed nothing",
-        "rolled back what the task wrote",
+        "rolled back what the run wrote",
     ):
         assert words in shown.stdout, shown.stdout + shown.stderr
     gated = object_of(shell.run("show", ended["execution_id"], "--json"))["gated"]
@@ -118,8 +118,8 @@ def test_what_a_rollback_leaves_is_said_once(shell: Shell, model: Model) -> None
     terminal.type("n\n")
     assert terminal.wait_exit() == 1
     last = " ".join(terminal.text[answered:].split())
-    assert "stays, changed after the task wrote it: src/tally/lines.py stays, changed by you" in last
-    assert "rolled back what the task wrote restored: CHANGELOG.md, " in last
+    assert "stays, changed after the run wrote it: src/tally/lines.py stays, changed by you" in last
+    assert "rolled back what the run wrote restored: CHANGELOG.md, " in last
     for fact in ("src/tally/words.py", "src/tally/lines.py stays", "rolled back", "as it was before"):
         assert last.count(fact) == 1, (fact, last)
     assert "tideate rollback" not in last, "it would refuse: a file was changed since"
@@ -250,7 +250,7 @@ def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> N
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    assert "rolled back what the task wrote" in told
+    assert "rolled back what the run wrote" in told
     assert "sh scripts/wait.sh" in told
     assert as_it_stands(shell.project) == held.before
     assert held.ends_check()
@@ -272,7 +272,7 @@ def test_more_of_them_end_a_check_that_heeds_none_and_take_all_back_too(shell: S
     told = process.stderr.read()
     assert process.wait(60) == 130, told
     assert "Traceback" not in told
-    assert "rolled back what the task wrote" in told
+    assert "rolled back what the run wrote" in told
     assert as_it_stands(shell.project) == held.before
     assert held.ends_check()
     (run,) = object_of(shell.run("history", "--json"))["runs"]

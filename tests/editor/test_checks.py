@@ -245,7 +245,7 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     assert "**Not everything was rolled back: e.py: no room**" in text
     assert "Restored: `src/a.py`, `src/b.py`." in text, "in order, and told once"
     assert "Restored, your own edits kept: `c.py`." in text
-    assert "Stays, changed after the task wrote it: `d.py`." in text
+    assert "Stays, changed after the run wrote it: `d.py`." in text
     assert "snapshot `01234567`" in text
     assert "task failed: the tests fail; 3 files rolled back; left, changed since: d.py" in editor.messages()
 
@@ -263,7 +263,7 @@ def test_a_rollback_names_what_others_changed(editor: Editor) -> None:
     rolled_back = {"restored": ["a.py"], "merged": [], "left": [], "snapshot": None, "error": None}
     run.event("ROLLED_BACK", **rolled_back, foreign=["b.py", "made/"], more_foreign=3)
     text = run.text()
-    assert "> **Rolled back** what the task wrote." in text
+    assert "> **Rolled back** what the run wrote." in text
     assert "> Stays, changed by you or a check: `b.py`, `made/` and 3 more." in text
 
 
@@ -291,7 +291,7 @@ def test_a_rollback_of_nothing_says_so(editor: Editor) -> None:
     run = verifying(editor)
     nothing: list[str] = []
     run.event("ROLLED_BACK", restored=nothing, merged=nothing, left=nothing, snapshot=None, error=None)
-    assert "**Nothing to roll back**: the task had changed no file." in run.text()
+    assert "**Nothing to roll back**: the run had changed no file." in run.text()
 
 
 def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeHost) -> None:

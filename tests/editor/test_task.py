@@ -140,7 +140,7 @@ def test_what_verification_finds_is_in_the_quickfix_list_and_all_is_taken_back(
     text = output(nvim)
     assert "✗ **tests** failed" in text
     assert "✗ **gate 5, verification** failed" in text
-    assert "**Rolled back** what the task wrote." in text
+    assert "**Rolled back** what the run wrote." in text
     assert "`src/tally/lines.py`" in text
     (told,) = [data for name, data in nvim.lua("return _G.heard") if name == "TideateWorkflowRolledBack"]
     assert "src/tally/lines.py" in told["restored"]
@@ -149,9 +149,9 @@ def test_what_verification_finds_is_in_the_quickfix_list_and_all_is_taken_back(
     page = "\n".join(nvim.lines())
     assert "     ✗ tests failed" in page
     assert "     ✗ gate 5, verification failed" in page
-    assert "     Rolled back what the task wrote." in page
+    assert "     Rolled back what the run wrote." in page
     # at 24 rows, what was decided is seen before the steps are
-    seen = "\n".join(nvim.wait_screen("Rolled back what the task wrote."))
+    seen = "\n".join(nvim.wait_screen("Rolled back what the run wrote."))
     for words in ("plan      count the lines of a text", "audit     approved", "✗ tests", "✗ verification"):
         assert words in seen, seen
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.engine import Event, EventName
-from tideate_core.engine.events import WorkflowHooks, report_call
+from tideate_core.engine.events import WorkflowHooks, failure_fields, report_call
+from tideate_core.errors import AdapterUnavailable, StepFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,3 +126,18 @@ async def test_the_plan_of_a_handoff_is_named_once_it_is_read(bench: Bench) -> N
     assert not (await bench.run("handoff")).ok, "there is no repository"
     plans = [event.data["planId"] for event in bench.front.events if "planId" in event.data]
     assert plans == ["handoff", "plan-7"]
+
+
+def test_a_failures_record_has_its_cause_and_no_words_of_others_that_may_hold_a_key() -> None:
+    try:
+        try:
+            try:
+                raise OSError("sk-secret is refused")
+            except OSError as error:
+                raise AdapterUnavailable("nobody answers at 127.0.0.1") from error
+        except AdapterUnavailable:
+            raise StepFailed("the step did not work")  # noqa: B904 such a chain counts, too
+    except StepFailed as error:
+        fields = failure_fields(error)
+    cause = "StepFailed ← AdapterUnavailable: nobody answers at 127.0.0.1 ← OSError"
+    assert fields == {"error": "the step did not work", "error_code": "StepFailed", "cause": cause}

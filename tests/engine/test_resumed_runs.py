@@ -102,6 +102,21 @@ async def test_a_run_that_was_left_can_be_resumed_and_one_that_ended_cannot(benc
         await bench.runner.resume_run("f" * 32)
 
 
+async def test_a_resumed_run_tells_what_was_rolled_back_before_its_step_starts_again(bench: Bench) -> None:
+    stop = Stop(bench)
+
+    async def writes(step: StepContext) -> str:
+        change = FileChange("new.txt", "create", None, "new")
+        await step.workspace.apply([change], execution_id=step.execution_id)
+        return await stop(step)
+
+    graph(bench, {"a": writes}, step("a"))
+    result = await taken_up(bench, await bench.run("g"))
+    assert result.ok, result.error
+    (notice,) = bench.front.data(EventName.NOTICE)
+    assert notice["message"] == "1 restored: new.txt; the step that wrote there starts again"
+
+
 async def test_a_run_that_somebody_has_is_not_taken(bench: Bench) -> None:
     bench.front.hold = True
     graph(bench, {}, step("a", confirm="Sure?"))

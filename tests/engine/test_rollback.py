@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
-from tests.engine.test_resumed_runs import Stop, row_of
+from tests.engine.test_resumed_runs import Stop, events_of, row_of
 from tests.engine.test_scheduler import passing, step
 from tests.workspace.project import Editor
+from tideate_core.engine import EventName
 from tideate_core.engine.rollback import RunRollback, forget_changes, nothing_changed_error
 from tideate_core.engine.written_runs import (
     family_members,
@@ -80,6 +81,25 @@ async def test_a_run_is_taken_back_with_the_runs_that_are_its_steps(bench: Bench
     done = await rolled_back(bench, result.execution_id)
     assert (done.restored, done.cancelled, content(bench)) == (["a.txt"], False, ["mine"])
     assert (await row_of(bench.runner, result.execution_id)).status == "completed"
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_a_rollback_is_in_the_runs_record_and_in_the_log_with_its_files(
+    bench: Bench, caplog: pytest.LogCaptureFixture, *, ended: bool
+) -> None:
+    nested(bench, last=adds if ended else Stop(bench))
+    run = (await bench.run("g")).execution_id
+    bench.runner = bench.make_runner(bench.config)
+    await rolled_back(bench, run)
+    events = await events_of(bench.runner, run)
+    (back,) = [event for event in events if event.name == EventName.ROLLED_BACK.value]
+    assert (back.data["count"], back.data["restored"], back.data["left"]) == (1, ["a.txt"], [])
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    (said,) = [record.getMessage() for record in caplog.records if "rollback of" in record.getMessage()]
+    assert said.endswith(": 1 restored: a.txt")
+    assert run in said
+    await rolled_back(bench, run)
+    assert len(await events_of(bench.runner, run)) == len(events), "nothing was restored"
 
 
 async def test_the_run_of_a_step_is_taken_back_alone_with_what_ran_within_it(bench: Bench) -> None:

@@ -52,6 +52,17 @@ async def test_what_differs_is_written_and_what_was_made_since_is_listed_and_sta
     assert (root / "src" / "deep" / "dos.txt").stat().st_ino == untouched
 
 
+async def test_a_restore_is_logged_with_its_paths_and_their_number(
+    root: Path, snapshots: SnapshotManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = await snapshots.create("one")
+    change_all(root)
+    await snapshots.restore(made, delete_added=True)
+    written = "5 written: empty/, latest, logo.png, run.sh, src/one.py"
+    words = f"restore of snapshot {made}: {written}; 3 deleted: made/, made/in.txt, new.txt"
+    assert [record.getMessage() for record in caplog.records] == [words]
+
+
 async def test_what_was_made_since_is_deleted_where_that_is_asked_for(
     root: Path, snapshots: SnapshotManager
 ) -> None:

@@ -115,6 +115,7 @@ class AutomaticRollback:
             "error_code": code,
             "duration_ms": result.duration_ms,
         }
+        data |= {key: event.data[key] for key in ("stage", "cause") if key in event.data}
         failed = replace(
             result,
             cancelled=False,
@@ -150,6 +151,7 @@ def rollback_fields(
     :param foreign: paths that others changed.
     """
     return {
+        "count": len(done.restored) + len(done.merged),
         "restored": done.restored,
         "merged": done.merged,
         "left": done.left,

@@ -109,6 +109,10 @@ class Reversible(Protocol):
         """Programs ran that may have written files, too."""
         ...
 
+    def stage_of(self, step: str | None) -> int | None:
+        """Return the number of the stage that a step, or its gate, belongs to; None of the preparation."""
+        ...
+
     def reset(self) -> None:
         """Return to the beginning: its writes were rolled back."""
         ...

@@ -23,6 +23,7 @@ __all__ = [
     "EventName",
     "WorkflowHooks",
     "error_fields",
+    "failure_fields",
     "identity",
     "report_call",
 ]
@@ -109,6 +110,20 @@ def error_fields(error: BaseException) -> dict[str, Any]:
     return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
 
 
+def failure_fields(error: BaseException) -> dict[str, Any]:
+    """Return an error as the record of a failure carries it: with its cause, from the error to the first.
+
+    Of errors that are not tideate's own the cause has only the type: their words may hold a key.
+    """
+    causes: list[str] = []
+    found: BaseException | None = error
+    while found is not None and len(causes) < MOST_CAUSES:
+        words = f": {found}" if isinstance(found, TideateError) and found is not error else ""
+        causes.append(f"{type(found).__name__}{words}")
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return {**error_fields(error), "cause": " ← ".join(causes)}
+
+
 _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
     EventName.WORKFLOW_STARTED: ("on_workflow_start",),
     EventName.WORKFLOW_RESTORED: ("on_workflow_start",),
@@ -125,6 +140,8 @@ _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
 _OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
+MOST_CAUSES: Final = 8
+"""Of one error that its record names."""
 SHOWN: Final = 2_000
 """Characters of a tool call's arguments, and of its result, that its events have."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import NO_HOOKS
-from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.events import Event, EventName, error_fields, failure_fields
 from tideate_core.engine.recording import tokens_of
 from tideate_core.engine.result import WorkflowResult, leaves_unchanged, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
@@ -262,11 +262,25 @@ def _interrupted(execution: Execution) -> tuple[Event, WorkflowResult]:
 
 
 def _failed(execution: Execution, error: BaseException) -> tuple[Event, WorkflowResult]:
-    if not isinstance(error, TideateError):
-        log.error("run %s failed unexpectedly", execution.id, exc_info=error)
+    reversible, failure = execution.driver.reversible, failure_fields(error)
+    stage = reversible.stage_of(execution.step) if reversible is not None else None
+    place = "" if stage is None else f" in stage {stage}"
+    unexpected = None if isinstance(error, TideateError) else error
+    log.error(
+        "run %s (%s) failed%s, step %s: %s; cause: %s",
+        execution.id,
+        execution.definition.name,
+        place,
+        execution.step,
+        failure["error"],
+        failure["cause"],
+        exc_info=unexpected,
+    )
     if execution.machine.state is not ExecutionState.FAILED:
         execution.move(ExecutionEvent.WORKFLOW_FAILED)
-    data = {"name": execution.definition.name, "step": execution.step, **error_fields(error)}
+    data = {"name": execution.definition.name, "step": execution.step, **failure}
+    if stage is not None:
+        data["stage"] = stage
     ending = _result(execution, **_unfinished(execution), **error_fields(error))
     return _event(execution, EventName.WORKFLOW_FAILED, data), ending
 

@@ -17,9 +17,12 @@ from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.stored_definition import stored_definition, stored_graph
 from tideate_core.errors import RunNotActive
 from tideate_core.store import Ending
+from tideate_core.util.escaping import counted
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tideate_core.engine.confirmation import ConfirmationRequest
     from tideate_core.engine.events import Event
     from tideate_core.engine.recorded_run import RecordedRun
@@ -35,6 +38,7 @@ __all__ = [
     "end_adopted",
     "leftover_notice",
     "rebind_buffer",
+    "restored_notices",
     "roll_back_abandoned_run",
     "roll_back_unfinished_steps",
     "store_chosen_definition",
@@ -76,17 +80,24 @@ async def rebind_buffer(request: RunRequest, workspace: Workspace) -> RunRequest
 
 async def roll_back_unfinished_steps(
     workspace: Workspace, run_id: str, recorded: RecordedRun, definition: WorkflowDefinition | MachineWorkflow
-) -> list[str]:
+) -> list[dict[str, Any]]:
     """Roll back what unfinished steps wrote, but for those that a person has to be asked about first.
 
-    :returns: what could not be rolled back, because a finished step wrote over it.
+    :returns: notices of what was restored, and of what was not, because a finished step wrote over it.
     :raises WorkspaceError: something was changed since, or the journal is damaged.
     """
     left: list[str] = []
     steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
     asked = {step.id for step in steps if not step.idempotent}
-    await workspace.rollback_unfinished_steps(run_id, recorded.finished | asked, on_left=left.append)
-    return left
+    finished = recorded.finished | asked
+    restored = await workspace.rollback_unfinished_steps(run_id, finished, on_left=left.append)
+    return [*restored_notices(restored), *map(leftover_notice, left)]
+
+
+def restored_notices(restored: Sequence[str], step: str = "") -> list[dict[str, Any]]:
+    """Return the notice of what was rolled back before a step starts again; none if that was nothing."""
+    message = f"{counted(restored=restored)}; the step that wrote there starts again"
+    return [{"step": step, "message": message, "level": "info"}] if restored else []
 
 
 def leftover_notice(name: str, step: str = "") -> dict[str, Any]:
@@ -157,11 +168,18 @@ async def end_abandoned_run(
 
 
 async def end_adopted(
-    store: Store, log: RunLog, run: RunRow, workspace: Workspace | None = None, *, keep_all: bool = False
+    store: Store,
+    log: RunLog,
+    run: RunRow,
+    workspace: Workspace | None = None,
+    *,
+    keep_all: bool = False,
+    rolled_back: RollbackResult | None = None,
 ) -> dict[str, EndedRun]:
     """End a run of this process as cancelled, and the runs that are its steps, as `end_abandoned_run`.
 
     :param keep_all: the run is the work of a step that must not be done twice.
+    :param rolled_back: the outcome of its rollback, if that was done before.
     :raises RunIsOwned: a living process has a run that is its step.
     :raises StoreError: it cannot be written.
     """
@@ -177,6 +195,10 @@ async def end_adopted(
     hooks = driver_hooks(definition.name, definition.kind, definition.source)
     ids = identity(run.id, hooks.summary(recorded.results).plan_id or run.name)
     recorder.identify = lambda: ids
+    if rolled_back is not None:
+        from tideate_core.engine.automatic_rollback import rollback_fields
+
+        recorder.event(EventName.ROLLED_BACK, rollback_fields(rolled_back, None, "", ()))
     if workspace is not None and hooks.is_reversible:
         snapshot = hooks.summary(recorded.results).snapshot
         rollback = await _roll_back(workspace, log, recorder, recorded, run, snapshot)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tideate_core.engine.automatic_rollback import rollback_fields
+from tideate_core.engine.events import EventName
+from tideate_core.engine.recording import now_ms
 from tideate_core.engine.recovery import end_adopted
 from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
@@ -27,6 +31,8 @@ __all__ = [
     "forget_changes",
     "nothing_changed_error",
 ]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +113,27 @@ class RunRollback:
         """Roll back a run, and end it if it could still go on.
 
         :param members: the runs whose changes are its.
-        :param store: is opened only for a run that has not ended.
+        :param store: is opened only for a run that is known; its record says what was restored.
         :raises RunIsOwned: a living process has it.
         :raises RollbackConflict: something was changed since; nothing was restored or ended.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         :raises StoreError: the run's end cannot be written.
         """
-        run = await asyncio.to_thread(_unfinished, self._private, run_id)
+        run = await asyncio.to_thread(_known, self._private, run_id)
         if run is None:
             return _outcome(await self.restore_files(members), cancelled=False)
+        if run.ended:
+            done = await self.restore_files(members)
+            if done.restored or done.merged:
+                await _record(store, run, done)
+            return _outcome(done, cancelled=False)
         async with store() as opened:
-            log = await opened.adopt(run.id)  # or another process would go on with it meanwhile
+            owned = await opened.adopt(run.id)  # or another process would go on with it meanwhile
             try:
                 done = await self.restore_files(members)
-                await end_adopted(opened, log, run)
+                await end_adopted(opened, owned, run, rolled_back=done)
             except BaseException:
-                await release_lease(log)
+                await release_lease(owned)
                 raise
         return _outcome(done, cancelled=True)
 
@@ -131,13 +142,23 @@ def _outcome(done: RollbackResult, *, cancelled: bool) -> RollbackOutcome:
     return RollbackOutcome([*done.restored, *done.merged], cancelled, done.merged)
 
 
-def _unfinished(private: Path, run_id: str) -> RunRow | None:
-    """Return a run that could still go on, and would not find what it wrote."""
+async def _record(
+    store: Callable[[], AbstractAsyncContextManager[Store]], run: RunRow, done: RollbackResult
+) -> None:
+    """Add what was restored to an ended run's record; where that fails, the journal has it."""
+    try:
+        async with store() as opened:
+            fields = rollback_fields(done, None, "", ())
+            await opened.add_event(run.id, EventName.ROLLED_BACK.value, now_ms(), fields)
+    except StoreError as error:
+        log.warning("run %s was rolled back, and its record does not say so: %s", run.id, error)
+
+
+def _known(private: Path, run_id: str) -> RunRow | None:
     reader = Reader(private)
     try:
-        run = reader.run(run_id)
+        return reader.run(run_id)
     except (RunNotFound, StoreError):
         return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
     finally:
         reader.close()
-    return None if run.ended else run

@@ -17,7 +17,6 @@ from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.preview import preview_prompt
 from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorder_of
 from tideate_core.engine.recovery import (
-    leftover_notice,
     rebind_buffer,
     roll_back_unfinished_steps,
     store_chosen_definition,
@@ -305,15 +304,15 @@ class WorkflowRunner(RunControls):
             live.execution.takeover_after = takeover_after
             live.adapter  # noqa: B018 a run that nobody can answer stays as it is
             await store_chosen_definition(store, stored, registration, live.execution)
-            left: list[str] = []
+            rolled_back: list[dict[str, Any]] = []
             if recorded.pending_end is None:  # else all of it is rolled back
                 definition = registration.definition
-                left = await roll_back_unfinished_steps(workspace, execution_id, recorded, definition)
+                rolled_back = await roll_back_unfinished_steps(workspace, execution_id, recorded, definition)
         except BaseException:
             await release_lease(log)
             raise
         live.attach(log, store)
-        return await self._supervise(live, live.drive((*notices, *map(leftover_notice, left))))
+        return await self._supervise(live, live.drive((*notices, *rolled_back)))
 
     async def _run_nested(self, parent_id: str, step: str, request: RunRequest) -> WorkflowResult:
         """Run a workflow as a step of another: begin it, resume it, or return how it ended before.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.events import EventName, error_fields
-from tideate_core.engine.recovery import leftover_notice
+from tideate_core.engine.events import EventName, error_fields, failure_fields
+from tideate_core.engine.recovery import leftover_notice, restored_notices
 from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_output import check_json, check_output, is_checked
 from tideate_core.errors import (
@@ -163,7 +163,7 @@ class TaskExecutor:
         if step is None or attempt > step.retries or isinstance(error, FATAL):
             raise error
         wait = wait_before(step, attempt, error)
-        data = {**work.place, "attempt": attempt, "wait_ms": wait, **error_fields(error)}
+        data = {**work.place, "attempt": attempt, "wait_ms": wait, **failure_fields(error)}
         self._memory.failed(work.step, attempt, str(error) if isinstance(error, OutputMismatch) else "")
         self._recorder.event(EventName.STEP_RETRYING, data)
         await asyncio.sleep(wait / 1000)
@@ -296,7 +296,9 @@ class StepRunner:
         if progress.begun is None:
             self._begin(progress, interrupted=False)
         self._execution.move(ExecutionEvent.STEP_FAILED)
-        self._recorder.event(EventName.STEP_FAILED, {**work.place, **words, **_refused_at(error)})
+        self._recorder.event(
+            EventName.STEP_FAILED, {**work.place, **failure_fields(error), **_refused_at(error)}
+        )
         self._report_time(progress, success=False, declined=False)
         return progress.totalled(Settled(work.step, "failed", **words, duration_ms=progress.elapsed_ms))
 
@@ -324,11 +326,12 @@ class StepRunner:
         _accept(decision.accepted, decision.reason)
         assert self._recorded is not None  # noqa: S101 it was interrupted in an earlier process
         left: list[str] = []
-        await self._environment.workspace.rollback_unfinished_steps(
+        restored = await self._environment.workspace.rollback_unfinished_steps(
             self._execution.id, self._recorded.finished, only=work.step, on_left=left.append
         )
-        for name in left:
-            self._recorder.event(EventName.NOTICE, leftover_notice(name, work.step))
+        told = (leftover_notice(name, work.step) for name in left)
+        for notice in (*restored_notices(restored, work.step), *told):
+            self._recorder.event(EventName.NOTICE, notice)
 
 
 class _StepProgress:

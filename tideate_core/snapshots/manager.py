@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -24,12 +25,13 @@ from tideate_core.snapshots.retention import (
     remove_unneeded,
     write_copy,
 )
+from tideate_core.util.escaping import counted
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from tideate_core.snapshots.compare import Comparison, FileDiff, Tree
     from tideate_core.snapshots.file_reader import Progress
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["SnapshotManager"]
+
+log = logging.getLogger(__name__)
 
 # in the class below, `list` is a method
 _Names: TypeAlias = list[str]
@@ -264,7 +268,9 @@ class SnapshotManager:
                 await run_in_thread(lambda _stop: self._apply_retention(snapshot_id))
 
             await run_uncancelled(write())
-            return restore_result(snapshot_id, before, plan)
+            result = restore_result(snapshot_id, before, plan)
+            _log(f"restore of snapshot {snapshot_id}", result.written, result.deleted, [*result.left])
+            return result
 
     async def interrupted(self) -> _Names:
         """Return the paths that `recover` would roll back; nothing is written.
@@ -293,6 +299,7 @@ class SnapshotManager:
     async def _recover(self) -> RecoveryResult | None:
         restorer = Restorer(self._root, self._directory, self._buffers)
         names, left = await run_uncancelled(restorer.recover())
+        _log("rollback of an interrupted restore", names, (), left)
         return RecoveryResult(tuple(names), tuple(left)) if names or left else None
 
     @property
@@ -344,6 +351,12 @@ class SnapshotManager:
         if self._given is None:
             make_project_state(self._root)
         make_private_directory(self._directory / "packs")
+
+
+def _log(what: str, written: Sequence[str], deleted: Sequence[str], left: Sequence[str]) -> None:
+    """Log what was restored; a warning, because files were changed that a person may look for."""
+    if words := counted(written=written, deleted=deleted, left=left):
+        log.warning("%s: %s", what, words)
 
 
 @contextmanager

@@ -110,6 +110,20 @@ class Store:
 
         return await self._writer.do(job)
 
+    async def add_event(self, run_id: str, name: str, at: int, data: dict[str, Any]) -> None:
+        """Add an event to a run that has ended; durable when this returns.
+
+        :raises StoreError: it could not be written.
+        """
+        value = pack(data)
+
+        def job(transaction: Transaction) -> None:
+            last = "SELECT coalesce(max(sequence), 0) FROM workflow_events WHERE execution_id = ?"
+            sequence = transaction.execute(last, (run_id,)).fetchone()[0] + 1
+            write_events(transaction, [(run_id, sequence, name, at, value)])
+
+        await self._writer.do(job)
+
     async def adopt(self, run_id: str, *, takeover_after: float = TAKEOVER_AFTER) -> RunLog:
         """Make a run that nobody has this process's; durable when this returns.
 

@@ -10,11 +10,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "HIDDEN",
     "HIDDEN_LINE",
+    "counted",
     "escape",
     "label",
     "one_line",
@@ -23,6 +24,8 @@ __all__ = [
     "visible_json",
 ]
 
+MOST_NAMED: Final = 100
+"""Paths of one group in a log."""
 HIDDEN: Final = "[a value that seems to be a secret]"
 HIDDEN_LINE: Final = "[a line that seems to hold a secret]"
 """Shown in place of a secret: the same for each, so that it tells neither kind nor length."""
@@ -115,6 +118,15 @@ def label(name: object) -> str:
     A backslash of the name is doubled, so that it is told from one of an escape.
     """
     return _shown(str(name).replace("\\", "\\\\"), _ONE_LINE, escape, strict=True)
+
+
+def counted(**groups: Sequence[str]) -> str:
+    """Return the paths of each group with their number, for a log: `2 written: a.py, b.py; 1 left: c.py`."""
+    said = []
+    for how, names in groups.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        said += [f"{len(names)} {how}: {', '.join(map(label, names[:MOST_NAMED]))}{more}"] if names else []
+    return "; ".join(said)
 
 
 def visible_json(value: Any) -> str:

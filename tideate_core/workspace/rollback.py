@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.util.escaping import counted
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import read_image, temporary_beside
 from tideate_core.workspace.journal import JournalPlaces, entries_of
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tideate_core.workspace.rollback_state import BufferSave, RollbackPlan
 
 __all__ = ["Rollback", "RollbackResult"]
+
+log = logging.getLogger(__name__)
 
 TRIES: Final = 5
 """Number of times that a run is planned again whose files change while they are restored."""
@@ -73,6 +77,7 @@ class Rollback:
             left = await asyncio.to_thread(self._made_directories, records)
             kept += [name for name in made if name not in left]
         await asyncio.to_thread(mark_rolled_back, records, [*kept, *plan.merged], [])
+        _log(runs, [*kept, *plan.merged])
         return RollbackResult(kept, plan.merged, [])
 
     async def plan(self, runs: Sequence[str]) -> RollbackPlan:
@@ -106,6 +111,7 @@ class Rollback:
             raise WorkspaceError("buffers change again and again, so not everything was restored; try again")
         came = {name: merged for name, merged in done.items() if name not in plan.left}
         await asyncio.to_thread(mark_rolled_back, records, list(came), plan.left)
+        _log([execution_id], list(came), plan.left)
         return RollbackResult(
             [name for name, merged in came.items() if not merged],
             [name for name, merged in came.items() if merged],
@@ -144,6 +150,7 @@ class Rollback:
         for record, names_over in reversed(list(zip(records, covered, strict=True))):
             if not names_over:
                 await asyncio.to_thread(self._journal.drop, record)
+        _log([execution_id], plan.names)
         return plan.names
 
     def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
@@ -239,6 +246,12 @@ class Rollback:
                 await self._buffers.moved(places.of(move.new), places.of(move.old))
         if paths:
             await self._buffers.changed_on_disk(paths)
+
+
+def _log(runs: Sequence[str], restored: Sequence[str], left: Sequence[str] = ()) -> None:
+    """Log what was restored; a warning, because files were changed that a person may look for."""
+    if words := counted(restored=restored, left=left):
+        log.warning("rollback of %s: %s", ", ".join(runs), words)
 
 
 def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:

@@ -143,9 +143,9 @@ local function rollback_head(data)
   if given(data.error) then
     return ('**Not everything was rolled back: %s**'):format(data.error)
   elseif #data.restored + #data.merged > 0 then
-    return '**Rolled back** what the task wrote.'
+    return '**Rolled back** what the run wrote.'
   end
-  return #data.left > 0 and '**Nothing was rolled back.**' or '**Nothing to roll back**: the task had changed no file.'
+  return #data.left > 0 and '**Nothing was rolled back.**' or '**Nothing to roll back**: the run had changed no file.'
 end
 
 --- What a rollback did, what stays and why.
@@ -156,7 +156,7 @@ function M.rollback_words(data)
   for _, group in ipairs({
     { 'Restored', data.restored, 0 },
     { 'Restored, your own edits kept', data.merged, 0 },
-    { 'Stays, changed after the task wrote it', data.left, 0 },
+    { 'Stays, changed after the run wrote it', data.left, 0 },
     { 'Stays, changed by you or a check', data.foreign or {}, data.more_foreign or 0 },
   }) do
     local said, names, more = group[1], group[2], group[3]

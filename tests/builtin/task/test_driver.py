@@ -129,6 +129,15 @@ async def test_a_gate_that_fails_ends_it_and_says_why(before: tuple[E, ...], eve
     assert len(course.driver.path) == len(course.moves)
 
 
+def test_each_step_belongs_to_the_stage_that_its_gate_decides_on() -> None:
+    driver = Course().driver
+    stages = [
+        driver.stage_of(work) for work in (None, "idle", "planning#2", "awaiting_plan_gate", "auditing")
+    ]
+    assert stages == [None, None, 1, 1, 2]
+    assert [driver.stage_of(work) for work in ("awaiting_documentation_gate#3", "self_correcting")] == [4, 5]
+
+
 async def test_a_rejected_audit_leads_back_to_planning_with_its_issues() -> None:
     course = Course()
     await course.go(*TO_AUDIT, E.AUDIT_GATE_FAILED)

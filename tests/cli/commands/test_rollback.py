@@ -31,6 +31,8 @@ def test_the_last_run_is_rolled_back_by_that_name(shell: Shell, answering: Model
     refactored(shell, answering)
     done = shell.run("rollback", "--yes", "last")
     assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
+    assert "1 restored" not in done.stderr
+    assert ": 1 restored: a.py" in (shell.home / "state" / "tideate" / "shell.log").read_text()
 
 
 def test_a_dry_run_shows_the_differences_and_changes_nothing(shell: Shell, answering: ModelServer) -> None:

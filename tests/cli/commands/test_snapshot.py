@@ -65,6 +65,8 @@ def test_a_restore_brings_files_back_and_says_how_to_undo_it(shell: Shell, made:
     done = shell.run("snapshot", "restore", made[:8], "--yes")
     assert done.returncode == 0, done.stderr
     assert "restored: a.py\nrestored: b.py\nleft, made since: new.py\n" in done.stderr
+    assert "2 written" not in done.stderr
+    assert ": 2 written: a.py, b.py" in (shell.home / "state" / "tideate" / "shell.log").read_text()
     assert (shell.project / "a.py").read_text() == "a = 1\n"
     undo = done.stderr.split("before: tideate ")[1].split()
     assert shell.run(*undo, "--yes").returncode == 0

@@ -226,16 +226,16 @@ def rolled_back(**data: Any) -> list[str]:
 
 def test_a_rollback_is_said_plainly() -> None:
     assert rolled_back(restored=["b.py", "a.py"], merged=["c.py"], left=["d.py"]) == [
-        "rolled back what the task wrote",
+        "rolled back what the run wrote",
         "  restored: a.py, b.py",
         "  restored, your own edits kept: c.py",
-        "  stays, changed after the task wrote it: d.py",
+        "  stays, changed after the run wrote it: d.py",
         "  as it was before: snapshot 9bbfc8d1; `tideate snapshot diff 9bbfc8d1 --changes` shows it",
     ]
 
 
 def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
-    assert rolled_back()[0] == "nothing to roll back: the task had changed no file"
+    assert rolled_back()[0] == "nothing to roll back: the run had changed no file"
     assert rolled_back(left=["d.py"])[0] == "nothing was rolled back"
     assert rolled_back(error="disk full")[0] == "not everything was rolled back: disk full"
 
@@ -243,7 +243,7 @@ def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
 def test_what_others_changed_stands_with_the_rollback() -> None:
     others = [f"{number}.py" for number in range(9)]
     assert rolled_back(restored=["a.py"], foreign=others, more_foreign=4) == [
-        "rolled back what the task wrote",
+        "rolled back what the run wrote",
         "  restored: a.py",
         f"  stays, changed by you or a check: {', '.join(others[:8])} and 5 more",
         "  as it was before: snapshot 9bbfc8d1; `tideate snapshot diff 9bbfc8d1 --changes` shows it",

@@ -50,6 +50,13 @@ STAGES: Final = {
     _S.SELF_CORRECTING: (5, "corrector"),
 }
 """By state the number of its stage, and who does it."""
+GATES: Final = {
+    _S.AWAITING_PLAN_GATE: 1,
+    _S.AWAITING_AUDIT_GATE: 2,
+    _S.AWAITING_EXECUTION_GATE: 3,
+    _S.AWAITING_DOCUMENTATION_GATE: 4,
+}
+"""By state the number of the stage that its gate decides on."""
 _ENDS: Final = frozenset({_S.COMPLETE, _S.FAILED})
 
 
@@ -122,6 +129,10 @@ class TaskDriver:
     @property
     def checks_ran(self) -> bool:
         return any(move["to"] == _S.VERIFYING for move in self._path)
+
+    def stage_of(self, step: str | None) -> int | None:
+        state = WorkflowState((step or _S.IDLE).partition("#")[0])
+        return GATES.get(state) or STAGES.get(state, (None, ""))[0]
 
     def reset(self) -> None:
         """Leave the machine where a task can begin; of a failed one the table knows the way."""

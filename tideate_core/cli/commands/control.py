@@ -17,6 +17,7 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, RunId, Wait, prompt_of
+from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DONE, FAILED, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.util.escaping import visible
@@ -39,6 +40,7 @@ def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = 
 @report_errors
 def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Cancel a run, whether a process has it or not; return the exit status."""
+    log_to_file()
     return run_async(_cancel(run, locate_project(root), wait, json))
 
 

@@ -23,6 +23,7 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
+from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DONE, FAILED, finish, run_async
 from tideate_core.cli.render.output import (
     messages,
@@ -77,6 +78,7 @@ def rollback(
     chosen, members = choose_run(project, run, note)
     if not run_async(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)
+    log_to_file()
     work = roll_back(project.root, chosen, members, note, place=project.workspace.root)
     done = run_async(finish(work))
     if done.cancelled:

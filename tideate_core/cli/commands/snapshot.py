@@ -14,6 +14,7 @@ from rich.text import Text
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
+from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DONE, finish, run_async
 from tideate_core.cli.render.output import (
     messages,
@@ -181,6 +182,7 @@ def restore(
             found = await _compared(manager, chosen, changes=False)
             if found and not await _confirmed(chosen, found, yes, delete_added=delete_added):
                 return declined("nothing was changed", "restores", yes, as_json=json)
+        log_to_file()
         with ProgressBar(messages(), "reading the project's files") as bar:
             done = await finish(manager.restore(chosen, delete_added=delete_added, progress=bar))
         if json:

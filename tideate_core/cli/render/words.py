@@ -182,7 +182,7 @@ def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
     for words, names, more in (
         ("restored", data["restored"], 0),
         ("restored, your own edits kept", data["merged"], 0),
-        ("stays, changed after the task wrote it", data["left"], 0),
+        ("stays, changed after the run wrote it", data["left"], 0),
         (
             "stays, changed by you or a check",
             foreign[:MOST_FOREIGN],
@@ -205,10 +205,10 @@ def _rollback_head(data: Mapping[str, Any]) -> Text:
     if data["error"]:
         return Text(f"not everything was rolled back: {visible(data['error'])}", style="bold red")
     if data["restored"] or data["merged"]:
-        return Text("rolled back what the task wrote", style="yellow")
+        return Text("rolled back what the run wrote", style="yellow")
     if data["left"]:
         return Text("nothing was rolled back", style="yellow")
-    return Text("nothing to roll back: the task had changed no file", style="yellow")
+    return Text("nothing to roll back: the run had changed no file", style="yellow")
 
 
 LONGEST_ERROR = 200

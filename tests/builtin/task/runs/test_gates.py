@@ -128,6 +128,25 @@ async def test_a_task_that_is_not_documented_ends_at_gate_4(
     assert desk.kinds() == ["document", "review"]
 
 
+async def test_a_failure_is_logged_with_its_stage_and_cause_and_its_rollback_with_its_files(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.model.says("documenter", documenting({"entry": ""}))
+    await failed(desk, "documentation")
+    (failure,) = desk.front.data(EventName.WORKFLOW_FAILED)
+    assert (failure["stage"], failure["step"]) == (4, "awaiting_documentation_gate")
+    assert failure["cause"] == "StepFailed"
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert (back["count"], sorted(back["restored"])) == (len(CODE), sorted(CODE))
+    said = [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    (why,) = [words for words in said if "failed in stage 4, step awaiting_documentation_gate: " in words]
+    assert "did not pass gate 4" in why
+    assert why.endswith("; cause: StepFailed")
+    (restored,) = [words for words in said if words.startswith("rollback of ")]
+    assert f": {len(CODE)} restored: " in restored
+    assert all(name in restored for name in CODE)
+
+
 async def test_an_entry_that_breaks_the_changelog_is_brought_into_its_form(desk: Desk) -> None:
     desk.model.says("documenter", documenting({"entry": "- ## count_lines\n\n## [9.9.9]"}))
     result = await desk.run()
