@@ -64,16 +64,17 @@ class PythonTools(ProjectTools):
         reason = self._uses(
             "pytest", ("pytest.ini", "conftest.py", "tests/conftest.py"), "tool:pytest", "pytest"
         )
-        if not reason and self._files.has("tests") and self._installed("pytest"):
-            reason = "there is tests/ and pytest is installed"
         if reason:
-            yield self._tool(Check.TESTS, "pytest", ("-q", "--tb=short", "-rfE", "--color=no"), reason)
+            yield self._pytest(reason)
         elif "django" in self._files.text("manage.py"):
             folder = f"{self._venv}/bin/" if self._venv else ""
             argv = (f"{folder}python" if folder else "python3", "manage.py", "test")
             reason = f"there is Django's manage.py; {f'from {self._venv}' if folder else self._path}"
             # installed with Django
             yield Tool(Check.TESTS, "django", argv, reason, needs=f"{folder}django-admin")
+
+    def _pytest(self, reason: str) -> Tool:
+        return self._tool(Check.TESTS, "pytest", ("-q", "--tb=short", "-rfE", "--color=no"), reason)
 
     def _build(self) -> Iterator[Tool]:
         system = table(self._files.pyproject, "build-system")
@@ -139,7 +140,9 @@ class UnittestTools(PythonTools):
     """Tests of a Python project that says nothing of how it runs them."""
 
     def find(self) -> Iterator[Tool]:
-        if folder := self._files.has("tests", "test"):
+        if self._files.has("tests") and self._installed("pytest"):
+            yield self._pytest("there is tests/ and pytest is installed")
+        elif folder := self._files.has("tests", "test"):
             # from the top a folder can be reached only as a package
             top = ("-t", ".") if self._files.has(f"{folder}/__init__.py") else ()
             reason = f"there is {folder}/ and no sign of pytest"

@@ -37,7 +37,8 @@ _PARSERS: Final[Mapping[str, tuple[Parser, ...]]] = {
     "sphinx": (compilers.parse_labelled,),
     "ty": (compilers.parse_arrows, compilers.parse_coded),
     **{name: (parser,) for name, parser in FORM_PARSERS.items()},
-    "node": (FORM_PARSERS["node"], FORM_PARSERS["tap"]),
+    "node": (test_runners.parse_thrown, FORM_PARSERS["node"], FORM_PARSERS["tap"]),
+    "mocha": (FORM_PARSERS["mocha"], test_runners.parse_thrown),
 }
 
 _ALL: Final[tuple[Parser, ...]] = tuple(
@@ -90,8 +91,11 @@ def _collect(
         taken = {(failure.file, failure.line) for failure in collected if failure.line}
         for failure in parser(output):
             file = path_of(failure.file) if failure.file else ""
+            # node names a file that is a test of its own by its whole path
+            test = path_of(failure.test) if failure.test.startswith("/") else failure.test
+            said = failure.message.replace(failure.test, test, 1) if test else failure.message
             if (file, failure.line) not in taken:
-                collected[replace(failure, file=file, tool=output.tool)] = None
+                collected[replace(failure, file=file, message=said, test=test, tool=output.tool)] = None
             if len(collected) > most:
                 return list(collected)
     return list(collected)

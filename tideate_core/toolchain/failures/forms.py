@@ -56,6 +56,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         rf"test at {AT}$",
         r"\u2716 (?P<name>.{1,300}?)(?: \([\d.]{1,20}ms\))?$",
         _EXCEPTION,
+        r" {2}'(?P<said>.{1,400})'$",
         r" {2}(?P<said>\S.*)",
         ends=r"$",
     ),
@@ -97,11 +98,24 @@ _FORMS: Final[Mapping[str, _Form]] = {
     ),
     "minitest": _form(
         r" {2}\d{1,5}\) (?:Failure|Error):$",
-        r"(?P<name>\S{1,200}#\S{1,200}) \[(?P<file>[^\s:\]]{1,300}):(?P<line>\d{1,7})\]:$",
-        r"(?P<name>\S{1,200}#\S{1,200}):$",
+        r"(?P<name>\S{1,200}#.{1,200}?) \[(?P<file>[^\s:\]]{1,300}):(?P<line>\d{1,7})\]:$",
+        r"(?P<name>\S{1,200}#.{1,200}?):$",
         r" {4}(?P<file>(?!/)[^\s:]{1,300}):(?P<line>\d{1,7}):in ",
         r"(?P<said>\S.*)",
         ends=r"$",
+    ),
+    "rspec-load": _form(
+        r"An error occurred while loading (?P<begin>\S{1,300}?\.rb)\.(?: - .*)?$",
+        r"# (?P<file>(?!/)[^\s:]{1,300}):(?P<line>\d{1,7}):in ",
+        r" {2}(?P<said>\S.*)",
+    ),
+    "ruby": _form(
+        r"(?P<begin>(?:<internal:)?[^\s:]{1,300}\.rb)>?:(?P<at>\d{1,7}):in ['`].{1,200}?': "
+        r"(?P<said>.{1,400} \(\w{0,60}(?:Error|Exception)\))$",
+        r"\tfrom (?P<file>(?!/usr/)(?:(?!gems/|lib/ruby/)[^\s:]){1,300}\.rb):(?P<line>\d{1,7}):in ",
+    ),
+    "mix-load": _form(
+        r"\*\* \((?P<code>\w{1,60}Error)\) (?P<file>[^\s:]{1,300}\.exs?):(?P<line>\d{1,7}): (?P<said>.*)"
     ),
     "oxlint": _form(
         r" {2}(?P<word>[!\u00d7x\u26a0]) (?P<code>[\w-]{1,40}\([\w/@-]{1,80}\)): (?P<said>.*)",

@@ -22,6 +22,7 @@ __all__ = [
     "parse_node_tests",
     "parse_panics",
     "parse_pytest",
+    "parse_thrown",
     "python_failure",
     "stack_frame",
     "parse_tracebacks",
@@ -60,6 +61,9 @@ _FRAME: Final = re.compile(
     r"(?P<file>[^\s:()]{1,300}):(?P<line>\d{1,7}):(?P<column>\d{1,5})"
 )
 """A line of a stack, of node and of vitest, which begins its own with a heavy angle."""
+_THROWN: Final = re.compile(
+    r"(?:# | ?(?P<mocha>Exception during run: ))?(?P<said>(?:\w{1,60})?Error(?: \[\w{1,60}\])?: .*)"
+)
 _PANIC: Final = re.compile(rf"thread '(?P<name>[^'\n]{{1,300}})' (?:\(\d{{1,12}}\) )?panicked at {AT}:?$")
 _OLD_PANIC: Final = re.compile(
     r"thread '(?P<name>[^'\n]{1,300})' panicked at '(?P<message>.*)', "
@@ -271,6 +275,23 @@ def parse_node_tests(output: ToolOutput) -> Iterator[Failure]:
             said = line.strip()
     if name:
         yield make_failure(None, said or "failed", file=file, test=name)
+
+
+def parse_thrown(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the errors that end a program of Node: what was thrown, the first frame outside packages."""
+    said, mocha = "", False
+    found: Failure | None = None
+    for line in output.lines:
+        if thrown := _THROWN.match(line):
+            said, mocha, found = thrown["said"], bool(thrown["mocha"]), None
+        elif said and (frame := _FRAME.match(line.removeprefix("# "))):
+            if _is_outside_packages(frame["file"]):
+                found, said = make_failure(frame, said), ""
+                if mocha:
+                    yield found
+        elif found and line.removeprefix("# ").startswith("Node.js v"):
+            yield found
+            found = None
 
 
 def _is_outside_packages(file: str) -> bool:

@@ -13,7 +13,7 @@ from tideate_core.toolchain.detection.tools import split_folder
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["expected_summaries"]
@@ -41,6 +41,7 @@ _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
         "busted": r"(?:\S*/)?busted",
         "rspec": r"(?:\S*/)?rspec",
         "mix": r"mix test",
+        "minitest": r"(?:\S*/)?rails test|ruby (?:-\S+ )*-Itest -e",
     }.items()
 }
 """Beginnings of the commands of runners that end with a summary, whatever their tests do."""
@@ -62,6 +63,12 @@ _MAIN: Final = re.compile(
     re.MULTILINE,
 )
 """Where a Python file runs its own tests."""
+_RAKE: Final[Mapping[str, re.Pattern[str]]] = {
+    "minitest": re.compile(r"(?:Rake|Minitest)::TestTask\.(?:new|create)(?![ (]+[:'\"](?!test\b))"),
+    "rspec": re.compile(r"RSpec::Core::RakeTask\.new"),
+}
+"""Tasks of a Rakefile that run tests, by the runner."""
+_RUBY_MAIN: Final = re.compile(r"^require ['\"](?:minitest/autorun|test/unit)['\"]", re.MULTILINE)
 _NODE_MAIN: Final = re.compile(r"['\"]node:test['\"]")
 _UNSURE: Final = re.compile(r"\bexit\b(?!\s+[1-9])|\breturn\b|<<|^exec ")
 """After it, a script may be over, or its lines are no commands."""
@@ -116,32 +123,45 @@ class _Reader:
 
     def _behind(self, words: list[str], folder: Path) -> None:
         name = posixpath.basename(words[0])
-        file = next((word for word in words[1:] if re.search(r"\w\.(?:py|[cm]?[jt]s)$", word)), "")
         if name in _TASKS:
             words[0] = name if name == "just" else "make"
             place, _, targets = split_folder(words)
-            self._lines(_lines_of_targets(recipe_of(folder, words), targets), folder / place)
+            for line in _lines_of_targets(recipe_of(folder, words), targets).split("\n"):
+                self._lines(line, folder / place)
         elif name in _SCRIPTED:
             # with the scripts that it runs itself
             if any(re.match(rf"(?:{'|'.join(_SCRIPTED)}) ", one) for one in self._open[:-1]):
                 return
-            text = re.sub(r"^[^\s:]{1,200}: ", "", recipe_of(folder, words), flags=re.MULTILINE)
-            self._lines(text, folder / split_folder(words)[0])
+            for line in recipe_of(folder, words).split("\n"):
+                self._lines(re.sub(r"^[^\s:]{1,200}: ", "", line), folder / split_folder(words)[0])
         elif name in _SHELLS and re.fullmatch("-[a-z]*c", "".join(words[1:2])):
             self._lines("".join(words[2:3]), folder)
         elif name in _SHELLS:
-            script = next((word for word in words[1:] if not word.startswith("-")), "")
-            self._lines("\n".join(_unconditional(_read(folder / script))), folder)
-        elif "/" in words[0] or name.startswith(("python", "node")):
-            text = _read(folder / (words[0] if "/" in words[0] and "python" not in name else file))
-            if re.match(r"#![^\n]*sh\b", text):
-                self._lines("\n".join(_unconditional(text)), folder)
-            elif file.endswith(".py"):
-                self.expected.update(match[1] for match in list(_MAIN.finditer(text))[:1])
-            elif name == "node" and _NODE_MAIN.search(text):
-                self.expected["node"] += 1
+            self._lines(_unconditional(_read(folder / _first(words, "[^-]"))), folder)
+        elif words[:2] == ["bundle", "exec"]:
+            self.command(shlex.join(words[2:]), folder)
+        else:
+            self._tests_of_file(name, words, folder)
+
+    def _tests_of_file(self, name: str, words: list[str], folder: Path) -> None:
+        runner = ""
+        if name.startswith("python"):
+            match = _MAIN.search(_read(folder / _first(words, r".*\w\.py$")))
+            runner = match[1] if match else ""
+        elif name == "node":
+            text = _read(folder / _first(words, r".*\w\.[cm]?[jt]s$"))
+            runner = "node" if _NODE_MAIN.search(text) else ""
+        elif name == "ruby":
+            runner = "minitest" if _RUBY_MAIN.search(_read(folder / _first(words, r".*\w\.rb$"))) else ""
+        elif name == "rake":
+            task = {"test": "minitest", "spec": "rspec"}.get("".join(words[1:]), "")
+            runner = task if task and _RAKE[task].search(_read(folder / "Rakefile")) else ""
+        elif "/" in words[0] and re.match(r"#![^\n]*sh\b", text := _read(folder / words[0])):
+            self._lines(_unconditional(text), folder)
+        self.expected.update([runner] if runner else [])
 
     def _lines(self, text: str, folder: Path | None) -> None:
+        """Count the runners of the lines that one shell runs."""
         for line in text.replace("\\\n", " ").split("\n"):
             # what comes before `||` is run, whatever comes of it
             first, _, otherwise = line.partition("||")
@@ -153,23 +173,28 @@ class _Reader:
                 self.command(command, folder)
 
 
+def _first(words: list[str], form: str) -> str:
+    return next((word for word in words[1:] if re.match(form, word)), "")
+
+
 def _read(path: Path) -> str:
     return (read_bounded(path, _LARGEST) or b"").decode(errors="replace")
 
 
-def _unconditional(text: str) -> Iterator[str]:
-    """Yield the lines of a shell script that run whatever its conditions come to."""
-    depth = 0
+def _unconditional(text: str) -> str:
+    """Return the lines of a shell script that run whatever its conditions come to."""
+    depth, kept = 0, list[str]()
     for line in text.replace("\\\n", " ").split("\n"):
         bare = line.strip()
         if bare.startswith("#"):
             continue
         opened, closed = len(_OPENS.findall(bare)), len(_CLOSES.findall(bare))
         if not depth and not opened:
-            yield bare
+            kept.append(bare)
         depth += opened - closed
         if _UNSURE.search(bare) or depth < 0 or bare.count('"') % 2 or bare.count("'") % 2:
-            return
+            break
+    return "\n".join(kept)
 
 
 def _lines_of_targets(text: str, words: Sequence[str]) -> str:

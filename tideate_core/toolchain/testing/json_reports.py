@@ -90,6 +90,8 @@ class GoEvents:
         """Packages that failed though none of their tests did: they could not be built, or crashed."""
         self._open: dict[str, None] = {}
         """Packages that began."""
+        self._running: dict[tuple[str, str], None] = {}
+        """Tests that began."""
         self._ended = 0
         """Packages that came to their end."""
         self._module = go_module(root)
@@ -142,6 +144,11 @@ class GoEvents:
         _bound(self._said)
 
     def _count(self, action: str, package: str, test: str) -> None:
+        if test and action == "run":
+            self._running[package, test] = None
+            _bound(self._running)
+        elif test and action in _ENDS:
+            self._running.pop((package, test), None)
         if action in _ENDS and not test:
             self._ended += 1
             self._open.pop(package, None)
@@ -178,6 +185,13 @@ class GoEvents:
             first = next(own, None)
             said = first.message if first else "failed before or after its tests"
             self.tally.add(make_test_failure(package, said, first, error=True))
+        # where tests print into the lines of others, an event may be missing of a package that passed
+        bad = {*self._broken, *self._failed, *self._open}
+        running = [key for key in self._running if key[0] in bad]
+        for package, test in running:
+            # a test that is run by another one says more than that one
+            if not any(other.startswith(f"{test}/") for _, other in running):
+                self.tally.add(make_test_failure(f"{package}.{test}", "did not end"))
         self._broken = []
         return self.tally
 

@@ -43,6 +43,8 @@ _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
 _PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
 _PYTEST_SAYS: Final = "--verbosity=2"
 """Overrides `-q` of the project, which hides where a run begins and how it ended."""
+_TOX_PASSES: Final = "testenv.pass_env+=PYTEST_ADDOPTS;env_run_base.pass_env+=PYTEST_ADDOPTS"
+_JOINED: Final = {"PYTHONPATH": os.pathsep, "PYTEST_ADDOPTS": " ", "NODE_OPTIONS": " ", "TOX_OVERRIDE": ";"}
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
 """In a command of pytest: it writes its own report, or none."""
 _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./=:@,-]{1,200}){0,20})")
@@ -96,14 +98,10 @@ class RunnerCommand:
         :param environment: of all checks; what both have is joined.
         """
         own = {name: value.replace("{path}", shlex.quote(path)) for name, value in self.environment.items()}
-        for name, join in (
-            ("PYTHONPATH", os.pathsep.join),
-            ("PYTEST_ADDOPTS", " ".join),
-            ("NODE_OPTIONS", " ".join),
-        ):
+        for name, between in _JOINED.items():
             if name in own and name in environment:
                 both = (own[name], environment[name])
-                own[name] = join(both if name == "PYTHONPATH" else both[::-1])
+                own[name] = between.join(both if name == "PYTHONPATH" else both[::-1])
         return {**environment, **own}
 
 
@@ -174,7 +172,7 @@ def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
     if runner != "pytest" or not starts_it or any(word in words for word in _OTHER_REPORT):
         # behind any other program there may be runs of pytest, too
         plain = "no:terminal" in words or "no:terminal" in tool.recipe
-        says = {} if plain else {"PYTEST_ADDOPTS": _PYTEST_SAYS}
+        says = {} if plain else {"PYTEST_ADDOPTS": _PYTEST_SAYS, "TOX_OVERRIDE": _TOX_PASSES}
         return RunnerCommand(runner, tool.argv, environment=says)
     return RunnerCommand(runner, tool.argv, "junit", environment={"PYTEST_ADDOPTS": _PYTEST_REPORT})
 
