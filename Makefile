@@ -26,7 +26,7 @@ quick: install ## under a minute: ruff, mypy, import-linter, Lua, the tests that
 test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the slow tests
 	@$(python) -m scripts.checks test $(ARGS)
 
-test-all: test test-slow test-hostile test-editors test-mcp ## every check and every test that takes longer
+test-all: test test-slow test-hostile test-editors test-mcp test-runners ## every check and every test that takes longer
 
 test-slow: install ## the tests with the marker `slow`, under umask 077 (ARGS="tests/engine"); some need strace or unshare
 	@TIDEATE_UMASK=$${TIDEATE_UMASK:-077} $(python) -m pytest -m slow -n auto --dist worksteal $(ARGS)
@@ -41,8 +41,10 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
 
-test-runners: install ## what real cargo, ctest and go say of tests is understood; they have to be installed
-	@TIDEATE_RUNNERS=1 $(python) -m pytest tests/toolchain/testing/test_execution.py
+test-runners: install ## real projects of sixteen kinds and a monorepo, beside their native runners, which it installs (ARGS="-k go")
+	@sh scripts/runners.sh
+	@TIDEATE_RUNNERS=$(CURDIR)/.cache/runners $(python) -m pytest tests/toolchain/testing/test_execution.py \
+		tests/toolchain/testing/test_real_projects.py tests/gates/test_real_monorepo.py $(ARGS)
 
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh

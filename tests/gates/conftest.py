@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.gates import FilesView
+
+# `make test-runners`: Go has to be installed
+collect_ignore = [] if "TIDEATE_RUNNERS" in os.environ else ["test_real_monorepo.py"]
 
 
 class DiskView:

@@ -65,6 +65,52 @@ def test_runners(
     assert [(one.test, one.file, one.line) for one in found if one.test] == failures
 
 
+THROWN = (
+    "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\nError: Cannot find module './nosuch'\n"
+    "    at require (node:internal/modules/helpers:182:18)\n"
+    "    at Object.<anonymous> (/srv/small/test/a.js:2:1)\n\nNode.js v20.20.2\n"
+)
+MOCHA = THROWN.replace("Error: Cannot", " Exception during run: Error: Cannot").replace(
+    "\nNode.js v20.20.2", ""
+)
+RUBY = (
+    "<internal:/usr/lib/ruby/vendor_ruby/rubygems/core_ext/kernel_require.rb>:85:in `require': cannot load "
+    "such file -- nosuch (LoadError)\n\tfrom <internal:/usr/lib/ruby/x.rb>:85:in `require'\n"
+    "\tfrom /srv/small/test/test_a.rb:2:in `<top (required)>'\n"
+)
+RSPEC = (
+    "An error occurred while loading ./spec/a_spec.rb.\nFailure/Error: require 'nosuch'\n\nLoadError:\n"
+    "  cannot load such file -- nosuch\n# ./spec/a_spec.rb:1:in `<top (required)>'\n"
+)
+BLANKS = "  1) Failure:\nTestA#test_a b [/srv/small/test/test_a.rb:6]:\nExpected\n"
+
+
+@pytest.mark.parametrize("through", ["", "make", "npm"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (THROWN, ("test/a.js", 2)),
+        (THROWN.replace("Error:", "# Error:").replace("    at", "#     at"), ("test/a.js", 2)),
+        (MOCHA, ("test/a.js", 2)),
+        (RUBY, ("test/test_a.rb", 2)),
+        (RSPEC, ("spec/a_spec.rb", 1)),
+        (BLANKS, ("test/test_a.rb", 6)),
+        ("** (CompileError) test/a_test.exs:2: module Nosuch is not loaded\n", ("test/a_test.exs", 2)),
+    ],
+)
+def test_what_keeps_tests_from_being_loaded_has_a_place(
+    text: str, place: tuple[str, int], through: str
+) -> None:
+    [failure] = parse_failures(text, root=SMALL, tool=through).found
+    assert (failure.file, failure.line) == place
+    assert "usr" not in failure.message
+
+
+def test_an_error_that_a_program_of_node_only_prints_is_no_failure() -> None:
+    text = THROWN.replace("Node.js v20.20.2", "ok")
+    assert parse_failures(text, root=SMALL, tool="node").found == ()
+
+
 @pytest.mark.parametrize("through", ["", "make", "npm"])
 @pytest.mark.parametrize(
     ("tool", "places"),

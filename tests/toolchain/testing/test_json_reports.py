@@ -88,6 +88,24 @@ def test_odd_values_in_a_report_are_taken_for_what_they_are_worth() -> None:
         assert not set("\x1b\u202e\0") & set(one.name + one.message + one.file)
 
 
+@pytest.mark.parametrize(("end", "named"), [("pass", []), ("fail", ["a.TestB/in"]), ("", ["a.TestB/in"])])
+def test_a_test_of_go_that_did_not_end_is_named_where_its_package_did_not_pass(
+    end: str, named: list[str]
+) -> None:
+    events = GoEvents(SMALL)
+    for action, test in (
+        ("run", "TestA"),
+        ("pass", "TestA"),
+        ("run", "TestB"),
+        ("run", "TestB/in"),
+        (end, ""),
+    ):
+        events.feed(json.dumps({"Action": action, "Package": "a", **({"Test": test} if test else {})}))
+    tally = events.end()
+    assert [one.name for one in tally.failures if one.message == "did not end"] == named
+    assert tally.passed == 1
+
+
 def _go_of_length() -> None:
     events = GoEvents(SMALL)
     for number in range(40_000):

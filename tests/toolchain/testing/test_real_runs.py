@@ -29,13 +29,6 @@ PYTEST = Tool(
 UNITTEST = Tool(Check.TESTS, "unittest", (sys.executable, "-m", "unittest", "discover", "-s", "."), "")
 NODE = Tool(Check.TESTS, "node", ("node", "--test"), "")
 
-MIXED = """import pytest
-def test_broken(): assert 1 == 2
-@pytest.mark.skip
-def test_later(): pass
-@pytest.mark.parametrize("value", ["a b", "z\\u00f6", "x"])
-def test_each(value): assert value == "x", value
-"""
 UNITTESTS = """import unittest
 class A(unittest.TestCase):
     def test_broken(self): self.assertEqual(1, 2)
@@ -45,13 +38,6 @@ class A(unittest.TestCase):
         for value in ("a b", "z\\u00f6", "x"):
             with self.subTest(value=value): self.assertEqual(value, "x")
     def test_said(self): print("FAIL: fake (a.A)")
-"""
-NODE_TESTS = """const { test } = require('node:test');
-const assert = require('node:assert');
-test('works', () => {});
-test('breaks here', () => { assert.strictEqual(1, 2); });
-test.skip('later', () => {});
-for (const value of ['a b', 'z\\u00f6']) test(`takes ${value}`, () => {});
 """
 
 
@@ -74,43 +60,6 @@ def counts(results: TestResults) -> tuple[int | None, ...]:
 
 def places(results: TestResults) -> list[tuple[str, str, int | None]]:
     return [(one.name, one.file, one.line) for one in results.failures]
-
-
-async def test_pytest_with_broken_skipped_and_parametrised_tests(tmp_path: Path) -> None:
-    results = await run(tmp_path, PYTEST, test_a_dot_py=MIXED)
-    assert (results.status, counts(results)) == ("failed", (1, 3, 0, 1))
-    assert places(results) == [
-        ("test_a.py::test_broken", "test_a.py", 2),
-        ("test_a.py::test_each[a b]", "test_a.py", 6),
-        ("test_a.py::test_each[z\\xf6]", "test_a.py", 6),
-    ]
-
-
-async def test_pytest_with_a_file_that_cannot_be_collected(tmp_path: Path) -> None:
-    results = await run(
-        tmp_path, PYTEST, test_a_dot_py="import nosuch\n", test_b_dot_py="def test_b(): pass\n"
-    )
-    assert (results.status, counts(results)) == ("failed", (0, 0, 1, 0))
-    [failure] = results.failures
-    assert (failure.name, failure.file, failure.line) == ("test_a.py", "test_a.py", 1)
-    assert "nosuch" in failure.message
-
-
-async def test_pytest_that_crashes(tmp_path: Path) -> None:
-    text = "import os, signal\ndef test_a(): assert 0\ndef test_b(): os.kill(os.getpid(), signal.SIGSEGV)\n"
-    results = await run(tmp_path, PYTEST, test_a_dot_py=text)
-    assert (results.status, results.signal) == ("failed", "SIGSEGV")
-    assert places(results) == [("test_a", "test_a.py", None), ("test_b", "test_a.py", 3)]
-
-
-async def test_pytest_that_does_not_end_in_time(tmp_path: Path) -> None:
-    text = "import time\ndef test_a(): assert 0\ndef test_b(): time.sleep(600)\n"
-    results = await run(tmp_path, PYTEST, seconds=6, test_a_dot_py=text)
-    assert results.status == "timed_out"
-    assert [(one.name, one.message) for one in results.failures] == [
-        ("test_a", "failed"),
-        ("test_b", "did not end"),
-    ]
 
 
 EXITS = "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\n"
@@ -160,24 +109,7 @@ async def test_unittest_with_broken_and_skipped_tests_and_subtests(tmp_path: Pat
     ]
 
 
-async def test_unittest_with_a_file_that_cannot_be_imported(tmp_path: Path) -> None:
-    results = await run(tmp_path, UNITTEST, test_a_dot_py="import nosuch\n")
-    assert (results.status, results.errors) == ("failed", 1)
-    assert [(one.file, one.line) for one in results.failures] == [("test_a.py", 1)]
-
-
-async def test_unittest_that_crashes(tmp_path: Path) -> None:
-    text = "import os, signal, unittest\nos.kill(os.getpid(), signal.SIGSEGV)\n"
-    results = await run(tmp_path, UNITTEST, test_a_dot_py=text)
-    assert (results.status, results.signal) == ("failed", "SIGSEGV")
-
-
 if shutil.which("node"):
-
-    async def test_node_with_broken_skipped_and_named_tests(tmp_path: Path) -> None:
-        results = await run(tmp_path, NODE, a_dot_test_dot_js=NODE_TESTS)
-        assert (results.status, counts(results)) == ("failed", (3, 1, 0, 1))
-        assert places(results) == [("breaks here", "a.test.js", 4)]
 
     @pytest.mark.parametrize("options", ["", "--test-reporter=spec", "--test-reporter=tap"])
     @pytest.mark.parametrize(

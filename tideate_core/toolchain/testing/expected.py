@@ -47,7 +47,8 @@ _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
 """Beginnings of the commands of runners that end with a summary, whatever their tests do."""
 _QUIET: Final = re.compile(
     r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
-    r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |--output|--format)"
+    r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |"
+    r"--output(?!-on-failure)|--format)"
 )
 """Options with which they do not, or in another form."""
 _SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
