@@ -11,6 +11,7 @@ import pytest
 from tideate_core.engine import CheckpointManager, EventName, RunRequest, WorkflowEngine, WorkflowRunner
 from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.reports import SUMMARY
+from tideate_core.engine.run import RunMachine
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Reader, Store
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.engine.conftest import Bench
     from tideate_core.engine import WorkflowResult
-    from tideate_core.engine.run import RunMachine
     from tideate_core.workflows import StepContext
 
 NOT_YAML = "steps: [unclosed\n"
@@ -116,18 +116,32 @@ async def test_a_refused_run_leaves_a_summary(bench: Bench, runner: WorkflowRunn
     assert (told["planId"], told["steps"]["completed"]) == (requests[why].name, 0)
 
 
-async def test_a_workflow_of_a_program_whose_steps_have_no_order_is_in_the_history(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("dependency", "error", "event"),
+    [
+        ("none", "'none', which is not a step", ExecutionEvent.WORKFLOW_INVALID),
+        ("b", "wait for each other", ExecutionEvent.GRAPH_INVALID),
+    ],
+    ids=["unknown", "cycle"],
+)
+async def test_a_registered_workflow_with_a_broken_graph_is_in_the_history(
+    bench: Bench, dependency: str, error: str, event: ExecutionEvent
+) -> None:
+    """Document 5, `WorkflowInvalid` and `GraphInvalid`."""
     steps: list[dict[str, Any]] = [
-        {"id": "a", "dependencies": ["b"], "handler": "h"},
+        {"id": "a", "dependencies": [dependency], "handler": "h"},
         {"id": "b", "dependencies": ["a"], "handler": "h"},
     ]
-    bench.registry.register(WorkflowDefinition.model_validate({"name": "ring", "steps": steps}), {})
-    result = await bench.run("ring")
-    assert "wait for each other" in (result.error or "")
+    bench.registry.register(WorkflowDefinition.model_validate({"name": "broken", "steps": steps}), {})
+    machine = RunMachine()
+    result = await bench.runner._run(RunRequest(name="broken"), None, machine=machine)
+    assert error in (result.error or "")
+    last = machine.get_history()[-1]
+    assert last.event is event
     [row] = Reader(bench.private).runs()
     assert (row.status, row.total_steps) == ("failed", 0)
-    [event] = bench.front.events
-    assert event.data["failed_in"] == "building_dependency_graph"
+    [told] = bench.front.events
+    assert told.data["failed_in"] == last.from_state.value
 
 
 async def test_a_request_that_is_wrong_is_no_run_of_the_history(bench: Bench) -> None:

@@ -14,8 +14,14 @@ from tideate_core.engine.result import WorkflowResult
 from tideate_core.engine.run import RunMachine
 from tideate_core.engine.run_store import summary_place
 from tideate_core.engine.stored_definition import WORKFLOW_IDS, stored_definition
-from tideate_core.errors import InvalidDefinitionFile, InvalidWorkflowFile, StoreError, TideateError
-from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.errors import (
+    InvalidDefinition,
+    InvalidDefinitionFile,
+    InvalidWorkflowFile,
+    StoreError,
+    TideateError,
+)
+from tideate_core.machines import ExecutionEvent
 from tideate_core.store import Definition, Ending, NewRun
 from tideate_core.workflows import WorkflowDefinition
 
@@ -156,8 +162,7 @@ class Preparation:
         """Return the definition that is broken; None where the request is what is wrong."""
         if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile):
             return _broken_definition(error, self._request.name)
-        at = self.machine.get_history()[-1].from_state
-        if self._registration is None or at is not ExecutionState.BUILDING_DEPENDENCY_GRAPH:
+        if self._registration is None or not isinstance(error, InvalidDefinition):
             return None
         return stored_definition(self._registration)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.graph import (
         DependencyGraph as DependencyGraph,
+        check_dependencies as check_dependencies,
         dependency_graph as dependency_graph,
         draw_steps as draw_steps,
         step_summary as step_summary,
@@ -115,7 +116,7 @@ else:
             "checking": "KnownNames",
             "definitions": "MOST_CONCURRENT MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
             "expressions": "evaluate holds render_task",
-            "graph": "DependencyGraph dependency_graph draw_steps step_summary",
+            "graph": "DependencyGraph check_dependencies dependency_graph draw_steps step_summary",
             "handler": (
                 "Allowance CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING "
                 "MemoryAccess ModelAccess PersonAccess StepContext StepHandler WorkspaceAccess"

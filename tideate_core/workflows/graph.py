@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DependencyGraph",
+    "check_dependencies",
     "cycles",
     "dependency_graph",
     "draw_steps",
@@ -39,19 +40,13 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
 
     :raises InvalidDefinition: a dependency is no step, or steps wait for each other (the cycle is named).
     """
+    check_dependencies(steps)
     nodes = [step.id for step in steps]
-    known = set(nodes)
     dependents: dict[str, list[str]] = {node: [] for node in nodes}
-    missing: dict[str, int] = {}
     for step in steps:
         for dependency in step.dependencies:
-            if dependency not in known:
-                raise InvalidDefinition(
-                    f"step {step.id!r} depends on {dependency!r}, which is not a step of this workflow"
-                    f"{did_you_mean(dependency, known)}"
-                )
             dependents[dependency].append(step.id)
-        missing[step.id] = len(step.dependencies)
+    missing = {step.id: len(step.dependencies) for step in steps}
     order: list[tuple[str, ...]] = []
     batch = [node for node in nodes if not missing[node]]
     while batch:
@@ -71,6 +66,18 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
         )
     edges = tuple((dependency, step.id) for step in steps for dependency in step.dependencies)
     return DependencyGraph(tuple(nodes), edges, tuple(order))
+
+
+def check_dependencies(steps: Sequence[WorkflowStep]) -> None:
+    """:raises InvalidDefinition: a dependency is no step."""
+    known = {step.id for step in steps}
+    for step in steps:
+        for dependency in step.dependencies:
+            if dependency not in known:
+                raise InvalidDefinition(
+                    f"step {step.id!r} depends on {dependency!r}, which is not a step of this workflow"
+                    f"{did_you_mean(dependency, known)}"
+                )
 
 
 def cycles(waiting: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers.graph import GraphDriver
 from tideate_core.engine.steps import handler_for
 from tideate_core.errors import InvalidInput, did_you_mean
-from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workflows import WorkflowDefinition, check_dependencies
 
 if TYPE_CHECKING:
     from tideate_core.config import Config, WorkflowConfig
@@ -24,7 +24,7 @@ __all__ = ["driver_for"]
 def driver_for(registration: Registration, request: RunRequest, config: Config, services: Services) -> Driver:
     """Return what drives one run of a workflow.
 
-    :raises InvalidDefinition: a machine that cannot start.
+    :raises InvalidDefinition: a machine that cannot start, or a graph with a dependency that is no step.
     :raises InvalidInput: a confirmation is asked for before a state that does not exist; the wanted step does
         not exist; or the states of a task are to be hidden.
     """
@@ -41,6 +41,7 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
         if request.step is not None and request.step not in definition.step_names:
             near = did_you_mean(request.step, definition.step_names)
             raise InvalidInput(f"{definition.name} has no step {request.step!r}{near}")
+        check_dependencies(definition.steps)
         return GraphDriver(definition, partial(_handler, registration, services), only=request.step)
     if request.step is not None:
         raise InvalidInput(f"{definition.name} has states, and no step can be run alone")
