@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from websockets.asyncio.server import serve
+from websockets.typing import Subprotocol
 
 from tests.mcp.client.conftest import error_of
 from tests.mcp.conftest import TOKEN
@@ -19,6 +21,8 @@ from tideate_core.mcp.client import ServerSpec, server_at
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from websockets.asyncio.server import ServerConnection
 
     from tests.mcp.client.conftest import Make
     from tests.mcp.conftest import Home
@@ -182,6 +186,25 @@ async def test_an_answer_in_a_batch_is_taken(
     client = make(server_at(refusing.url, tmp_path))
     refusing.refusals = [(200, kind, body, {})]
     assert (await client.call(refusing.url, "write")).text == "of a batch"
+
+
+async def test_an_answer_in_a_batch_over_websocket_is_taken(make: Make, tmp_path: Path) -> None:
+    refusing = Refusing()
+
+    async def answer(connection: ServerConnection) -> None:
+        async for data in connection:
+            asked = json.loads(data)
+            if "id" in asked:
+                refusing.refusals = [(200, "", BATCH, {})]
+                text = refusing.answer_to(asked, None)[2]
+                await connection.send(text if text.startswith("[") else f"[{text}]")
+
+    async with serve(answer, "127.0.0.1", 0, subprotocols=[Subprotocol("mcp")]) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        client = make(server_at(url, tmp_path))
+        assert (await client.call(url, "write")).text == "of a batch"
+        await client.aclose()
+    refusing.server.server_close()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tideate_core.mcp.client.bounds import (
     Unreadable,
     bounded_stream,
     is_usable,
-    parse_message,
+    parse_messages,
 )
 from tideate_core.mcp.client.repair import (
     batch_of,
@@ -281,10 +281,8 @@ async def _websocket(
 ) -> AsyncIterator[TransportStreams]:
     from tideate_core.mcp.transport import websocket_client
 
-    def parse(data: str) -> SessionMessage | Exception:
-        sent = data.encode("utf-8", "surrogatepass")
-        item = parse_message(sent)
-        return InvalidAnswer("it sends a batch of messages") if batch_of(sent) else item
+    def parse(data: str) -> list[SessionMessage | Exception]:
+        return parse_messages(data.encode("utf-8", "surrogatepass"))
 
     async with websocket_client(spec.url, token=await token_of(spec), parse=parse) as streams:
         yield streams

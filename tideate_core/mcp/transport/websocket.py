@@ -28,7 +28,7 @@ from tideate_core.mcp.transport.signals import StopSignals
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from mcp.client._transport import TransportStreams
     from mcp.server.mcpserver import MCPServer
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Incoming = ContextSendStream[SessionMessage | Exception]
     Outgoing = ContextReceiveStream[SessionMessage]
-    Parse = Callable[[str], SessionMessage | Exception]
+    Parse = Callable[[str], Sequence[SessionMessage | Exception]]
 
 __all__ = [
     "MAX_CONNECTIONS",
@@ -74,7 +74,7 @@ async def websocket_client(
     A redirect to another origin is not followed: what is sent is meant for this one.
 
     :param url: `ws://…` or `wss://…`.
-    :param parse: reads a frame, by default without bounds of its own.
+    :param parse: reads the messages of a frame, by default one, without bounds of its own.
     :raises ServerUnavailable: the address is none of a WebSocket server, or it refused.
     :raises OSError: nobody answers there.
     :raises TimeoutError: it did not answer in time.
@@ -150,7 +150,7 @@ async def message_streams(
 ) -> AsyncIterator[TransportStreams]:
     """Give the messages of an open connection; what is none comes as the exception that says why.
 
-    :param parse: reads a frame, by default without bounds of its own.
+    :param parse: reads the messages of a frame, by default one, without bounds of its own.
 
     The stream of messages ends when the connection does. To send on a connection that has ended raises
     `anyio.BrokenResourceError`.
@@ -174,7 +174,8 @@ async def _receive(connection: Connection, into: Incoming, parse: Parse) -> None
         with suppress(ConnectionClosed, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
                 data = await connection.recv()
-                await into.send(BINARY if isinstance(data, bytes) else parse(data))
+                for item in [BINARY] if isinstance(data, bytes) else parse(data):
+                    await into.send(item)
 
 
 async def _send(connection: Connection, messages: Outgoing) -> None:
@@ -184,11 +185,11 @@ async def _send(connection: Connection, messages: Outgoing) -> None:
                 await connection.send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
 
 
-def _message(data: str) -> SessionMessage | Exception:
+def _message(data: str) -> list[SessionMessage | Exception]:
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
+        return [SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))]
     except ValueError as error:
-        return error
+        return [error]
 
 
 def serve_websocket(
