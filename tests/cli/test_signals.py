@@ -169,9 +169,12 @@ def test_nothing_is_imported_before_ctrl_c_is_taken() -> None:
     assert done.stdout.split() == ["tideate_core", "tideate_core.entry"]
 
 
-@pytest.mark.parametrize("command", ["rollback", "restore"])
-def test_ctrl_c_while_files_are_written_reports_what_was_done(
-    shell: Shell, answering: ModelServer, command: str
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("rollback", signal.SIGINT), ("rollback", signal.SIGHUP), ("restore", signal.SIGTERM)],
+)
+def test_a_signal_while_files_are_written_waits_for_their_end(
+    shell: Shell, answering: ModelServer, command: str, number: signal.Signals
 ) -> None:
     file = shell.write("a.py", LOOP)
     kept = shell.run("snapshot", "create").stdout.strip()
@@ -184,7 +187,7 @@ def test_ctrl_c_while_files_are_written_reports_what_was_done(
         "    global left\n"
         "    if event == 'os.rename' and left:\n"
         "        left = False\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
         "from tideate_core.entry import main\n"
         "left = True\n"
         "sys.addaudithook(hook)\n"
@@ -199,7 +202,7 @@ def test_ctrl_c_while_files_are_written_reports_what_was_done(
         text=True,
         check=False,
         timeout=60,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     assert "finished first; Ctrl-C again quits at once" in done.stderr.replace("\n", " ")
     assert (done.returncode, file.read_text()) == (0, LOOP)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -85,7 +85,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of work that writes files: Ctrl-C does not stop it, the second one quits at once.
+    """Return the result of work that writes files: a signal does not stop it, the second one quits at once.
 
     The next command rolls back what was quit in the middle.
     """
@@ -94,13 +94,23 @@ async def finish(work: Coroutine[Any, Any, T]) -> T:
     from tideate_core.cli.render.output import note
     from tideate_core.util.uncancelled import wait_uncancelled
 
-    def on_cancel() -> None:
-        note("files are being written, which is finished first; Ctrl-C again quits at once")
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    loop = asyncio.get_running_loop()
+    # SIGINT cancels this task, as `asyncio.run` has it
+    caught = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
 
+    def on_signal() -> None:
+        for number in (signal.SIGINT, *caught):
+            signal.signal(number, lambda number, _: os._exit(SIGNALLED + number))
+        with suppress(OSError):  # the terminal may be gone
+            note("files are being written, which is finished first; Ctrl-C again quits at once")
+
+    for number in caught:
+        loop.add_signal_handler(number, on_signal)
     task = asyncio.ensure_future(work)
-    if await wait_uncancelled(task, on_cancel) and (current := asyncio.current_task()) is not None:
+    if await wait_uncancelled(task, on_signal) and (current := asyncio.current_task()) is not None:
         current.uncancel()
+    for number in caught:
+        loop.remove_signal_handler(number)
     return task.result()
 
 
