@@ -88,10 +88,12 @@ async def memory_of(bench: Bench, prompt: str = NEAR, **more: Any) -> list[str]:
 
 async def test_a_person_drops_the_memory_and_no_run_far_away_is_offered(bench: Bench) -> None:
     bench.server.answers("", "Because.")
+    bench.config.adapters["other"] = bench.config.adapters["fake"]
     await bench.run("ask", EARLIER)
     assert len(await memory_of(bench)) == 1
     assert await memory_of(bench, memory=False) == []
     assert await memory_of(bench, "why do squares flicker in Firefox?") == []
+    assert await memory_of(bench, adapter="other") == [], "what one provider was sent is not for another"
     bench.runner = bench.make_runner(bench.config.model_copy(update={"memory": False}))
     assert await memory_of(bench) == []
 

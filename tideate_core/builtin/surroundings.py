@@ -62,7 +62,7 @@ async def with_memory(
 
 async def project_memory(step: StepContext) -> str:
     """Return the project's notes and the nearest earlier runs; empty if that is off, or the model small."""
-    if is_small(step) or not step.sends_memory:
+    if is_small(step) or step.memory_of is None:
         return ""
     notes = await memory_material(step)
     if notes:

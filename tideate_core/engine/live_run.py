@@ -189,16 +189,17 @@ class LiveRun:
             dependencies.adapters.get,
             self._offer,
             dependencies.config.rules_files if dependencies.config.rules else None,
-            self._sends_memory,
+            self._memory_of,
             self._store,
             dependencies.config.land.executed == "refuse",
         )
 
     @property
-    def _sends_memory(self) -> bool:
+    def _memory_of(self) -> str | None:
         wanted = self.execution.request.memory and self._dependencies.config.memory
         # a recording is found by its prompts, which must not change with the project's history
-        return wanted and not self._dependencies.adapters.is_recorded(self.adapter.name)
+        recorded = self._dependencies.adapters.is_recorded(self.adapter.name)
+        return self.adapter.name if wanted and not recorded else None
 
     def _identity(self) -> dict[str, str]:
         plan = self._hooks.summary(self.execution.results).plan_id

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
+from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
@@ -42,6 +43,8 @@ SHARE: Final = 4
 """The part of what prompt and answer share that material may take: one in so many."""
 DEMONSTRATION: Final = 300
 """Tokens of material for the bundled model, which reads 250 a second."""
+MOST_NEAR: Final = 20
+"""Near runs that are looked at."""
 NEAREST: Final = 2
 """Earlier runs that a model is told of."""
 EARLIER_TOKENS: Final = 1500
@@ -171,16 +174,24 @@ def _near_mentions(step: StepContext) -> list[str]:
     reader = Reader(private)
     near: dict[str, str] = {}
     sources = {own.forked_from for own in reader.runs_named([step.execution_id])}
-    for run in reader.near(step.prompt):
+    for run in reader.near(step.prompt)[:MOST_NEAR]:
         family = {run: [run, *(one.id for one in reader.within(run))]}
         mention, prompt = f"@run:{run[:SHORT]}", reader.texts(run)[0]
-        dropped = run in sources or mention in step.prompt
+        # what one provider was sent is not for another one
+        dropped = run in sources or mention in step.prompt or _adapter_of(reader, run) != step.memory_of
         if dropped or rolled_back_runs(workspace.root, private, family):
             continue
         near.setdefault(prompt, mention)  # of several with one prompt only one
         if len(near) == NEAREST:
             break
     return list(near.values())
+
+
+def _adapter_of(reader: Reader, run: str) -> str:
+    """Return the name of the adapter that a run asked; of a fork its first event is another one."""
+    begun, restored = EventName.WORKFLOW_STARTED.value, EventName.WORKFLOW_RESTORED.value
+    event = reader.last_event(run, begun) or reader.last_event(run, restored)
+    return str(event.data["adapter"]) if event else ""
 
 
 def surroundings_of(context: RunContext) -> Surroundings:

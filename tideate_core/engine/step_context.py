@@ -64,7 +64,7 @@ class StepEnvironment:
     offer: OfferTools = no_tools
     rules_files: Sequence[str] | None = None
     """See `ModelAccess`."""
-    sends_memory: bool = False
+    memory_of: str | None = None
     """See `ModelAccess`."""
     store: Store | None = None
     """The run's own; None of a run that is in none."""
@@ -98,7 +98,7 @@ class StepRun:
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
         self.rules_files = run.rules_files
-        self.sends_memory = run.sends_memory
+        self.memory_of = run.memory_of
         self.refuses_executed = run.refuses_executed
         self.run = run
         self._measure: Adapter | None = None

@@ -126,8 +126,8 @@ class ModelAccess(Protocol):
     """Tokens of material that the mentions of a prompt may bring."""
     rules_files: Sequence[str] | None
     """Rules files of the project that are sent beside the usual ones; None: none are sent at all."""
-    sends_memory: bool
-    """The project's `MEMORY.md` and the nearest earlier runs are sent."""
+    memory_of: str | None
+    """The adapter whose nearest earlier runs are sent, with the project's `MEMORY.md`; None: neither is."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
 

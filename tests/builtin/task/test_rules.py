@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.past import Past
+from tests.store.past import NOON, Past
 from tests.support.tally import TASK
+from tideate_core.engine import EventName
 from tideate_core.store import Store
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
     (desk.root / "MEMORY.md").write_text("MEMORY-NOTES\n")
     with closing(Store.open(desk.site.private)) as store:
-        await Past(store, request={"prompt": TASK}).whole(response="MEMORY-EARLIER")
+        past = Past(store, request={"prompt": TASK})
+        log = await past.begin()
+        log.event(EventName.WORKFLOW_STARTED.value, NOON, {"adapter": "fake"})
+        await past.end(response="MEMORY-EARLIER")
     (desk.root / "AGENTS.md").write_text("RULE-ROOT\n")
     (desk.root / "src/tally/AGENTS.md").write_text("RULE-TALLY\n")
     (desk.root / "unused").mkdir()
