@@ -7,13 +7,18 @@ import os
 import stat
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.workspace.kinds import KINDS, lay_kinds
+from tideate_core.cli.files import write_output, write_text
 from tideate_core.errors import WorkspaceError
+from tideate_core.project import Documents
 from tideate_core.workspace import FileChange, FileWriter, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ACL = "system.posix_acl_access"
 NOBODY = 2**32 - 1
@@ -60,6 +65,29 @@ async def test_an_edit_and_its_rollback_keep_them(workspace: Workspace, listed: 
     assert (text(listed), metadata(listed)) == ("a\nB\nc\n", before)
     await workspace.rollback("run")
     assert (text(listed), metadata(listed)) == ("a\nb\nc\n", before)
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o600])
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda root: write_text(root / "d/a.txt", "new", replaces="old"), id="machine format"),
+        pytest.param(lambda root: write_output(str(root / "d/a.txt"), "new", None), id="-o"),
+        pytest.param(lambda root: Documents(root, "d").write("a.txt", b"new"), id="document"),
+    ],
+)
+def test_other_writers_keep_them(root: Path, write: Callable[[Path], object], mode: int) -> None:
+    path = root / "d/a.txt"
+    path.parent.mkdir()
+    path.write_text("old")
+    os.setxattr(path, ACL, acl(named=6, mask=6))
+    os.setxattr(path, "user.note", b"keep")
+    path.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 4321)
+    before = metadata(path)
+    write(root)
+    assert (text(path), metadata(path)) == ("new", before)
 
 
 async def test_a_moved_file_has_them_at_its_new_place_and_back(

@@ -207,7 +207,7 @@ class LoginStore:
             logins = self._load()
             yield logins
             content = json.dumps({"version": 1, "logins": logins}, indent=1, sort_keys=True)
-            write_atomic(self.path, content.encode(), mode=0o600)
+            write_atomic(self.path, content.encode())
         except OSError as error:
             raise StateError(f"{self.path} cannot be written: {error.strerror}") from error
         finally:

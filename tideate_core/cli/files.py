@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from tideate_core.cli.render.output import messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expand_home, real_path
-from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.atomic_files import write_atomic_at
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -41,7 +40,9 @@ def write_output(out: str | None, text: str, source: Path | None) -> None:
 
 
 def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
-    """Write a file's content at once; an existing file keeps its mode, and a link leads to the same file.
+    """Write a file's content at once; a file that is replaced passes owner, mode, list and attributes on.
+
+    A link leads to the same file.
 
     A file that has other names besides is written in place, so that they stay names of it.
 
@@ -52,21 +53,30 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
         raise WorkspaceError(f"{path} is not a regular file; `-` stands for stdout")
     target = real_path(path)
     try:
-        mode = _mode(target)
+        _check_writable(target)
         if target.exists() and target.stat().st_nlink > 1:
             _check_unchanged(target, replaces)
             _write_in_place(target, text)
         else:
-            # as late as can be: what an editor saved since it was read must not be lost
-            write_atomic(
-                target,
-                text.encode(),
-                mode=mode,
-                parents=False,
-                check=lambda: _check_unchanged(target, replaces),
-            )
+            _replace(target, text, replaces)
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _replace(target: Path, text: str, replaces: str | None) -> None:
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # checked as late as can be: what an editor saved since it was read must not be lost
+        write_atomic_at(
+            directory,
+            target.name,
+            text.encode(),
+            mode=0o666,
+            passes_on=True,
+            check=lambda: _check_unchanged(target, replaces),
+        )
+    finally:
+        os.close(directory)
 
 
 def _write_in_place(target: Path, text: str) -> None:
@@ -96,13 +106,9 @@ def _is_device(path: Path) -> bool:
     return False
 
 
-def _mode(target: Path) -> int:
+def _check_writable(target: Path) -> None:
     if target.exists():
         if not target.is_file():
             raise WorkspaceError(f"{target} is not a regular file")
         if not os.access(target, os.W_OK):
             raise PermissionError(13, "it is read-only")
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

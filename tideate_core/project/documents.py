@@ -149,8 +149,9 @@ def write_document(
     team's files to git.
 
     :param name: relative to the root, below `.tideate/`, with `/`.
-    :param replace: a file that is there is replaced.
-    :param mode: of the file, less the bits of the person's umask.
+    :param replace: a file that is there is replaced; unless it is private, its owner, mode, list and
+        attributes stay.
+    :param mode: of a new file, less the bits of the person's umask.
     :returns: its path.
     :raises FileExistsError: it is there and not to be replaced.
     :raises UnusableFile: a link is on its way, something else than a regular file is there, or it cannot be
@@ -161,7 +162,7 @@ def write_document(
     try:
         with open_directory_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, path)
-            write_atomic_at(directory, last, content, mode=mode, replace=replace)
+            write_atomic_at(directory, last, content, mode=mode, replace=replace, passes_on=mode == _NEW_MODE)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
     except FileExistsError:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.snapshots.listing import make_stamps
 from tideate_core.snapshots.packs import compress_contents, digest
-from tideate_core.workspace import KeptMetadata, Metadata, read_attributes
+from tideate_core.util.file_metadata import Metadata, read_attributes
+from tideate_core.workspace import KeptMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence

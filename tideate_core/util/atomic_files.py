@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.util.file_metadata import give_metadata, replaced_metadata
 from tideate_core.util.private_files import make_private_directory, open_private
 
 if TYPE_CHECKING:
@@ -34,31 +35,25 @@ def write_atomic(
     path: Path,
     content: bytes,
     *,
-    mode: int = 0o600,
     prefix: str | None = None,
-    parents: bool = True,
-    check: Callable[[], None] | None = None,
 ) -> None:
-    """Make a file hold this; several processes may do so at once.
+    """Make a private file hold this; several processes may do so at once.
+
+    Missing directories above it are made, readable by nobody else.
 
     :param prefix: of the name that it has while it is written.
-    :param parents: make the directories above it, readable by nobody else, where they are missing.
-    :param check: called as late as can be; what it raises keeps the file as it was.
     :raises OSError: it cannot be written; the file is as it was.
     """
-    if parents:
-        make_private_directory(path.parent)
+    make_private_directory(path.parent)
     if prefix is None:
         prefix = f".{path.name[:100]}-"
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=prefix)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            os.fchmod(descriptor, 0o600)
             file.write(content)
             file.flush()
             os.fsync(descriptor)
-        if check is not None:
-            check()
         Path(draft).replace(path)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
@@ -67,22 +62,36 @@ def write_atomic(
 
 
 def write_atomic_at(
-    directory: int, name: str, content: bytes, *, mode: int = 0o600, replace: bool = True
+    directory: int,
+    name: str,
+    content: bytes,
+    *,
+    mode: int = 0o600,
+    replace: bool = True,
+    passes_on: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> None:
     """Make a file of an open directory hold this; no link is followed, also none on the way to it.
 
     :param directory: its descriptor.
     :param mode: of the file, less the bits of the umask.
     :param replace: False keeps a file that is there.
+    :param passes_on: a file that is replaced passes on its owner, mode, access control list and attributes.
+    :param check: called as late as can be; what it raises keeps the file as it was.
     :raises FileExistsError: there is one, which is kept.
     :raises OSError: it cannot be written; the file is as it was.
     """
-    draft = f".{name}.{secrets.token_hex(8)}"
+    draft = f".tideate-{secrets.token_hex(8)}.tmp"
+    replaced = replaced_metadata(name, directory) if passes_on else None
     try:
-        with os.fdopen(os.open(draft, _DRAFT, mode, dir_fd=directory), "wb") as file:
+        with os.fdopen(os.open(draft, _DRAFT, 0o600 if replaced else mode, dir_fd=directory), "wb") as file:
             file.write(content)
             file.flush()
+            if replaced:
+                give_metadata(file.fileno(), *replaced)
             os.fsync(file.fileno())
+        if check is not None:
+            check()
         if replace:
             os.replace(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
         else:

@@ -45,10 +45,8 @@ if TYPE_CHECKING:
         ABSENT as ABSENT,
         FileImage as FileImage,
         FileState as FileState,
-        Metadata as Metadata,
         file_or_link as file_or_link,
         is_temporary as is_temporary,
-        read_attributes as read_attributes,
         read_image as read_image,
         read_image_nofollow as read_image_nofollow,
         text_digest as text_digest,
@@ -131,7 +129,7 @@ else:
             "executable_files": "ExecutableFile executable_changes executable_paths",
             "file_writer": "FileWriter",
             "files": (
-                "ABSENT FileImage FileState Metadata file_or_link is_temporary read_attributes read_image "
+                "ABSENT FileImage FileState file_or_link is_temporary read_image "
                 "read_image_nofollow text_digest"
             ),
             "git": ("find_moves make_patch patched_images read_images"),

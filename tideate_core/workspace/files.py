@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import re
 import secrets
 import stat
-import sys
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
 from tideate_core.project import open_directory, open_directory_fd
+from tideate_core.util.file_metadata import give_metadata, read_metadata, replaced_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.util.file_metadata import Metadata
 
 __all__ = [
     "ABSENT",
     "FileImage",
     "FileState",
-    "Metadata",
     "file_or_link",
-    "give_metadata",
     "holds",
     "is_temporary",
     "read_image",
     "read_image_nofollow",
-    "read_attributes",
-    "read_metadata",
     "remove_directory",
     "set_mode",
     "temporary_beside",
@@ -41,11 +38,6 @@ __all__ = [
 ]
 
 _MODE_BITS = 0o7777
-_GIVES_RIGHTS: Final = stat.S_ISUID, stat.S_ISGID
-_WHERE_PERMITTED: Final = ("security.", "trusted.")
-"""Attributes that the system sets itself, or lets only an administrator set."""
-_OF_OVERLAYS: Final = "user.overlay."
-"""Notes of overlayfs in its upper directory; no attributes of the file."""
 _TEMPORARY = re.compile(r"\.tideate-[0-9a-f]{16}\.tmp")
 _replacing = threading.Lock()
 """Two runs of one host may write the same file: none comes between the other's look and its write."""
@@ -66,15 +58,6 @@ class FileState:
 
 
 ABSENT = FileState("absent")
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """Owner and extended attributes of a file or directory; access control lists are attributes."""
-
-    owner: tuple[int, int]
-    """Ids of user and group."""
-    attributes: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,38 +125,6 @@ def read_image(path: Path | str, directory: int | None = None) -> FileImage:
         with os.fdopen(handle, "rb") as file:
             return FileImage.of_file(file.read(), found.st_mode & _MODE_BITS, read_metadata(handle))
     return FileImage(FileState("directory" if stat.S_ISDIR(found.st_mode) else "other"))
-
-
-def read_metadata(handle: int) -> Metadata:
-    """Read owner and attributes of an open file or directory.
-
-    :raises OSError: an attribute cannot be read.
-    """
-    found = os.fstat(handle)
-    return Metadata((found.st_uid, found.st_gid), tuple(read_attributes(handle).items()))
-
-
-def read_attributes(handle: int) -> dict[str, bytes]:
-    """Return the extended attributes; none for a system or file system without them."""
-    if sys.platform != "linux":
-        return {}
-    try:
-        names = sorted(os.listxattr(handle))
-    except OSError as error:
-        if error.errno in {errno.ENOTSUP, errno.ENOSYS}:
-            return {}
-        raise
-    found: dict[str, bytes] = {}
-    for name in names:
-        if name.startswith(_OF_OVERLAYS):
-            continue
-        try:
-            found[name] = os.getxattr(handle, name)
-        except OSError as error:
-            # removed meanwhile, or a label that only an administrator reads
-            if error.errno != errno.ENODATA and not name.startswith(_WHERE_PERMITTED):
-                raise
-    return found
 
 
 def read_image_nofollow(path: Path) -> FileImage:
@@ -246,7 +197,8 @@ def _discard(name: str, directory: int) -> None:
 
 def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    metadata = _metadata_of(like, directory) or wanted.metadata
+    replaced = replaced_metadata(like, directory)
+    metadata = replaced[0] if replaced else wanted.metadata
     handle = os.open(temp, flags, _new_mode(wanted) if new_mode else 0o600, dir_fd=directory)
     with os.fdopen(handle, "wb") as file:
         file.write(wanted.data)
@@ -258,65 +210,6 @@ def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode:
 
 def _new_mode(wanted: FileImage) -> int:
     return 0o666 | wanted.state.mode & 0o111
-
-
-def _metadata_of(name: str, directory: int) -> Metadata | None:
-    """Return what a regular file passes on to the one that replaces it; None if there is none."""
-    try:
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO}:
-            return None  # a link or a socket has nothing to pass on
-        raise
-    try:
-        return read_metadata(handle) if stat.S_ISREG(os.fstat(handle).st_mode) else None
-    finally:
-        os.close(handle)
-
-
-def give_metadata(handle: int, metadata: Metadata | None, mode: int) -> None:
-    """Give an open file or directory owner, attributes and mode.
-
-    :raises OSError: an attribute cannot be set; names it.
-    """
-    if metadata is not None:
-        owned = _give_owner(handle, metadata.owner)
-        for bit, kept in zip(_GIVES_RIGHTS, owned, strict=True):
-            if not kept:
-                mode &= ~bit  # it would give the rights of somebody else
-        _give_attributes(handle, dict(metadata.attributes))
-    os.fchmod(handle, mode)
-
-
-def _give_owner(handle: int, owner: tuple[int, int]) -> tuple[bool, bool]:
-    """Give a file its user and group as far as permitted; tell which of them it has."""
-    now = os.fstat(handle)
-    for at, wanted in enumerate(owner):
-        if wanted != (now.st_uid, now.st_gid)[at]:
-            # another's file in a shared directory becomes ours, as in any editor
-            with contextlib.suppress(PermissionError):
-                os.fchown(handle, *((wanted, -1), (-1, wanted))[at])
-    now = os.fstat(handle)
-    return now.st_uid == owner[0], now.st_gid == owner[1]
-
-
-def _give_attributes(handle: int, wanted: dict[str, bytes]) -> None:
-    if sys.platform != "linux":
-        return
-    now = read_attributes(handle)
-    changes = {name: wanted.get(name) for name in (*now, *wanted) if now.get(name) != wanted.get(name)}
-    for name, value in changes.items():
-        try:
-            if value is None:  # such as entries of the directory's default list
-                os.removexattr(handle, name)
-            else:
-                os.setxattr(handle, name, value)
-        except OSError as error:
-            if not name.startswith(_WHERE_PERMITTED):
-                why = f"its attribute {name} cannot be kept ({error.strerror})"
-                raise OSError(error.errno, why) from error
 
 
 def _refuse_changed(name: str, directory: int, expected: FileState) -> None:

@@ -13,7 +13,8 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Base64Bytes, BaseModel, ConfigDict, Field
 
-from tideate_core.workspace.files import FileState, Metadata
+from tideate_core.util.file_metadata import Metadata
+from tideate_core.workspace.files import FileState
 from tideate_core.workspace.paths import PROTECTED
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.project import open_directory
-from tideate_core.workspace.files import give_metadata, remove_directory, set_mode, write_image
+from tideate_core.util.file_metadata import give_metadata
+from tideate_core.workspace.files import remove_directory, set_mode, write_image
 from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import FileEntry, ModeEntry, MoveEntry
 from tideate_core.workspace.kind_changes import in_order

@@ -26,8 +26,9 @@ from tideate_core.workspace.rollback_notes import RollbackNote, states_of, text_
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.util.file_metadata import Metadata
     from tideate_core.workspace.buffers import BufferText
-    from tideate_core.workspace.files import FileState, Metadata
+    from tideate_core.workspace.files import FileState
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.journal_manifest import BufferEntry
     from tideate_core.workspace.paths import Root

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.project import open_directory
+from tideate_core.util.file_metadata import Metadata, read_metadata
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
 from tideate_core.workspace.documents import Document, text_of
 from tideate_core.workspace.files import (
     ABSENT,
     FileImage,
-    Metadata,
     file_or_link,
     read_image_nofollow,
-    read_metadata,
     temporary_beside,
 )
 from tideate_core.workspace.image_changes import image_to_write

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
 from tideate_core.project import open_directory
 from tideate_core.util.atomic_files import fsync_directory
+from tideate_core.util.file_metadata import give_metadata
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of, rebase
 from tideate_core.workspace.files import (
     FileImage,
-    give_metadata,
     remove_directory,
     set_mode,
     text_digest,

@@ -1,0 +1,124 @@
+"""Owner, mode, access control list and extended attributes of a file, for the file that replaces it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Metadata", "give_metadata", "read_attributes", "read_metadata", "replaced_metadata"]
+
+_GIVES_RIGHTS: Final = stat.S_ISUID, stat.S_ISGID
+_WHERE_PERMITTED: Final = ("security.", "trusted.")
+"""Attributes that the system sets itself, or lets only an administrator set."""
+_OF_OVERLAYS: Final = "user.overlay."
+"""Notes of overlayfs in its upper directory; no attributes of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Owner and extended attributes of a file or directory; access control lists are attributes."""
+
+    owner: tuple[int, int]
+    """Ids of user and group."""
+    attributes: tuple[tuple[str, bytes], ...] = ()
+
+
+def read_metadata(handle: int) -> Metadata:
+    """Read owner and attributes of an open file or directory.
+
+    :raises OSError: an attribute cannot be read.
+    """
+    found = os.fstat(handle)
+    return Metadata((found.st_uid, found.st_gid), tuple(read_attributes(handle).items()))
+
+
+def read_attributes(handle: int) -> dict[str, bytes]:
+    """Return the extended attributes; none for a system or file system without them."""
+    if sys.platform != "linux":
+        return {}
+    try:
+        names = sorted(os.listxattr(handle))
+    except OSError as error:
+        if error.errno in {errno.ENOTSUP, errno.ENOSYS}:
+            return {}
+        raise
+    found: dict[str, bytes] = {}
+    for name in names:
+        if name.startswith(_OF_OVERLAYS):
+            continue
+        try:
+            found[name] = os.getxattr(handle, name)
+        except OSError as error:
+            # removed meanwhile, or a label that only an administrator reads
+            if error.errno != errno.ENODATA and not name.startswith(_WHERE_PERMITTED):
+                raise
+    return found
+
+
+def replaced_metadata(name: str, directory: int) -> tuple[Metadata, int] | None:
+    """Read metadata and mode that a regular file passes on to its replacement; None if there is no such file.
+
+    :param directory: descriptor of its directory.
+    :raises OSError: it cannot be read.
+    """
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:
+            return None  # a link or a socket has nothing to pass on
+        raise
+    try:
+        mode = os.fstat(handle).st_mode
+        return (read_metadata(handle), stat.S_IMODE(mode)) if stat.S_ISREG(mode) else None
+    finally:
+        os.close(handle)
+
+
+def give_metadata(handle: int, metadata: Metadata | None, mode: int) -> None:
+    """Give an open file or directory owner, attributes and mode.
+
+    :raises OSError: an attribute cannot be set; names it.
+    """
+    if metadata is not None:
+        owned = _give_owner(handle, metadata.owner)
+        for bit, kept in zip(_GIVES_RIGHTS, owned, strict=True):
+            if not kept:
+                mode &= ~bit  # it would give the rights of somebody else
+        _give_attributes(handle, dict(metadata.attributes))
+    os.fchmod(handle, mode)
+
+
+def _give_owner(handle: int, owner: tuple[int, int]) -> tuple[bool, bool]:
+    """Give a file its user and group as far as permitted; tell which of them it has."""
+    now = os.fstat(handle)
+    for at, wanted in enumerate(owner):
+        if wanted != (now.st_uid, now.st_gid)[at]:
+            # another's file in a shared directory becomes ours, as in any editor
+            with contextlib.suppress(PermissionError):
+                os.fchown(handle, *((wanted, -1), (-1, wanted))[at])
+    now = os.fstat(handle)
+    return now.st_uid == owner[0], now.st_gid == owner[1]
+
+
+def _give_attributes(handle: int, wanted: dict[str, bytes]) -> None:
+    if sys.platform != "linux":
+        return
+    now = read_attributes(handle)
+    changes = {name: wanted.get(name) for name in (*now, *wanted) if now.get(name) != wanted.get(name)}
+    for name, value in changes.items():
+        try:
+            if value is None:  # such as entries of the directory's default list
+                os.removexattr(handle, name)
+            else:
+                os.setxattr(handle, name, value)
+        except OSError as error:
+            if not name.startswith(_WHERE_PERMITTED):
+                why = f"its attribute {name} cannot be kept ({error.strerror})"
+                raise OSError(error.errno, why) from error
