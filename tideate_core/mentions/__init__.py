@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         compare as compare,
         hidden_changes as hidden_changes,
         read_changes as read_changes,
+        without_many as without_many,
         without_secrets as without_secrets,
     )
     from tideate_core.mentions.git_program import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         empty_tree as empty_tree,
         find_commit as find_commit,
         refuse_commit as refuse_commit,
+        saved_files as saved_files,
         without_filters as without_filters,
     )
     from tideate_core.mentions.items import (
@@ -98,9 +100,11 @@ else:
             "extraction": "BUILT_IN extract",
             "git": (
                 "ALL_LINES LARGEST_LOOKED Changes commit_changes compare hidden_changes read_changes "
-                "without_secrets"
+                "without_many without_secrets"
             ),
-            "git_program": "ask_git check_place empty_tree find_commit refuse_commit without_filters",
+            "git_program": (
+                "ask_git check_place empty_tree find_commit refuse_commit saved_files without_filters"
+            ),
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",
             "rules": "FoundRules RulesFile RulesFinder",

@@ -21,7 +21,7 @@ from tideate_core.mentions.git_program import (
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from tideate_core.mentions.git_program import SavedFiles
@@ -34,6 +34,7 @@ __all__ = [
     "compare",
     "hidden_changes",
     "read_changes",
+    "without_many",
     "without_secrets",
 ]
 
@@ -92,7 +93,7 @@ async def hidden_changes(root: Path, shown: Collection[str]) -> tuple[list[tuple
         changed = [(kind.decode(), os.fsdecode(next(fields))) for kind in fields if kind]
         others, notes = await _others(files, "")
     changed += [("??", name) for name in others]
-    return [one for one in changed if one[1] not in shown], (*_sparse(files), *notes)
+    return [one for one in changed if one[1] not in shown], (*files.notes, *notes)
 
 
 async def _last_commit(root: Path) -> str:
@@ -107,17 +108,20 @@ async def _others(files: SavedFiles, path: str) -> tuple[list[str], tuple[str, .
     """Return new files and notes; of many that only the repository itself hides, their number."""
     told = (*_OTHERS, "--", path or ".")
     names = _names((await files.ask(*told, largest=LARGEST_LIST))[0])
-    believed = set(_names((await ask_git(files.root, *told, largest=LARGEST_LIST))[0]))
-    hidden = [name for name in names if name not in believed]
-    if len(hidden) <= MOST_HIDDEN:
+    return without_many(names, _names((await ask_git(files.root, *told, largest=LARGEST_LIST))[0]))
+
+
+def without_many(names: list[str], believed: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return new files without those that only the repository itself hides, if these are many, and a note.
+
+    :param believed: new files that the repository's git lists.
+    """
+    shown = set(believed)
+    hidden = sum(name not in shown for name in names)
+    if hidden <= MOST_HIDDEN:
         return names, ()
-    note = f"{len(hidden):,} new files that only .git/info/exclude or core.excludesFile hides are not listed"
-    return sorted(believed.intersection(names)), (note,)
-
-
-def _sparse(files: SavedFiles) -> tuple[str, ...]:
-    words = "files are not there, as the index says (sparse checkout)"
-    return (f"{files.sparse:,} {words}",) if files.sparse else ()
+    note = f"{hidden:,} new files that only .git/info/exclude or core.excludesFile hides are not listed"
+    return [name for name in names if name in shown], (note,)
 
 
 async def commit_changes(root: Path, commit: str, path: str = "") -> Changes:
@@ -151,7 +155,7 @@ async def _compare(files: SavedFiles, sides: tuple[str, ...], path: str) -> Chan
         places = sorted({name for one in names for name in one if _is_below(path, name)} - why.keys())
     shown, whole, leaking = await _diff_texts(files, sides, places) if places else ("", True, [])
     left_out = (*(f"{name} ({reason})" for name, reason in sorted(why.items())), *leaking)
-    return Changes(shown, left_out, (), whole, _sparse(files))
+    return Changes(shown, left_out, (), whole, files.notes)
 
 
 def _is_below(path: str, name: str) -> bool:

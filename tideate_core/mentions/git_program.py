@@ -181,6 +181,12 @@ class SavedFiles:
     sparse: int = 0
     """Files that are not there because the index says so."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not compared, in words."""
+        words = "files are not there, as the index says (sparse checkout)"
+        return (f"{self.sparse:,} {words}",) if self.sparse else ()
+
     async def ask(
         self, *arguments: str, largest: int | None = None, given: bytes = b""
     ) -> tuple[bytes, bool]:
@@ -206,12 +212,26 @@ class SavedFiles:
 
         Each file is compared by its content: neither flags nor times of the repository's index are believed.
         """
-        known, _ = await ask_git(self.root, "ls-files", "-s", "-z", "--full-name", largest=LARGEST_LIST)
         # an entry of the index: mode, id, stage; of a conflict any will do
-        added = [re.sub(rb" [123]\t", b" 0\t", one, count=1) for one in known.split(b"\0") if one]
+        added = [re.sub(rb" [123]\t", b" 0\t", one, count=1) for one in (await self._staged()).split(b"\0")]
         tree, _ = await self.ask("ls-tree", "-r", "-z", "--full-name", commit, largest=LARGEST_LIST)
-        given = b"".join(one + b"\0" for one in added) + tree
-        await self.ask("update-index", "-z", "--index-info", given=given)
+        return await self._with_index(b"\0".join(added) + tree)
+
+    async def as_staged(self, head: str | None) -> SavedFiles:
+        """Make an index of what is staged, to be compared with the files by their content.
+
+        :param head: id of the last commit, which HEAD is from now on.
+        """
+        if head is not None:
+            (self.repository.git_dir / "HEAD").write_text(f"{head}\n")
+        return await self._with_index(await self._staged())
+
+    async def _staged(self) -> bytes:
+        found, _ = await ask_git(self.root, "ls-files", "-s", "-z", "--full-name", largest=LARGEST_LIST)
+        return found
+
+    async def _with_index(self, entries: bytes) -> SavedFiles:
+        await self.ask("update-index", "-z", "--index-info", given=entries)
         told, _ = await ask_git(self.root, "ls-files", "-t", "-z", largest=LARGEST_LIST)
         skipped = [one[2:] for one in told.split(b"\0") if one.startswith(b"S ")]
         absent = await asyncio.to_thread(_absent, self.root, skipped)

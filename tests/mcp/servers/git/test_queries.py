@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import MCPError
 
+from tests.support.hidden_changes import HIDING, excluded
 from tideate_core.mcp.servers.git import queries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.mcp.servers.git.conftest import Repo
 
 
@@ -69,6 +74,46 @@ async def test_a_long_status_comes_in_pages(repo: Repo, monkeypatch: pytest.Monk
         assert "changed since" in await call.refused("git_status", cursor=first["nextCursor"])
         assert "not a cursor" in await call.refused("git_status", cursor="../x")
     assert found == [f"n{number}.py" for number in range(7)]
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+@pytest.mark.parametrize("hide", HIDING)
+async def test_nothing_of_the_repository_hides_a_change(repo: Repo, hide: Callable[[Path], None]) -> None:
+    repo.write("src/one.py", "a = 1\n")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "second")
+    hide(repo.root)
+    repo.write("src/one.py", "a = 3\n")
+    os.utime(repo.root / "src/one.py", (1_000_000_000, 1_000_000_000))
+    repo.write("new.txt", "new\n")
+    repo.git("branch", "other")
+    repo.git("config", "core.worktree", str(repo.root))
+    async with repo.client() as call:
+        found = await call("git_status")
+        assert {(file["path"], file["unstaged"]) for file in found["files"]} == {
+            ("src/one.py", "M"),
+            ("new.txt", "?"),
+        }
+        for tool in ("git_diff", "git_diff_unstaged"):
+            told = await call(tool)
+            assert told["hasChanges"]
+            assert "-a = 1\n+a = 3\n" in told["diff"]
+        assert "1 files are changed" in await call.refused("git_checkout", branch_name="other")
+
+
+async def test_files_that_are_not_compared_are_named(repo: Repo) -> None:
+    repo.git("sparse-checkout", "set", "--no-cone", "/sub/")
+    excluded(repo.root)
+    (repo.root / ".git/info/exclude").write_text("hidden*\n")
+    for number in range(101):
+        repo.write(f"hidden{number}", "")
+    async with repo.client() as call:
+        found = await call("git_status")
+        text = await call.text("git_diff")
+    assert found["files"] == []
+    assert [note.partition(" ")[0] for note in found["notes"]] == ["3", "101"]
+    assert "[3 files are not there, as the index says (sparse checkout)]" in text
 
 
 @pytest.mark.parametrize(

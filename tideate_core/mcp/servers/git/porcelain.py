@@ -61,6 +61,8 @@ class Status:
     ahead: int | None = None
     behind: int | None = None
     entries: list[Entry] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    """What is not listed, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Status, diff, log, show and branches: read-only queries, paged, one git process each."""
+"""Status, diff, log, show and branches: read-only queries, paged.
+
+Changes are found by the files' content: the repository's index, exclude file and configuration hide none.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +61,23 @@ _PLACES: Final = {
 }
 
 
-async def read_status(
-    repository: Repository, untracked: Untracked, paths: Sequence[str] = ()
-) -> porcelain.Status:
-    """Ask for the status, of these paths or of all."""
-    answer = await repository.query("status", *_STATUS, f"--untracked-files={untracked}", "--", *paths)
+async def read_status(repository: Repository, untracked: Untracked) -> porcelain.Status:
+    """Ask for the status."""
+    from tideate_core.mentions import without_many
+
+    believed = await _listed(repository, untracked)
+    async with repository.saved() as saved:
+        found = await _listed(saved, untracked)
+    new = [entry.path for entry in found.entries if entry.index == "?"]
+    kept, notes = without_many(new, [entry.path for entry in believed.entries])
+    if notes:
+        names = set(kept)
+        found.entries = [one for one in found.entries if one.index != "?" or one.path in names]
+    return replace(believed, entries=found.entries, notes=(*saved.notes, *notes))
+
+
+async def _listed(repository: Repository, untracked: Untracked) -> porcelain.Status:
+    answer = await repository.query("status", *_STATUS, f"--untracked-files={untracked}")
     if not answer.whole:
         raise ToolError(
             "more is changed than can be listed: leave out what git does not know (`untracked`: `no`), or "
@@ -85,6 +100,7 @@ async def status(repository: Repository, untracked: Untracked, cursor: str) -> t
         files=[file_shape(entry) for entry in files],
         total=len(found.entries),
         under_way=repository.under_way(),
+        notes=list(found.notes),
         next_cursor=following,
         timestamp=now(),
     )
@@ -116,6 +132,7 @@ def _status_text(shape: StatusShape) -> str:
     for file in shape.files:
         origin = f"{file.original} -> " if file.original else ""
         lines.append(f"{file.staged or ' '}{file.unstaged or ' '} {origin}{file.path}")
+    lines += [f"[{note}]" for note in shape.notes]
     return _with_rest(lines, shape.total - len(shape.files) if shape.next_cursor else 0, shape.next_cursor)
 
 
@@ -128,31 +145,23 @@ async def diff(
     """
     paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", *(("--cached",) if side == "staged" else ()))
-    if side == "head":
-        answer, compared = await _against(repository, options, target, paths)
-    else:
-        answer, compared = await repository.query("diff", *options, "--", *paths), []
-    text = await _without_secrets(repository, answer, ("diff", *options, *compared), paths)
+    compared = [await _id_of(repository, target)] if side == "head" else []
+    async with repository.saved() as saved:
+        answer = await saved.query("diff", *options, *compared, "--", *paths)
+        text = await _without_secrets(saved, answer, ("diff", *options, *compared), paths)
+    text += "".join(f"[{note}]\n" for note in saved.notes)
     shown, following = page(text, cursor, CHARACTERS)
     shape = DiffShape(
-        diff=shown, has_changes=bool(text), whole=answer.whole, next_cursor=following, timestamp=now()
+        diff=shown, has_changes=bool(answer.out), whole=answer.whole, next_cursor=following, timestamp=now()
     )
     return shape, with_cursor(shown or "no changes", following)
 
 
-async def _against(
-    repository: Repository, options: Sequence[str], target: str, paths: Sequence[str]
-) -> tuple[GitOutput, list[str]]:
-    """Return the diff, and what the files were compared with."""
-    try:
-        return await repository.query("diff", *options, target, "--", *paths), [target]
-    except GitFailed as error:
-        if "bad revision" not in error.said and "ambiguous argument" not in error.said:
-            raise
-        if target != "HEAD":
-            raise unknown_commit(target) from None
-    empty = await repository.empty_tree()
-    return await repository.query("diff", *options, empty, "--", *paths), [empty]
+async def _id_of(repository: Repository, target: str) -> str:
+    """Return what files are compared with: a commit, or the empty tree before the first."""
+    if target == "HEAD" and not await repository.exists("HEAD"):
+        return await repository.empty_tree()
+    return await repository.commit_of(target)
 
 
 async def _without_secrets(

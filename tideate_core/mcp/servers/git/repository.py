@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -23,7 +24,7 @@ from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
     from tideate_core.git import GitOutput, Repository as RepositoryLayout
@@ -48,6 +49,28 @@ class Repository:
     root: Path
     layout: RepositoryLayout
     settings: Settings
+    options: tuple[str, ...] = ()
+    """Options behind the program's name, beside those of every command."""
+    notes: tuple[str, ...] = ()
+    """What is not compared, in words."""
+
+    @asynccontextmanager
+    async def saved(self) -> AsyncIterator[Self]:
+        """Give a repository with the same commits, staged and saved files, each compared by its content.
+
+        The index's flags and times, and what the repository configures or excludes, hide no change in it.
+
+        :raises GitFailed: git does not answer.
+        """
+        from tideate_core.mentions import saved_files
+
+        head = await self.commit_of("HEAD") if await self.exists("HEAD") else None
+        try:
+            async with saved_files(self.layout.top, head or await self.empty_tree()) as empty:
+                files = await empty.as_staged(head)
+                yield replace(self, layout=files.repository, options=files.settings, notes=files.notes)
+        except WorkspaceError as error:
+            raise GitFailed(str(error)) from error
 
     async def query(
         self,
@@ -64,7 +87,7 @@ class Repository:
         :raises GitFailed: it fails.
         """
         answer = await query(
-            [self.git, *HARDENED, *UNSIGNED, command, *arguments],
+            [self.git, *HARDENED, *UNSIGNED, *self.options, command, *arguments],
             cwd=self.layout.top,
             environment=self.environment() | (environment or {}),
             given=given,
