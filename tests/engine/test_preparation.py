@@ -78,6 +78,7 @@ async def test_a_broken_file_is_in_the_history_with_the_state_that_it_failed_in(
     assert (row.total_steps, reader.steps(row.id), reader.checkpoints(row.id)) == (0, [], [])
     [event] = reader.events(row.id)
     assert (event.name, event.data["failed_in"]) == (EventName.WORKFLOW_FAILED.value, state)
+    assert event.data["cause"].startswith(event.data["error_code"])
     [told] = bench.front.events
     assert (told.sequence, told.data) == (event.sequence, event.data)
 

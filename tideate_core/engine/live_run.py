@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tideate_core.adapters import NO_MODEL, TurnAdapter
 from tideate_core.engine.driver_hooks import NO_HOOKS
-from tideate_core.engine.events import Event, EventName, error_fields, identity
+from tideate_core.engine.events import Event, EventName, error_fields, failure_fields, identity
 from tideate_core.engine.lifecycle import (
     conclude_execution,
     end_as_recorded,
@@ -304,10 +304,9 @@ class LiveRun:
         except StoreError as failure:
             if not self.execution.machine.is_terminal():
                 self.execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
-            words = error_fields(failure)
-            data = {**self._identity(), "name": result.workflow, "step": self.execution.step, **words}
-            front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))
-            return replace(result, ok=False, cancelled=False, reason=None, **words)
+            data = {"name": result.workflow, "step": self.execution.step, **failure_fields(failure)}
+            front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, {**self._identity(), **data}))
+            return replace(result, ok=False, cancelled=False, reason=None, **error_fields(failure))
         if self.parent is None:
             await self._write_documents(ending, self._store.documents)
         return result

@@ -7,7 +7,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.events import Event, EventName, error_fields, identity
+from tideate_core.engine.events import Event, EventName, error_fields, failure_fields, identity
 from tideate_core.engine.lifecycle import write_run_documents
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.result import WorkflowResult
@@ -136,7 +136,8 @@ class Preparation:
         request, known = self._request, self._registration
         duration, words = round((time.monotonic() - self._begun) * 1000), error_fields(error)
         name = known.definition.name if known else request.name
-        data = {**identity(request.execution_id, name), "name": name, **words, "duration_ms": duration}
+        data = {**identity(request.execution_id, name), "name": name, **failure_fields(error)}
+        data["duration_ms"] = duration
         sequence, at = None, now_ms()
         if not nested and (definition := self._broken(error)):
             data["failed_in"] = self.machine.get_history()[-1].from_state.value
