@@ -41,7 +41,7 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
 
-test-runners: install ## real projects of sixteen kinds and a monorepo, beside their native runners, which it installs (ARGS="-k go")
+test-runners: install ## real projects of seventeen kinds and a monorepo, beside their native runners, which it installs (ARGS="-k go")
 	@sh scripts/runners.sh
 	@TIDEATE_RUNNERS=$(CURDIR)/.cache/runners $(python) -m pytest tests/toolchain/testing/test_execution.py \
 		tests/toolchain/testing/test_real_projects.py tests/gates/test_real_monorepo.py $(ARGS)

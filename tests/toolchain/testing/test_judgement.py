@@ -19,7 +19,7 @@ from tideate_core.toolchain.testing.execution import run_tests
 from tideate_core.toolchain.testing.runners import SelectedTests, make_runner_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tideate_core.toolchain.testing.results import TestResults
 
@@ -178,34 +178,41 @@ class Case:
         return content if self.report == "whole" else self.report.encode()
 
 
-def runs(runner: st.SearchStrategy[str]) -> st.SearchStrategy[Ran]:
+DEFECTS = ("status", "time", "report", "failed", "unprinted")
+
+
+def runs(runner: st.SearchStrategy[str], defects: Collection[str] = ()) -> st.SearchStrategy[Ran]:
     return st.builds(
         Ran,
         runner,
-        st.integers(0, 3),
-        st.sampled_from([0, 0, 0, 1, 2]),
-        st.sampled_from([True, True, True, False]),
-        st.sampled_from(["", "", *LOOKALIKES]),
+        st.integers(0 if "failed" in defects else 1, 3),
+        st.integers(1, 2) if "failed" in defects else st.just(0),
+        st.just("unprinted" not in defects),
+        st.sampled_from(["", *LOOKALIKES]),
         st.booleans(),
-    ).filter(lambda run: run.good + run.bad > 0)
+    )
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
+    """Runs that are well but for two defects at most, so that each of them has to be seen."""
     command = draw(st.sampled_from(sorted(COMMANDS)))
+    defects = draw(st.sets(st.sampled_from(DEFECTS), max_size=2))
     if command == "make":
-        several = draw(st.lists(runs(st.sampled_from(sorted({*SAYS} - {"go"}))), min_size=1, max_size=4))
-        known = ("\t" + shlex.join(COMMANDS[run.runner]) for run in several)
-        recipe = "test:\n" + "\n".join(known)
+        known = st.sampled_from(sorted({*SAYS} - {"go"}))
+        several = [*draw(st.lists(runs(known), max_size=3)), draw(runs(known, defects))]
+        several = draw(st.permutations(several))
+        recipe = "test:\n" + "\n".join("\t" + shlex.join(COMMANDS[run.runner]) for run in several)
     else:
-        several, recipe = [draw(runs(st.just(command)))], ""
+        several, recipe = [draw(runs(st.just(command), defects))], ""
+    reports = ["missing", "cut", "", "{}", "<html/>", "null"] if "report" in defects else ["whole"]
     return Case(
         command,
         tuple(several),
         draw(st.booleans()) and command != "make",
-        draw(st.sampled_from([0, 0, 0, 0, 1, 2, 5, 8, 101, None])),
-        draw(st.sampled_from([False, False, False, True])),
-        draw(st.sampled_from(["whole", "whole", "whole", "missing", "cut", "", "{}", "<html/>", "null"])),
+        draw(st.sampled_from([1, 2, 5, 8, 101, None])) if "status" in defects else 0,
+        "time" in defects,
+        draw(st.sampled_from(reports)),
         draw(st.floats(0, 0.99)),
         recipe,
     )
@@ -235,9 +242,8 @@ def judge(case: Case, root: Path) -> TestResults:
 
                 rest["on_lines"]([OutputLine("stdout", line) for line in text.split("\n")])
         said = {name: capture.output() for name, capture in outputs.items()}
-        status = None if case.timed_out else case.status
-        signal = "SIGSEGV" if status is None else None
-        return CommandResult(tuple(argv), status, signal, 5, case.timed_out, left_behind=False, **said)
+        signal = "SIGSEGV" if case.status is None else None
+        return CommandResult(tuple(argv), case.status, signal, 5, case.timed_out, left_behind=False, **said)
 
     ran = run_tests(command, SelectedTests(), root=root, environment={}, timeout_ms=1000, run=run)
     return asyncio.run(ran).results
@@ -258,5 +264,6 @@ def test_a_run_passes_if_and_only_if_it_ran_ended_with_0_and_reported_no_failure
         results = judge(case, Path(root))
     # a text that only looks like a summary does not count either way
     assert (results.status == "passed") == case.may_pass, (results, case)
+    assert (results.status == "timed_out") == case.timed_out
     if case.may_pass and case.command != "go":
         assert results.passed == sum(run.good for run in case.runs)
