@@ -13,7 +13,7 @@ from tests.store.past import NOON, Past, big, run_id
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Fork, Retention, Store
 from tideate_core.store.records import StepStart
-from tideate_core.store.run_texts import LONGEST, query_of
+from tideate_core.store.run_texts import LONGEST, WITH_WORD, query_of
 
 CHECK = "INSERT INTO run_words (run_words, rank) VALUES ('integrity-check', 1)"
 """Fails where the index is not that of the texts."""
@@ -69,6 +69,16 @@ async def test_a_near_run_ended_well_and_shares_two_rare_words_of_its_prompt(sto
     await ran(store, 9, "http client backoff", "within another run", parent=run_id(0))
     near = {prompt: [int(run, 16) for run in store.reader().near(prompt)] for prompt in PROMPTS}
     assert near == PROMPTS
+
+
+def test_near_runs_are_looked_for_from_the_words_on(store: Store) -> None:
+    with closing(sqlite3.connect(store.private / "tideate.db")) as other:
+        plan = other.execute(f"EXPLAIN QUERY PLAN {WITH_WORD}", ('"circle"',)).fetchall()
+    assert [row[3].partition(" VIRTUAL")[0].split()[:2] for row in plan] == [
+        ["SCAN", "w"],
+        ["SEARCH", "t"],
+        ["SEARCH", "e"],
+    ]
 
 
 async def test_a_word_that_most_prompts_have_makes_no_run_near(store: Store) -> None:

@@ -45,11 +45,11 @@ SEARCH: Final = (
 before what was found. FTS5's own `snippet` takes minutes for a word that stands there 40,000 times."""
 
 WITH_WORD: Final = (
-    "SELECT w.rowid, e.id FROM run_words w JOIN run_texts t ON t.number = w.rowid"
-    " JOIN workflow_executions e ON e.id = t.execution_id"
+    "SELECT w.rowid, e.id FROM run_words w CROSS JOIN run_texts t ON t.number = w.rowid"
+    " CROSS JOIN workflow_executions e ON e.id = t.execution_id"
     " WHERE run_words MATCH ? AND e.status = 'completed' AND e.parent_id IS NULL"
 )
-"""The runs that a word of an earlier prompt is looked for in."""
+"""Completed runs by words of their texts. CROSS JOIN: SQLite is not to begin with the runs."""
 
 NEAREST_FIRST: Final = "ORDER BY bm25(run_words, 4.0, 1.0), w.rowid DESC"
 """Behind `WITH_WORD`: a word of a prompt counts as much as four words of answers."""
