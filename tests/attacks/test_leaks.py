@@ -7,228 +7,42 @@ the same in both projects.
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import random
 import re
-import string
-import subprocess
-from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
-from mcp import Client
 
+from tests.attacks.planted import OurServers, Secrets, ToldEditor, plant
 from tests.engine.conftest import Bench
-from tests.engine.steps.test_tool import Tools, use
+from tests.engine.steps.test_tool import use
 from tests.support.model_server import ModelServer, events
-from tideate_core.mcp.client import Tool, ToolResult
-from tideate_core.mcp.servers.filesystem.server import filesystem_server
-from tideate_core.mcp.servers.git.server import git_server
+from tideate_core.agents.tools.table import GROUPS, tools_named
+from tideate_core.builtin import register_builtin
+from tideate_core.config import VerifyConfig
+from tideate_core.mcp.servers.registry import SERVERS
+from tideate_core.mentions.extraction import BUILT_IN
+from tideate_core.toolchain import ProjectTrust, detect_clean_command, select_tools
 from tideate_core.workflows import (
     BufferContext,
     Cursor,
     Decision,
     DiagnosticContext,
     RunContext,
+    Selection,
     WorkflowDefinition,
+    WorkflowRegistry,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 EXAMPLES: Final = settings().max_examples // 10 if settings.get_current_profile_name() == "fuzz" else 4
 """Of each of four pairs of projects: `make fuzz` tries 2,000 in all."""
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
-
-PART: Final = 8
-"""Characters of a secret that are a leak."""
-LETTERS: Final = string.ascii_letters + string.digits
-UPPER: Final = string.ascii_uppercase + string.digits
-
-
-@dataclass
-class Secrets:
-    """Secrets of one project, as they are planted; each has a part that is random."""
-
-    kinds: int
-    """Seed of their kinds, which are the same in both projects."""
-    seed: str
-    parts: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._random, self._kinds = random.Random(self.seed), random.Random(self.kinds)
-
-    def _part(self, letters: str, length: int) -> str:
-        # digits at both ends: some shapes want one
-        part = f"7{''.join(self._random.choices(letters, k=length - 2))}9"
-        self.parts.append(part)
-        return part
-
-    def token(self) -> str:
-        """Return a token on one line, of a kind by chance."""
-        kinds = [
-            lambda: "AKIA" + self._part(UPPER, 16),
-            lambda: "ghp_" + self._part(LETTERS, 36),
-            lambda: "sk-" + self._part(LETTERS, self._random.randint(36, 60)),
-            lambda: "glpat-" + self._part(LETTERS, self._random.randint(20, 40)),
-            lambda: f"postgres://app:{self._part(LETTERS, 14)}@db/x",
-            lambda: "xoxb-" + self._part(LETTERS, 20),
-        ]
-        return self._kinds.choice(kinds)()
-
-    def name(self) -> str:
-        """Return a token that can be in a path or a branch."""
-        return "AKIA" + self._part(UPPER, 16)
-
-    def key(self) -> str:
-        """Return a private key of some lines."""
-        lines = "\n".join(self._part(LETTERS, 64) for _ in range(5))
-        return f"-----BEGIN RSA {'PRIVATE'} KEY-----\n{lines}\n-----END RSA {'PRIVATE'} KEY-----"
-
-    def variable(self) -> str:
-        return f"DB_PASSWORD={self._part(LETTERS, self._random.randint(12, 20))}"
-
-    def plain(self) -> str:
-        """Return a secret that is known by its file's name only."""
-        return self._part(LETTERS, 20)
-
-    def leaks_in(self, text: str) -> set[str]:
-        """Return the pieces of secrets that are in a text, as they are or encoded."""
-        return self._pieces & {text[at : at + PART] for at in range(len(text) - PART + 1)}
-
-    @cached_property
-    def _pieces(self) -> set[str]:
-        forms = {form for part in self.parts for form in _forms(part)}
-        return {form[at : at + PART] for form in forms for at in range(len(form) - PART + 1)}
-
-
-def _forms(part: str) -> list[str]:
-    data = part.encode()
-    shifted = [base64.b64encode(b"\0" * shift + data).decode()[4:-4] for shift in range(3)]
-    return [part, part[::-1], data.hex(), data.hex().upper(), quote(part), *shifted]
-
-
-def plant(root: Path, secrets: Secrets) -> None:
-    """Plant secrets in files, names, the history and the state of a repository."""
-
-    def write(name: str, text: str) -> None:
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def git(*arguments: str) -> None:
-        dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-02T03:04:05Z")
-        subprocess.run(
-            ["git", "-c", "commit.gpgsign=false", *arguments],
-            cwd=root,
-            check=True,
-            capture_output=True,
-            env={"PATH": os.environ["PATH"], "HOME": str(root), **dates},
-        )
-
-    git("init", "-q", "-b", "main")
-    git("config", "user.name", f"Ada {secrets.token()}")
-    git("config", "user.email", "ada@example.invalid")
-    git("config", "remote.origin.url", f"https://ada:{secrets.plain()}@example.invalid/x.git")
-    filler = "".join(f"def f{at}():\n    return {at}\n\n\n" for at in range(30))
-    write("settings.py", f"DEBUG = True\nKEY = '{secrets.token()}'\n\n\n{filler}")
-    write("notes.md", f"# Notes\n\nWords.\n\n{secrets.key()}\n\n## End\n\nLast words.\n")
-    write("app.cfg", f"[app]\nname = x\n{secrets.variable()}\nlast = 1\n")
-    write("docs/plain.txt", "no secret is here\nDEBUG is off\n")
-    write(".env", f"PLAIN={secrets.plain()}\n")
-    write("id_rsa", f"{secrets.plain()}\n")
-    write("conf/credentials.json", json.dumps({"token": secrets.plain()}))
-    write("old.env", "\n".join(secrets.variable() for _ in range(9)))
-    write("AGENTS.md", f"# Rules\n\nKeep it short.\n\nThe key is {secrets.token()}\n")
-    write(
-        ".agents/skills/deploy/SKILL.md",
-        f"---\nname: deploy\ndescription: Deploys.\n---\n\n{secrets.token()}\n",
-    )
-    git("add", "-A", "-f")
-    git("commit", "-qm", f"Add all\n\n{secrets.variable()}\n{secrets.key()}\n")
-    git("mv", "old.env", "moved.txt")
-    write("docs/plain.txt", f"no secret is here\nDEBUG is off\n{secrets.token()}\n")
-    git("commit", "-qam", f"Use {secrets.token()} in {'x' * 270} {secrets.token()}")
-    write("docs/plain.txt", "no secret is here\nDEBUG is on\n")
-    git("commit", "-qam", "Take it out")
-    git("tag", f"v1-{secrets.name()}")
-    git("tag", "-am", f"Release {secrets.token()}", "v2")
-    git("notes", "add", "-m", secrets.token())
-    write("app.cfg", f"[app]\nname = y\n{secrets.variable()}\nlast = 1\n")
-    git("stash", "push", "-qm", f"Stash {secrets.token()}")
-    git("checkout", "-qb", f"feature/{secrets.name()}")
-    write("settings.py", f"DEBUG = False\nKEY = '{secrets.token()}'\n\n\n{filler}last = 1\n")
-    git("add", "settings.py")
-    write("notes.md", f"# Notes\n\nOther words.\n\n{secrets.key()}\n\n## End\n\nLast words.\n")
-    write(f"{secrets.name()}.txt", "DEBUG in a file whose name is a secret\n")
-    write("new.py", f"K = '{secrets.token()}'\nDEBUG = 1\n")
-
-
-class OurServers(Tools):
-    """Tideate's own servers, and another one whose every word is a secret."""
-
-    def __init__(self, root: Path, secrets: Secrets) -> None:
-        super().__init__()
-        self._servers = {"filesystem": filesystem_server(root), "git": git_server(root)}
-        self._listed: dict[str, list[Tool]] = {}
-        self._answers = {
-            "text": f"found {secrets.token()} there\n{secrets.variable()}",
-            "value": {"rows": [{"key": secrets.token()}, secrets.key()], secrets.token(): 1},
-            "json": json.dumps({"a": secrets.variable(), "b": [secrets.key()]}, indent=1),
-            "long": f"{'x' * 59_989} {secrets.name()} {'y' * 100}",
-        }
-        self._error = f"no login with {secrets.token()}"
-        self._described = f"Tells the key {secrets.token()}."
-
-    @property
-    def names(self) -> list[str]:
-        return [*self._servers, "other"]
-
-    def allows(self, tool: Tool) -> bool:
-        return True
-
-    async def tools(self, server: str) -> list[Tool]:
-        if server == "other":
-            schema = {
-                "type": "object",
-                "properties": {"kind": {"type": "string", "description": self._described}},
-            }
-            return [Tool("other", "tell", self._described, input_schema=schema, read_only=True)]
-        if server not in self._listed:
-            async with Client(self._servers[server]) as client:
-                listed = (await client.list_tools()).tools
-            self._listed[server] = [
-                Tool(server, one.name, one.description or "", input_schema=one.input_schema, read_only=True)
-                for one in listed
-            ]
-        return self._listed[server]
-
-    async def tool(self, server: str, name: str) -> Tool:
-        return next(one for one in await self.tools(server) if one.name == name)
-
-    async def call(
-        self, server: str, name: str, arguments: Mapping[str, Any] | None = None, **_: Any
-    ) -> ToolResult:
-        from tideate_core.errors import ToolFailed
-
-        if server == "other":
-            kind = (arguments or {}).get("kind", "")
-            if kind not in self._answers:
-                raise ToolFailed(f"{server}/{name}", self._error)
-            return ToolResult(self._answers[kind])
-        async with Client(self._servers[server]) as client:
-            answer = await client.call_tool(name, dict(arguments or {}))
-        text = "\n".join(str(one) for one in answer.content)
-        if answer.is_error:
-            raise ToolFailed(f"{server}/{name}", text)
-        return ToolResult({"text": text, "structured": answer.structured_content})
-
 
 PATHS: Final = (
     *("settings.py", "notes.md", "app.cfg", "docs/plain.txt", ".env", "id_rsa", "conf/credentials.json"),
@@ -273,12 +87,22 @@ number = st.integers(1, 14)
 text = st.sampled_from(("DEBUG", "KEY = '", "AKIA7", "DB_PASSWORD=7", "Last words.", "token", "PLAIN="))
 
 
+TRIED: Final[set[str]] = set()
+"""Names of the tools in CALLS."""
+
+
 def call(tool: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    TRIED.add(tool)
     return st.fixed_dictionaries({}, optional=arguments).map(lambda given: (tool, given))
 
 
 def called(tool: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    TRIED.add(tool)
     return st.fixed_dictionaries(arguments).map(lambda given: (tool, given))
+
+
+def at_symbol(tool: str, **more: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return called(tool, path=path, line=number, symbol=st.just("DEBUG"), **more)
 
 
 def edits(name: str, old: str, new: str) -> st.SearchStrategy[Any]:
@@ -337,20 +161,69 @@ CALLS: Final = st.one_of(
     call("git__git_show", revision=revision, paths=st.lists(path, max_size=2)),
     call("git__git_branch", branch_type=st.sampled_from(("local", "remote", "all"))),
     call("other__tell", kind=st.sampled_from(("text", "value", "json", "long", "none"))),
+    call("git__git_add", files=st.lists(path, max_size=2)),
+    call("git__git_reset", files=st.lists(path, max_size=2)),
+    called("git__git_create_branch", branch_name=st.sampled_from(("next", "main")), base_branch=revision),
+    called("git__git_checkout", branch_name=st.just("nothing")),
+    called(
+        "git__git_commit",
+        agent=st.just("coder"),
+        scope=st.just("x"),
+        description=st.just("y"),
+        files=st.lists(path, max_size=2),
+    ),
+    call("filesystem__list_allowed_directories"),
+    called("filesystem__write_file", path=st.just("written.txt"), content=text),
+    called("filesystem__create_directory", path=path | st.just("made")),
+    call("run_check", check=st.sampled_from(("lint", "tests", "build"))),
+    call("build__build_detect"),
+    call("build__build_run"),
+    call("build__build_clean"),
+    call("build__build_output"),
+    call("test__test_list"),
+    call("test__test_run"),
+    call("test__test_output"),
+    call("transitions__transition", current_state=st.just("*"), next_state=st.sampled_from(("first", "x"))),
+    call("transitions__current_guidance", state=st.sampled_from(("*", "first", "x"))),
+    call("transitions__list_states"),
+    call("transitions__path"),
+    *(at_symbol(f"lsp_{name}") for name in ("hover", "definition", "references", "implementations")),
+    at_symbol("lsp_rename", new_name=st.just("OTHER")),
+    called("lsp_symbols", path=path),
+    called("lsp_workspace_symbols", query=text),
+    called("lsp_code_actions", path=path, line=number),
+    called("lsp_apply_code_action", path=path, line=number, title=st.just("x")),
+    call("diagnostics", path=path),
+    call("editor_buffers"),
+    call("editor_quickfix"),
     called("read_result", call=number),
 )
 MENTIONS: Final = (
     *("", "@diff", "@tree", "@symbols", "@buffer", "@selection", "@diagnostics", "@file:settings.py"),
     *("@file:.env", "@file:notes.md:7-8", "@file:notes.md#End", "@diff:settings.py", "@file:docs/plain.txt"),
+    *("@run:EARLIER", "@run", "@tree:docs", "@symbols:settings.py", "@words", "@login"),
 )
-WORKFLOWS: Final = ("look", "look", "look", "told", "ask", "summarize", "generate")
+WORKFLOWS: Final = (
+    *("look", "look", "look", "look", "told", "ask", "summarize", "generate", "refactor", "multi_file"),
+)
+PLAN: Final = {
+    "files": [{"action": "modify", "path": "docs/plain.txt"}, {"action": "create", "path": "made.py"}]
+}
+"""Of files without secrets: others are not planned without a person."""
+ELSEWHERE: Final = {
+    "task": "test_leaks_places.py::test_prompts_of_a_task",
+    "handoff": "its agents are steps of a definition, as those of `look`",
+    "review_changes": "asks no model",
+}
+"""Workflows that are not tried here, and why."""
+SERVED: Final = (*SERVERS, "transitions", "other")
 LOOK: Final = {
     "name": "look",
     "steps": [
         {
             "id": "a",
             "task": "Look at {{ prompt }}",
-            "tools": ["look", "edits", "filesystem/*", "git/*", "other/*"],
+            "tools": ["look", "editor", "edits", "checks", *(f"{name}/*" for name in SERVED)],
         }
     ],
 }
@@ -368,6 +241,14 @@ TOLD: Final = {
 }
 
 
+class Apart(Bench):
+    """A bench whose state is not in its project: that is copied."""
+
+    @property
+    def private(self) -> Path:
+        return self.root.with_name(f"{self.root.name}-state")
+
+
 class Planted:
     """A project with secrets, and what runs in it. Nobody's yes is a person's."""
 
@@ -376,8 +257,15 @@ class Planted:
         root.mkdir()
         plant(root, self.secrets)
         self.server = server
-        self.bench = Bench(root, server, tools=True)
-        self.bench.front.answer = lambda _: Decision(True, by="policy")
+        self.bench = Apart(root, server, tools=True)
+        # what is planted stays: no edit is accepted
+        self.bench.front.answer = lambda request: Decision(request.kind != "review", by="policy")
+        self.bench.front.editor = ToldEditor(root, secrets)  # type: ignore[assignment]
+        checks = chain.from_iterable(select_tools(root, VerifyConfig()).values())
+        ProjectTrust(root).trust(filter(None, (*checks, detect_clean_command(root))))
+        names = {"@words": {"text": f"Log in with {secrets.token()}."}, "@login": ".env"}
+        (root / ".tideate").mkdir()
+        (root / ".tideate/context.json").write_text(json.dumps({"version": "1.0.0", "mappings": names}))
         for flow in (LOOK, TOLD):
             self.bench.registry.register(WorkflowDefinition.model_validate(flow), {})
         self._diagnosed = DiagnosticContext(
@@ -385,6 +273,15 @@ class Planted:
         )
         (root / ".git" / "info" / "exclude").write_text(".tideate\n")
         use(self.bench, OurServers(root, self.secrets))
+        self._earlier = ""
+
+    async def remember(self) -> None:
+        """Let a run be that was asked and answered with secrets."""
+        self.server.answers("", f"It is {self.secrets.variable()}\n{self.secrets.key()}")
+        result = await self.bench.run("ask", f"what is {self.secrets.token()}?")
+        assert result.ok, result.error
+        self._earlier = result.execution_id
+        self.server.forgets("")
 
     async def requests(
         self, workflow: str, mention: str, calls: list[tuple[str, dict[str, Any]]]
@@ -402,20 +299,27 @@ class Planted:
         ]
         if wanted and workflow != "summarize":
             self.server.sends("", events({"tool_calls": wanted}, finish_reason="tool_calls"), times=1)
+        self.server.calls("Which files have to be", "submit_plan", PLAN, times=1)
         self.server.answers("", "```\nnothing\n```")
         text = (self.bench.root / "settings.py").read_text()
         context = RunContext(
             cwd=str(self.bench.root),
             buffer=BufferContext(path=str(self.bench.root / "settings.py"), text=text.removesuffix("\n")),
             cursor=Cursor(line=4, column=1),
+            selection=Selection(start=5, end=7) if workflow == "refactor" else None,
             diagnostics=(self._diagnosed,),
         )
-        await self.bench.run(workflow, f"what is this? {mention}", context=context)
+        asked = f"what is this? {mention.replace('EARLIER', self._earlier)}"
+        result = await self.bench.run(workflow, asked, context=context)
+        assert len(self.server.requests) > before, ("the model was not asked", result.error)
         self.server.forgets("")
+        self.server.forgets("Which files have to be")
         return self.server.requests[before:]
 
 
-_VARYING: Final = re.compile(r"\b[0-9a-f]{7,64}\b|\d{4}-\d\d-\d\dT[\d:.+Z-]+|\b\d+-(?=[0-9a-f]{16})")
+_VARYING: Final = re.compile(
+    r"\b[0-9a-f]{7,64}\b|\d{4}-\d\d-\d\dT[\d:.+Z-]+|\b\d+-(?=[0-9a-f]{16})|(?<=\"durationMs\": )\d+"
+)
 """Ids of commits, times and states of files: these depend on all that is in a project."""
 
 
@@ -433,9 +337,21 @@ async def projects(tmp_path: Path, variant: int) -> AsyncIterator[list[Planted]]
             Planted(tmp_path / name, server, Secrets(variant, f"{variant}{name}"))
             for name, server in (("a", first), ("b", second))
         ]
+        for one in made:
+            await one.remember()
         yield made
         for one in made:
             await one.bench.aclose()
+
+
+async def test_every_tool_mention_and_workflow_is_tried(tmp_path: Path) -> None:
+    servers, registry = OurServers(tmp_path, Secrets(0, "")), WorkflowRegistry()
+    register_builtin(registry)
+    own = {one.name for one in tools_named(GROUPS, editor=True)}
+    served = {f"{name}__{one.name}" for name in SERVED for one in await servers.tools(name)}
+    assert own | served | {"read_result"} == TRIED
+    assert {mention.split(":")[0] for mention in MENTIONS} >= set(BUILT_IN)
+    assert {one.definition.name for one in registry.list()} == {*WORKFLOWS, *ELSEWHERE} - {"look", "told"}
 
 
 @pytest.mark.parametrize("variant", range(4))
@@ -459,7 +375,6 @@ async def test_no_secret_reaches_a_model(
     told = []
     for project in projects:
         requests = await project.requests(workflow, mention, calls)
-        assert requests, "the model was asked"
         assert project.secrets.leaks_in(json.dumps(requests, ensure_ascii=False)) == set()
         told.append(answers(requests, project.bench.root))
     if workflow != "told":

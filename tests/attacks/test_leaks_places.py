@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.attacks.test_leaks import OurServers, Secrets
+from tests.attacks.planted import OurServers, Secrets
 from tests.builtin.task.runs.desk import Desk
 from tests.builtin.test_buffer_workflows import planned
 from tests.engine.conftest import Bench, bench
