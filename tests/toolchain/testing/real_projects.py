@@ -96,6 +96,7 @@ class A(unittest.TestCase):
     crashes=f"{UNIT}    def test_dies(self): os.kill(os.getpid(), 11)\n",
     hangs=f"{UNIT}    def test_hangs(self): time.sleep(600)\n",
     leaves=f"{UNIT}    def test_leaves(self): os._exit(0)\n",
+    told="uncollected crashes hangs leaves",
     seconds=6,
 )
 MANAGE: Final = """import os

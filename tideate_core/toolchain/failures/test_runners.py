@@ -53,6 +53,7 @@ _FATAL_FRAME: Final = re.compile(
 )
 _RAISED: Final = re.compile(r"(?P<code>[A-Za-z_][\w.]{0,120})(?:: (?P<message>.*))?$")
 _UNITTEST_HEAD: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<name>\S{1,300})")
+_UNITTEST_BEGUN: Final = re.compile(r"(?P<test>\w{1,200}) \([\w.<>]{1,300}\) \.\.\.$")
 _EXCEPTIONS: Final = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Failed")
 _BULLET: Final = re.compile(r"[ \t]{1,8}● (?P<name>\S.*)")
 _VITEST_HEAD: Final = re.compile(r"[ \t]{0,8}FAIL[ \t]{1,4}(?P<file>[^\s>|]{1,300})(?: > (?P<name>.*))?")
@@ -232,6 +233,9 @@ def parse_unittest(output: ToolOutput) -> Iterator[Failure]:
         ):
             blocks[-1].said.append(line)
     yield from (block.failure(output.root) for block in blocks)
+    last = next((line for line in reversed(output.lines) if line), "")
+    if begun := _UNITTEST_BEGUN.match(last):
+        yield make_failure(None, "did not end", test=begun["test"])
 
 
 def parse_tracebacks(output: ToolOutput) -> Iterator[Failure]:
