@@ -95,6 +95,7 @@ def test_what_a_build_made_is_removed_by_the_project_s_own_command(
         ("parcel build && node test.js", True),
         ("npm run build && parcel serve", False),
         ("while true; do mocha; sleep 1; done", False),
+        ("while true; do nc -z db 1 && break; done; mocha", True),
         ("mocha parcel", True),
     ],
 )

@@ -41,7 +41,7 @@ _SERVERS: Final = re.compile(
     |(?:tsx|vitest|turbo|nx|lerna|wireit|flask|rails|serverless|php)[ \t]+(?:run[ \t]+)?
       (?:watch|dev|start|serve|server|offline|-S)(?![\w:-])
     |karma[ \t]+start(?![^;&|\n]{0,200}--single-run)
-    |while[ \t]+(?:true|:)[ \t]*(?:;|$)
+    |while[ \t]+(?:true|:)[ \t]*(?:;|$)(?![\s\S]{0,400}\b(?:break|exit)\b)
     |flask[ \t]+run|cypress[ \t]+open|tail[ \t]+-f|docker[ \t-]compose[ \t]+up|http\.server
     |(?:concurrently|npm-run-all2?|run-[ps])\b[^;&|\n]{0,200}(?<![\w-])(?:dev|start|serve|watch[:*-]{0,2})
     )(?![\w-])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.toolchain.detection import recipe_of
 from tideate_core.toolchain.detection.tools import split_folder
+from tideate_core.toolchain.testing.printed_results import prints_otherwise
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ class _Reader:
         plain = " ".join(plain.split())
         for name, pattern in _COMMANDS.items():
             if pattern.match(plain):
-                self.expected.update([] if _QUIET.search(plain) else [name])
+                quiet = _QUIET.search(plain) or (folder and prints_otherwise(name, folder))
+                self.expected.update([] if quiet else [name])
                 return
         match = _PROGRAM.match(plain)
         try:
