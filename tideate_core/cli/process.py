@@ -84,14 +84,15 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
 
-async def finish(work: Coroutine[Any, Any, T]) -> T:
+async def finish(work: Coroutine[Any, Any, T], note: Callable[[str], None]) -> T:
     """Return the result of work that writes files: a signal does not stop it, the second one quits at once.
 
     The next command rolls back what was quit in the middle.
+
+    :param note: tells the person that the signal came.
     """
     import asyncio
 
-    from tideate_core.cli.render.output import note
     from tideate_core.util.uncancelled import wait_uncancelled
 
     loop = asyncio.get_running_loop()

@@ -80,7 +80,7 @@ def rollback(
         return declined("nothing was changed", "rolls back", yes, as_json=json)
     log_to_file()
     work = roll_back(project.root, chosen, members, note, place=project.workspace.root)
-    done = run_async(finish(work))
+    done = run_async(finish(work, note))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:

@@ -184,7 +184,8 @@ def restore(
                 return declined("nothing was changed", "restores", yes, as_json=json)
         log_to_file()
         with ProgressBar(messages(), "reading the project's files") as bar:
-            done = await finish(manager.restore(chosen, delete_added=delete_added, progress=bar))
+            work = manager.restore(chosen, delete_added=delete_added, progress=bar)
+            done = await finish(work, note)
         if json:
             print_json({"ok": True, **asdict(done)})
         else:

@@ -13,8 +13,7 @@ from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import ask_yes_no, has_person
 from tideate_core.cli.process import DECLINED, DONE
-from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
-from tideate_core.cli.render.tables import hint_of_state
+from tideate_core.cli.render.output import hint_of_state, messages, print_json, report_usage_errors, tell
 from tideate_core.errors import ConfigError
 from tideate_core.project import expand_home, find_root
 from tideate_core.util.escaping import label, one_line

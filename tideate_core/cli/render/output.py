@@ -24,6 +24,7 @@ from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from rich.markdown import Markdown
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "fail",
+    "hint_of_state",
     "markdown",
     "markdown_source",
     "messages",
@@ -186,10 +188,18 @@ def _reporting(command: Callable[P, int], status: Callable[[TideateError], int])
     return reporting
 
 
+def hint_of_state(root: Path) -> None:
+    """Print a hint on stderr: state that may be this project's."""
+    # here, because most projects have state, or never had any
+    from tideate_core.app import moved_words
+
+    for words in moved_words(root):
+        note(words)
+
+
 def _hint_of_moved(root: object) -> None:
     """Print a hint if the run that was not found may be one of the project before it was moved here."""
     from tideate_core.app import locate_project
-    from tideate_core.cli.render.tables import hint_of_state
 
     with suppress(ConfigError):  # another error was printed already
         if (project := locate_project(root if isinstance(root, str) else None)) is not None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.app import short_id, waiting_words
-from tideate_core.cli.render.output import messages, note, results, tell
+from tideate_core.cli.render.output import hint_of_state, messages, note, results, tell
 from tideate_core.cli.render.words import count_words
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "cost_words",
     "facts",
-    "hint_of_state",
     "hint_resumable",
     "lasted",
     "page",
@@ -175,12 +174,3 @@ def waiting_lines(reader: Reader, runs: Sequence[RunRow]) -> list[str]:
         lines.append(f"  {short_id(run.id)} of {run.name} {what}")
     left = len(runs) - len(lines)
     return [*lines, f"  and {left} more; `tideate history` lists them"] if left else lines
-
-
-def hint_of_state(root: Path) -> None:
-    """Print a hint on stderr: state that may be this project's."""
-    # here, because most projects have state, or never had any
-    from tideate_core.app import moved_words
-
-    for words in moved_words(root):
-        note(words)
