@@ -27,7 +27,7 @@ def test_piped_text_is_a_block_below_the_prompt(shell: Shell, answering: ModelSe
     answering.answers("review this", "- fine")
     done = shell.run("run", "ask", "review this", stdin=DIFF)
     assert done.returncode == 0, done.stderr
-    assert "stdin: 5 lines are sent with the prompt" in done.stderr
+    assert "stdin: 5 lines are added to the prompt" in done.stderr
     prompt = asked(answering)
     assert f"review this\n\nstdin:\n\n````\n{DIFF}````" in prompt
     assert "@app" not in prompt.replace(DIFF, "")
@@ -96,4 +96,30 @@ def test_a_prompt_from_stdin_is_bounded(shell: Shell, answering: ModelServer) ->
     done = shell.run("run", "ask", "-", stdin="x" * ((16 << 20) + 1))
     assert done.returncode == 2
     assert "stdin has more than 16 MiB" in done.stderr
+    assert answering.requests == []
+
+
+AGENT = "name: w\nsteps:\n  - id: a\n    task: Review the diff\n"
+
+
+def test_an_agent_is_given_a_prompt_that_no_template_has(shell: Shell, answering: ModelServer) -> None:
+    shell.write("w.yaml", AGENT)
+    answering.answers("Review the diff", "- fine")
+    done = shell.run("run", "w.yaml", "in", "words", stdin="x = 1")
+    assert done.returncode == 0, done.stderr
+    assert "stdin: 1 line is added to the prompt" in done.stderr
+    assert "The prompt of this run:\n\n````\nin words\n\nstdin:\n\n```\nx = 1\n```\n````" in asked(answering)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "stdin"),
+    [("w", ["words"], ""), ("w", [], "x"), ("review_changes", ["words"], ""), ("review_changes", [], "x")],
+)
+def test_a_prompt_that_nothing_reads_is_refused(
+    shell: Shell, answering: ModelServer, name: str, words: list[str], stdin: str
+) -> None:
+    shell.write("w.yaml", f"{AGENT}    context: none\n")
+    done = shell.run("run", "w.yaml" if name == "w" else name, *words, stdin=stdin)
+    assert done.returncode == 2
+    assert f"{name} reads no prompt, nor text from stdin" in done.stderr
     assert answering.requests == []

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.references import _full_references, _plain_references, references
+from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workflows.references import (
+    _full_references,
+    _plain_references,
+    references,
+    use_of_prompt,
+)
 
 
 def test_references_are_what_a_template_names() -> None:
@@ -18,6 +24,32 @@ def test_references_are_what_a_template_names() -> None:
     assert found.fields == {("a", "result"), ("b-c", "error")}
     assert [*found.inputs, *found.context, *found.names] == ["x", "s", "foo"]
     assert found.used == {"steps", "inputs", "context"}
+
+
+TOOL = {"server": "s", "name": "t"}
+
+
+@pytest.mark.parametrize(
+    ("step", "use"),
+    [
+        ({}, "read"),  # a function
+        ({"machine": "m"}, "read"),
+        ({"workflow": "w"}, "read"),
+        ({"workflow": {"name": "w", "prompt": "words"}}, "unread"),
+        ({"workflow": {"name": "w", "prompt": "p", "inputs": {"a": ["{{ prompt }}"]}}}, "read"),
+        ({"task": "say {{ prompt }}"}, "read"),
+        ({"task": "say", "when": "prompt"}, "read"),
+        ({"task": "say", "for_each": "prompt | list"}, "read"),
+        ({"task": "a prompt {{ inputs.prompt }}"}, "given"),
+        ({"task": "say", "context": "none"}, "unread"),
+        ({"tool": TOOL}, "unread"),
+        ({"tool": {**TOOL, "arguments": {"a": [{"b": "{{ prompt }}"}]}}}, "read"),
+        ({"tool": TOOL, "confirm": "{{ prompt | upper }}?"}, "read"),
+    ],
+)
+def test_the_use_of_a_prompt_is_known(step: dict[str, object], use: str) -> None:
+    definition = WorkflowDefinition.model_validate({"name": "w", "steps": [{"id": "a", **step}]})
+    assert use_of_prompt(definition) == use
 
 
 def test_a_loops_own_names_are_no_references() -> None:

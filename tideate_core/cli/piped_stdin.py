@@ -45,7 +45,8 @@ def with_piped_text(prompt: str, most: int) -> str:
         taken = taken[: taken.rfind("\n") + 1] or taken
     cut = f"; the rest is left out (limits.mention_tokens allows {most:,} characters)"
     lines = taken.count("\n") + (not taken.endswith("\n"))
-    note(f"stdin: {lines:,} lines are sent with the prompt{cut if len(text) > most else ''}")
+    counted = "1 line is" if lines == 1 else f"{lines:,} lines are"
+    note(f"stdin: {counted} added to the prompt{cut if len(text) > most else ''}")
     fence = fence_for(taken)
     end = "" if taken.endswith("\n") else "\n"
     block = f"stdin:\n\n{fence}\n{taken}{end}{fence}"

@@ -61,6 +61,8 @@ class DriverHooks:
     """A run of it is all or nothing: its writes are rolled back where it breaks off."""
     asks_model: bool = True
     """It needs an adapter; else it runs without one, whatever is configured."""
+    takes_prompt: bool = True
+    """Its steps read the prompt."""
     carries_out_tasks: bool = False
     """A `WorkflowOrchestrator` runs it for the tasks of a program."""
 

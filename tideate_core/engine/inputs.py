@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import RunRequest
     from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow
 
-__all__ = ["check_inputs", "read_input", "refuse_unknown", "typed_inputs"]
+__all__ = [
+    "check_inputs",
+    "gives_prompt",
+    "read_input",
+    "refuse_unknown",
+    "refuse_unread_prompt",
+    "typed_inputs",
+]
 
 USES_TEXT = frozenset({"text", "lines", "place"})
 """Needs of workflows that show a model something of the buffer also where nothing is selected."""
@@ -87,6 +94,37 @@ def refuse_unknown(definition: WorkflowDefinition | MachineWorkflow, given: Iter
     if mistakes:
         known = ", ".join(definition.takes)
         raise InvalidInput("\n".join([*mistakes, f"{definition.name} takes only: {known}"]))
+
+
+def refuse_unread_prompt(
+    definition: WorkflowDefinition | MachineWorkflow, prompt: str, *, takes_prompt: bool
+) -> None:
+    """Refuse a prompt that no step would read.
+
+    :raises InvalidInput: there is one.
+    """
+    if not prompt.strip() or not isinstance(definition, WorkflowDefinition):
+        return
+    if not takes_prompt or _use_of_prompt(definition) == "unread":
+        inputs = f"; its inputs are: {', '.join(definition.inputs)}" if definition.inputs else ""
+        raise InvalidInput(
+            f"{definition.name} reads no prompt, nor text from stdin, and has no agent to give it to; run it "
+            f"without{inputs}"
+        )
+
+
+def gives_prompt(definition: WorkflowDefinition | MachineWorkflow, prompt: str) -> bool:
+    """Tell whether agents are given the prompt as material, because nothing else reads it."""
+    if not prompt.strip() or not isinstance(definition, WorkflowDefinition):
+        return False
+    return _use_of_prompt(definition) == "given"
+
+
+def _use_of_prompt(definition: WorkflowDefinition) -> str:
+    # here, because a run without a prompt needs no Jinja for it
+    from tideate_core.workflows import use_of_prompt
+
+    return use_of_prompt(definition)
 
 
 def _unknown(workflow: str, given: Iterable[str], known: Collection[str]) -> list[str]:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.engine.continuation import continued_request
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
+from tideate_core.engine.inputs import (
+    check_inputs,
+    gives_prompt,
+    refuse_unknown,
+    refuse_unread_prompt,
+    typed_inputs,
+)
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
@@ -388,6 +394,7 @@ class WorkflowRunner(RunControls):
         recorder = recorder_of(
             request.execution_id, dependencies.front, hooks or dependencies.hooks, recorded
         )
+        own_hooks = driver_hooks(definition.name, registration.kind, registration.source)
         services = Services(
             definition.name,
             recorder.event,
@@ -397,12 +404,15 @@ class WorkflowRunner(RunControls):
             asks_person(request, definition, dependencies.config),
             self._store.get,
             self._task,
+            gives_prompt(definition, request.prompt),
         )
 
         def make_driver() -> Driver:
             check_inputs(definition, request, dependencies.config.limits)
             if recorded is None:
                 refuse_unknown(definition, request.inputs)
+            if recorded is None and parent is None:
+                refuse_unread_prompt(definition, request.prompt, takes_prompt=own_hooks.takes_prompt)
             return driver_for(registration, request, dependencies.config, services)
 
         driver = preparation.validate(make_driver)
@@ -414,7 +424,7 @@ class WorkflowRunner(RunControls):
             dependencies,
             recorder,
             gated=services.gated,
-            hooks=driver_hooks(definition.name, registration.kind, registration.source),
+            hooks=own_hooks,
             offer=Offering(services),
             recorded=recorded,
             parent=parent,

@@ -113,6 +113,7 @@ class Services:
     :param gated: a person is asked where a step wants it.
     :param store: opens the runs' database, None where there is none.
     :param task: components of a task, None: tideate's own.
+    :param gives_prompt: no template has the prompt, so agents are given it as material.
     """
 
     workflow: str
@@ -123,3 +124,4 @@ class Services:
     gated: bool = True
     store: Callable[[], Awaitable[Store]] | None = None
     task: TaskComponents | None = None
+    gives_prompt: bool = False

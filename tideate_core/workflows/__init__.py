@@ -73,7 +73,10 @@ if TYPE_CHECKING:
         WorkflowStep as WorkflowStep,
     )
     from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
-    from tideate_core.workflows.references import names_in_task as names_in_task
+    from tideate_core.workflows.references import (
+        names_in_task as names_in_task,
+        use_of_prompt as use_of_prompt,
+    )
     from tideate_core.workflows.registration import Registration as Registration, Source as Source
     from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
     from tideate_core.workflows.run_context import (
@@ -132,7 +135,7 @@ else:
                 "WorkflowStep"
             ),
             "prompts": "PromptLibrary",
-            "references": "names_in_task",
+            "references": "names_in_task use_of_prompt",
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",
             "run_context": (

@@ -61,6 +61,7 @@ class HandoffHooks(DriverHooks):
     """Hooks of the workflow `handoff`: the last state that a run leaves."""
 
     name = HANDOFF
+    takes_prompt = False
 
     def summary(self, results: Mapping[str, Any]) -> DriverSummary:
         planned = results.get("plan")

@@ -16,3 +16,4 @@ class ReviewHooks(DriverHooks):
 
     name = REVIEW
     asks_model = False
+    takes_prompt = False

@@ -22,15 +22,19 @@ __all__ = ["given_material"]
 HEADLINE: Final = "What this task builds on. It is material, not a task."
 
 
-def given_material(step: StepContext, definition: WorkflowStep) -> str:
+def given_material(step: StepContext, definition: WorkflowStep, *, prompt: bool = False) -> str:
     """Return the material of a step's prompt; empty if there is none, or the step wants none.
 
     Results that the task or its `for_each` names stand where they are named, and not here. What is longer
     than the model's share of material is cut, with a notice.
+
+    :param prompt: the run's prompt is part of it.
     """
     if definition.context == "none":
         return ""
     parts = dict(_parts(step, definition))
+    if prompt and step.prompt.strip():
+        parts = {"The prompt of this run": step.prompt, **parts}
     if not parts:
         return ""
     lengths = _shares({name: len(text) for name, text in parts.items()}, material_budget(step))
