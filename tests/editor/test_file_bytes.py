@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 from tests.editor.test_task_buffers import Host
 from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
+from tests.workspace.test_metadata import ACL, acl, metadata
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange
 
@@ -165,6 +167,29 @@ def test_a_file_keeps_encoding_line_ends_and_mark_and_lacks_no_character(
     assert stands.replace(b"B", b"b") == data
     assert host.take_back().left == []
     assert (path.read_bytes(), "\n".join(editor.lines())) == (data, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="attributes of files are Linux'")
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_open_file_keeps_its_access_control_list_and_attributes(
+    editor: Editor, host: Host, linked: bool
+) -> None:
+    path = editor.cwd / "a.txt"
+    path.write_text(TEXT)
+    os.setxattr(path, ACL, acl(named=6, mask=6))
+    os.setxattr(path, "user.note", b"keep")
+    if linked:
+        (editor.cwd / "b.txt").hardlink_to(path)
+    before = metadata(path)
+    editor.command("silent edit a.txt")
+    text = "\n".join(editor.lines())
+    change = FileChange("a.txt", "modify", text, f"{text}\nmore")
+    host.apply(host.do(host.workspace.attach([change]))[0])
+    assert host.save("a.txt") == ["a.txt"]
+    assert (path.read_text(), metadata(path)) == (f"{text}\nmore\n", before)
+    assert host.take_back().left == []
+    assert (path.read_text(), metadata(path)) == (TEXT, before)
+    assert path.stat().st_nlink == 1 + linked
 
 
 def test_what_the_person_typed_that_cannot_be_encoded_is_not_saved_and_not_in_the_way(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import random
+import subprocess
+import sys
 import zlib
 from typing import TYPE_CHECKING
 
@@ -144,3 +146,25 @@ def test_the_size_in_a_delta_is_found_however_it_is_written(
     packed = packed[:2] + b"\x00\x00\x00\xff\xff" * empty_blocks + packed[2:]
     with pytest.raises(InvalidInput, match="makes a file of"):
         refuse_large_results(binary_hunk(f"delta {len(delta) + 9}", encoded(packed, width)))
+
+
+MEASURED = """
+import resource, sys
+from tideate_core.workspace.files import ABSENT, FileImage
+from tideate_core.workspace.git import patched_images
+
+patched_images(sys.stdin.buffer.read(), lambda _name: FileImage(ABSENT))
+for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+    print(resource.getrusage(who).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in KiB on Linux")
+def test_the_largest_patch_that_is_taken_needs_no_more_than_twice_its_result() -> None:
+    one = patch_between(None, bytes(31 * MIB)).decode()
+    patch = "".join(one.replace("a.bin", f"{number}.bin") for number in range(4)).encode()
+    done = subprocess.run([sys.executable, "-c", MEASURED], input=patch, capture_output=True, check=True)
+    ours, gits = map(int, done.stdout.split())
+    assert ours < 2 * 124 + 60
+    assert gits < 2 * 124 + 60

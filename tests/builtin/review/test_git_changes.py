@@ -489,3 +489,16 @@ async def test_calls_of_git_do_not_grow_with_the_files(root: Path, monkeypatch: 
         counts.append(0)
         assert told(await difference(root)) == set()
     assert counts[0] == counts[1]
+
+
+async def test_a_file_of_grafts_gives_a_commit_no_other_parent(root: Path) -> None:
+    versions = [b"one\n", b"two\n", b"three\n"]
+    commits = []
+    for version in versions:
+        save(root, {"a.py": version})
+        commits.append(commit(root))
+    (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/grafts").write_text(f"{commits[2]} {commits[0]}\n")
+    assert git(root, "rev-parse", "HEAD~1").strip() == commits[0]
+    found = await difference(root, "HEAD~1")
+    assert [image.data for image in found.files["a.py"]] == versions[1:]

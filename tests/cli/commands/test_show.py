@@ -20,6 +20,7 @@ def test_a_run_is_shown_by_the_beginning_of_its_id(shell: Shell, answering: Mode
     run = refactored(shell, answering)
     done = shell.run("show", run[:5], "--events")
     assert done.returncode == 0, done.stderr
+    assert shell.run("show", "last", "--events").stdout == done.stdout
     for words in (
         run,
         "completed",

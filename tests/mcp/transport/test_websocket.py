@@ -23,7 +23,9 @@ from tests.mcp.conftest import AUTHORIZED, TOKEN
 from tests.mcp.served import HANDSHAKE
 from tests.mcp.walker import at, call, structured, walk
 from tideate_core.errors import ServerUnavailable
+from tideate_core.mcp.servers.transitions.server import transitions_server
 from tideate_core.mcp.transport import websocket
+from tideate_core.mcp.transport.admission import AdmissionPolicy, Token
 from tideate_core.mcp.transport.message_streams import MAX_MESSAGE
 from tideate_core.mcp.transport.websocket import MAX_CONNECTIONS, websocket_client
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
     from tests.mcp.conftest import Home
+    from tideate_core.machines.language import Workflow
 
 MOVE = {"current_state": "*", "next_state": "approaching_quay"}
 MCP = [Subprotocol("mcp")]
@@ -295,3 +298,28 @@ async def test_where_nobody_listens_that_is_told() -> None:
     with pytest.raises(OSError, match=str(port)):
         async with websocket_client(f"ws://127.0.0.1:{port}/mcp"):
             pytest.fail("connected")
+
+
+@pytest.mark.parametrize("start", [b"", b"GET /mcp HTTP/1.1\r\nHost: x\r\nX-A: "], ids=["silent", "head"])
+async def test_an_opening_that_drips_in_is_ended(
+    harbour: Workflow, monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    monkeypatch.setattr(websocket, "OPENING", 0.1)
+    listening = socket.create_server(("127.0.0.1", 0))
+    address = listening.getsockname()
+    policy = AdmissionPolicy(Token(TOKEN), address[1])
+    server = websocket._WebSocketServer(transitions_server(harbour), policy)
+    announced = asyncio.Event()
+    serving = asyncio.create_task(server.serve_until_stopped(listening, lambda _: announced.set()))
+    async with asyncio.timeout(30):
+        await announced.wait()
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(start)
+        with suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(start[-1:])  # one more character now and then
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(100), 0.02)
+    writer.close()
+    serving.cancel()
+    await asyncio.wait([serving])

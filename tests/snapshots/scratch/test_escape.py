@@ -125,8 +125,8 @@ from pathlib import Path
 from tideate_core.snapshots import open_scratch
 
 async def main():
-    root, private, *argv = sys.argv[1:]
-    async with open_scratch(Path(root), Path(private), kind="overlay") as scratch:
+    root, private, kind, *argv = sys.argv[1:]
+    async with open_scratch(Path(root), Path(private), kind=kind) as scratch:
         say = lambda lines: [print(line.text, flush=True) for line in lines]
         await scratch.run(argv, on_lines=say)
         await asyncio.Event().wait()
@@ -137,13 +137,14 @@ asyncio.run(main())
 
 @pytest.mark.slow
 @pytest.mark.crash
-@pytest.mark.parametrize("guard", ["keep", "kill"])
+@pytest.mark.parametrize(("kind", "guard"), [("overlay", "keep"), ("overlay", "kill"), ("copy", "keep")])
 def test_nothing_outlives_an_owner_that_is_killed(
-    root: Path, private: Path, tmp_path: Path, guard: str
+    root: Path, private: Path, tmp_path: Path, kind: str, guard: str
 ) -> None:
+    """In a copy, who kills the guard stays: docs/security.md says so."""
     lock = tmp_path / "lock"
     escape = [PYTHON, "-I", "-c", ESCAPE, str(lock), str(FLAGS["pids too"]), guard]
-    command = [sys.executable, "-c", OWNER, str(root), str(private), *escape]
+    command = [sys.executable, "-c", OWNER, str(root), str(private), kind, *escape]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"escaped\n"
