@@ -20,6 +20,7 @@ from tests.support.tasks import (
     rejected,
 )
 from tideate_core.engine import EventName
+from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -174,10 +175,11 @@ async def other(request: pytest.FixtureRequest, tmp_path: Path, server: ModelSer
 
 @pytest.mark.parametrize("other", [{"leave_out": "build"}], indirect=True)
 async def test_a_check_that_is_not_configured_is_said_before_any_model_is_asked(other: Desk) -> None:
+    other.answers(override=Decision(False))  # to the question whether the task goes on without it
     result = await other.run()
     assert (result.ok, result.cancelled) == (False, False)
     assert "verify.build" in str(result.error)
-    assert (asked(other), other.kinds(), other.changed()) == ([0] * 4, [], {})
+    assert (asked(other), other.kinds(), other.changed()) == ([0] * 4, ["override"], {})
 
 
 @pytest.mark.parametrize("other", [{"trusted": False}], indirect=True)
