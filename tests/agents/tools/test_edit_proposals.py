@@ -31,10 +31,11 @@ class Editor:
 
     def __init__(self, edit: dict[str, Any], ticks: dict[str, int] | None = None) -> None:
         self.edit, self.ticks = edit, ticks or {}
+        self.diagnostics: list[dict[str, Any]] = []
 
     async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
         if name == "staged_diagnostics":
-            return {"answers": [], "errors": []}
+            return {"answers": self.diagnostics, "errors": []}
         assert name == "rename"
         assert within > arguments["limit"] / 1000
         return {
@@ -202,3 +203,25 @@ async def test_without_an_editor_the_tool_says_so(project: Project) -> None:
     project.step.editor = None
     with pytest.raises(ToolError, match="no running Neovim"):
         await project.call("lsp_rename", path="a.py", line=1, symbol="old", new_name="new")
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ([], "; no new diagnostics in 5 of 7 files (server)"),
+        (["bad"], "\n[diagnostics were looked for in 5 of 7 files only]"),
+    ],
+)
+async def test_an_edit_of_more_files_than_are_looked_at_says_so(
+    tmp_path: Path, bad: list[str], told: str
+) -> None:
+    names = [f"f{number}.txt" for number in range(7)]
+    project = Project(tmp_path, dict.fromkeys(names, "old\n"))
+    editor = Editor(edits(tmp_path, {name: [change(0, 0, 3, "new")] for name in names}))
+    found = [{"line": 0, "severity": 1, "message": one, "source": "", "code": ""} for one in bad]
+    file = {"path": str(tmp_path / names[0]), "before": [], "after": found}
+    editor.diagnostics = [{"client": "server", "files": [file]}]
+    project.step.editor = editor
+    answer = await project.call("lsp_rename", path=names[0], line=1, symbol="old", new_name="new")
+    assert told in answer
+    assert ("no new diagnostics" in answer) == (not bad)

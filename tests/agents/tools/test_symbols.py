@@ -9,6 +9,7 @@ import pytest
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
 from tests.agents.tools.test_search import Editor
+from tideate_core.agents.tools import symbols
 from tideate_core.errors import ToolError
 from tideate_core.workspace import FileChange
 
@@ -101,7 +102,9 @@ async def test_definitions_come_with_their_lines_and_signatures(tmp_path: Path) 
     )
 
 
-async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(tmp_path: Path) -> None:
+async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     uses = "from slots import Slot\n\n\ndef check(slot: Slot, decode: str, keys: dict):\n"
     uses += "    keys[decode] = slot.decode(1)\n    return Slot(decode=decode)\n"
     project = Project(
@@ -121,6 +124,11 @@ async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
         + "".join(f"{number}:Slot().decode('')\n" for number in range(2, 7))
         + "+38 more in this file\n[files without the word Slot use a decode, too: other.py (1)]"
     )
+    monkeypatch.setattr(symbols, "MOST_FILES", 0)
+    assert "[2 more files without the word Slot were not looked through]" in await project.call(
+        "find_symbol", name="Slot.decode"
+    )
+    monkeypatch.undo()
     found = await project.call("find_symbol", name="Slot.decode", limit=100)
     assert "+31 more in this file" in found
     found = await project.call("find_symbol", name="Gate.decode")

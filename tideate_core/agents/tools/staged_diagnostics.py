@@ -94,7 +94,11 @@ async def _new_diagnostics(context: ToolContext, changes: Sequence[FileChange]) 
         )
     lines += [f"[{one_line(error)}]" for error in found.errors]
     clients = ", ".join(one_line(answer.client, 40) for answer in found.answers)
-    return f"; no new diagnostics ({clients})" if clients and not (new or doubtful) else "", lines
+    total = sum(one.after is not None for one in changes)
+    where = f" in {len(looked_at)} of {total} files" if total > len(looked_at) else ""
+    if clients and not (new or doubtful):
+        return f"; no new diagnostics{where} ({clients})", lines
+    return "", [*lines, f"[diagnostics were looked for{where} only]"] if clients and where else lines
 
 
 def _all_new(

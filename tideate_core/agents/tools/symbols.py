@@ -217,6 +217,8 @@ class _Lookup:
             lines.append(f"[files without the word {container} use a {self._name}, too: {_some(others)}]")
         elif container and not is_member and lines:
             lines.append(f"[not narrowed to {container}: no {self._name} is known to be defined in it]")
+        if (rest := len(aside) - MOST_FILES) > 0:
+            lines.append(f"[{rest:,} more files without the word {container} were not looked through]")
         if self._patience <= 0:
             lines.append("[stopped parsing: lines in comments and strings of some files may be among these]")
         if not (count or left):
