@@ -186,6 +186,10 @@ async def test_memos_of_the_whole_run_are_found_by_the_beginning_of_their_keys(
     found = reader.runs(with_memo="said:")
     assert [(row.id, row.continues) for row in found] == [(run_id(1), run_id(9))]
     assert [row.id for row in reader.runs(with_memo="said:", limit=1, name="w")] == [run_id(1)]
+    later = await Past(store, 4, at=NOON - 86_400_000).begin()  # the clock was set back
+    later.note("", "said:a", 1)
+    await later.flush()
+    assert [row.id for row in reader.runs(with_memo="said:", as_begun=True)] == [run_id(4), run_id(1)]
     assert reader.run(run_id(2)).continues is None
 
 

@@ -368,7 +368,7 @@ def _named_review(wanted: str, here: Collection[str], reader: Reader) -> dict[st
 
 
 def _newest_failed(reader: Reader) -> str:
-    failed = reader.runs(limit=1, status="failed")
+    failed = reader.runs(limit=1, status="failed", as_begun=True)
     if not failed:
         raise InvalidInput("no run of this project failed; name the run, and the step to run it anew from")
     return failed[0].id

@@ -288,7 +288,7 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
 
 
 def _newest(reader: Reader) -> RunRow:
-    newest = reader.runs(limit=1)
+    newest = reader.runs(limit=1, as_begun=True)
     if not newest:
         raise InvalidInput("nothing has run in this project yet; :Workflow starts something")
     return newest[0]

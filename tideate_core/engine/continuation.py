@@ -184,7 +184,7 @@ def _fits(run: RunRow, continues: tuple[str, ...]) -> bool:
 def _find(reader: Reader, wanted: str) -> RunRow:
     if wanted != LAST:
         return reader.run(wanted)
-    found = reader.runs(limit=1, with_memo=CONVERSATION)
+    found = reader.runs(limit=1, with_memo=CONVERSATION, as_begun=True)
     if not found:
         raise InvalidInput("no run has a conversation yet that could be gone on with")
     return found[0]

@@ -84,6 +84,7 @@ class Reader:
         unfinished: bool = False,
         parents_only: bool = True,
         with_memo: str | None = None,
+        as_begun: bool = False,
     ) -> list[RunRow]:
         """Return runs, the newest first.
 
@@ -93,8 +94,8 @@ class Reader:
         :param name: only those of workflows of this name.
         :param unfinished: only those that have not ended.
         :param parents_only: without the runs that are steps of others.
-        :param with_memo: only those with a memo of the whole run whose key begins so, in the order in which
-            they began: of two the clock may have said otherwise.
+        :param with_memo: only those with a memo of the whole run whose key begins so.
+        :param as_begun: in the order in which they began: of two the clock may have said otherwise.
         """
         # few runs of many are unfinished or of one name, so those are found by what they are and then sorted;
         # all others are found in their order: a `+` keeps an index from being used
@@ -118,7 +119,7 @@ class Reader:
             wheres.append(f"{start} <= ? AND (e.started_at < ? OR e.rowid < {tied})")
             values += [before, before, before_id]
         order = f"ORDER BY {start} DESC, e.rowid DESC LIMIT ?"
-        if with_memo is not None:
+        if as_begun:
             order = "ORDER BY e.rowid DESC LIMIT ?"
         found = self._fetch(f"{rows.RUNS}{_where(wheres)} {order}", [*values, _limit(limit)])
         return [rows.run_of(row, self._objects) for row in found]

@@ -38,8 +38,8 @@ def say(message, odd):
     if WAY == "line end": return write(text.replace("echoed", "echo\ned").encode() + b"\n")
     if WAY == "words": return write(b"The answer is 5.\n")
     if WAY == "words before": return write(b"=== parsing ===\n{ not json\n" + text.encode() + b"\n")
-    if WAY == "an end of the SDK's":
-        error = {"code": -32000, "message": "SSE stream is what I am called"}
+    if WAY in ("-32000", "-32001"):
+        error = {"code": int(WAY), "message": "SSE stream is what I am called"}
         return write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n")
 if WAY == "utf-16": write(b"\xff\xfe")
 if WAY == "no server":
@@ -105,10 +105,14 @@ async def test_a_program_that_is_no_server_is_not_waited_for(
     assert "as 'Listening on port 3000'" in str(error)
 
 
-async def test_words_that_the_sdk_has_for_its_own_are_a_servers_over_stdio(make: Make, spec: Any) -> None:
-    error = await error_of(make(spec("an end of the SDK's")).call("odd", "echo", {}))
+@pytest.mark.parametrize("code", ["-32000", "-32001"])
+async def test_words_that_the_sdk_has_for_its_own_are_a_servers_over_stdio(
+    make: Make, spec: Any, code: str
+) -> None:
+    error = await error_of(make(spec(code)).call("odd", "echo", {}))
     assert "SSE stream is what I am called" in str(error)
     assert "ended" not in str(error)
+    assert "did not answer" not in str(error)
 
 
 @pytest.mark.slow
