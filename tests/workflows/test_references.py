@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows import WorkflowDefinition
-from tideate_core.workflows.references import (
-    _full_references,
-    _plain_references,
-    references,
-    use_of_prompt,
-)
+from tideate_core.workflows import WorkflowDefinition, use_of_prompt
+from tideate_core.workflows.references import _full_references, _plain_references, references
 
 
 def test_references_are_what_a_template_names() -> None:

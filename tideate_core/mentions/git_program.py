@@ -183,7 +183,7 @@ class SavedFiles:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not compared, in words."""
+        """Files that are not compared, in words."""
         words = "files are not there, as the index says (sparse checkout)"
         return (f"{self.sparse:,} {words}",) if self.sparse else ()
 

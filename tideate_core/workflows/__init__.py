@@ -73,10 +73,7 @@ if TYPE_CHECKING:
         WorkflowStep as WorkflowStep,
     )
     from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
-    from tideate_core.workflows.references import (
-        names_in_task as names_in_task,
-        use_of_prompt as use_of_prompt,
-    )
+    from tideate_core.workflows.references import names_in_task as names_in_task
     from tideate_core.workflows.registration import Registration as Registration, Source as Source
     from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
     from tideate_core.workflows.run_context import (
@@ -91,6 +88,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.schema import definition_schema as definition_schema
     from tideate_core.workflows.shape import check_output_schema as check_output_schema
+    from tideate_core.workflows.template_checks import use_of_prompt as use_of_prompt
     from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
     from tideate_core.workflows.tool_names import (
         LOOK as LOOK,
@@ -135,7 +133,7 @@ else:
                 "WorkflowStep"
             ),
             "prompts": "PromptLibrary",
-            "references": "names_in_task use_of_prompt",
+            "references": "names_in_task",
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",
             "run_context": (
@@ -143,6 +141,7 @@ else:
             ),
             "schema": "definition_schema",
             "shape": "check_output_schema",
+            "template_checks": "use_of_prompt",
             "time_limits": "persons_time working_time",
             "tool_names": "LOOK NamedTool OWN read_tool_name",
             "workflow_files": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from jinja2 import meta, nodes
 from jinja2.exceptions import TemplateSyntaxError
@@ -13,16 +13,12 @@ from jinja2.exceptions import TemplateSyntaxError
 from tideate_core.errors import InvalidDefinition, did_you_mean
 from tideate_core.workflows.expressions import ValueSandbox, error_words, parse_source
 from tideate_core.workflows.parts import VALUE_NAMES
-from tideate_core.workflows.template_checks import StepTemplates
 from tideate_core.workflows.templates import LARGEST, RENDER_ERRORS, Sandbox, restrict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = ["References", "names_in_task", "references", "use_of_prompt"]
+__all__ = ["References", "names_in_task", "references"]
 
 PLAIN_OUTPUT: Final = re.compile(r"\{\{[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[ \t]*\}\}", re.ASCII)
 KEYWORDS: Final = frozenset(
@@ -67,28 +63,6 @@ def names_in_task(step: WorkflowStep) -> tuple[set[str], set[str]]:
         steps |= found.steps or ({"*"} if "steps" in found.used else set())
         context |= found.context or ({"*"} if "context" in found.used else set())
     return steps, context
-
-
-def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "unread"]:
-    """Tell whether steps read the run's prompt, agents can be given it as material, or it has no use."""
-    for step in definition.steps:
-        nested = step.workflow is not None and not step.workflow.prompt
-        if nested or step.kind in ("handler", "machine") or any(map(_names_prompt, _texts(step))):
-            return "read"
-    given = any(step.kind == "agent" and step.context == "auto" for step in definition.steps)
-    return "given" if given else "unread"
-
-
-def _texts(step: WorkflowStep) -> Iterator[tuple[str, bool]]:
-    """Return the texts that a step fills in, and True for those that it evaluates."""
-    values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
-    for text in StepTemplates(step.id, (), values).texts():
-        yield text.source, text.is_expression
-
-
-def _names_prompt(text: tuple[str, bool]) -> bool:
-    source, is_expression = text
-    return "prompt" in source and "prompt" in references(source, expression=is_expression).used
 
 
 def _plain_references(source: str) -> References | None:

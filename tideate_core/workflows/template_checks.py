@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.mistakes import Finding
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tideate_core.util.deadline import Deadline
+    from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.mistakes import Loc, Nearest
+    from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workflows.references import References
 
-__all__ = ["StepTemplates", "TemplateChecks"]
+__all__ = ["StepTemplates", "TemplateChecks", "use_of_prompt"]
 
 OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
 """Keys of a run's `context` for the text that it was started on."""
@@ -213,3 +215,27 @@ def _within(value: Any, loc: Loc, in_loop: bool) -> Iterator[_Text]:
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _within(item, (*loc, index), in_loop)
+
+
+def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "unread"]:
+    """Tell whether steps read the run's prompt, agents can be given it as material, or it has no use."""
+    for step in definition.steps:
+        nested = step.workflow is not None and not step.workflow.prompt
+        if nested or step.kind in ("handler", "machine") or any(map(_names_prompt, _texts(step))):
+            return "read"
+    given = any(step.kind == "agent" and step.context == "auto" for step in definition.steps)
+    return "given" if given else "unread"
+
+
+def _texts(step: WorkflowStep) -> Iterator[tuple[str, bool]]:
+    """Return the texts that a step fills in, and True for those that it evaluates."""
+    values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
+    for text in StepTemplates(step.id, (), values).texts():
+        yield text.source, text.is_expression
+
+
+def _names_prompt(text: tuple[str, bool]) -> bool:
+    from tideate_core.workflows.references import references
+
+    source, is_expression = text
+    return "prompt" in source and "prompt" in references(source, expression=is_expression).used
