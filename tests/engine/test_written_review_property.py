@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.workspace.test_metadata import ACL, acl
 from tideate_core.engine import review_written
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
 from tideate_core.workflows import Decision
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
+LISTED = b"access control list"
 LINES = [b"%d\n" % number for number in range(12)]
 CONTENTS = [
     *(b"", b"\n", b"a", b"a\n", b"a\nb", b"\xef\xbb\xbfa\r\nb\r\n", b"\x89PNG\0\xff", b"\0", b"caf\xe9\n"),
@@ -59,6 +61,9 @@ class Node:
     data: bytes = b""
     mode: int = 0
     note: bytes = b""
+    """Value of an attribute; LISTED: the file has an access control list."""
+    linked: bool = False
+    """The file has another name, outside of the project; a write makes it a file of its own."""
 
 
 Tree = dict[str, Node]
@@ -84,10 +89,13 @@ nodes = st.one_of(
         st.just("file"),
         st.sampled_from(CONTENTS),
         st.sampled_from([0o644, 0o600, 0o755, 0o4755]),
-        st.sampled_from([b"", b"", b"note", b"\0\xff"]),
+        st.sampled_from([b"", b"", b"note", b"\0\xff", LISTED]),
+        st.sampled_from([False, False, True]),
     ),
     st.builds(Node, st.just("link"), st.sampled_from([b"a", b"/", b"../b", b"nowhere"])),
-    st.builds(Node, st.just("directory"), mode=st.sampled_from([0o755, 0o750])),
+    st.builds(
+        Node, st.just("directory"), mode=st.sampled_from([0o755, 0o750]), note=st.sampled_from([b"", b"note"])
+    ),
 )
 entries = st.lists(st.tuples(paths, nodes), max_size=7)
 
@@ -119,15 +127,29 @@ def lay(root: Path, tree: Tree) -> None:
             place.symlink_to(os.fsdecode(node.data))
         else:
             place.write_bytes(node.data)
-            if node.note and has_attributes(root):
-                os.setxattr(place, "user.note", node.note)
+            if node.linked:
+                outside(root).mkdir(exist_ok=True)
+                (outside(root) / path.replace("/", "-")).hardlink_to(place)
+        if node.note and has_attributes(root):
+            listed = node.note == LISTED
+            os.setxattr(place, ACL if listed else "user.note", acl(named=6, mask=7) if listed else node.note)
         if node.kind != "link":
             place.chmod(node.mode)
+
+
+def outside(root: Path) -> Path:
+    """Return the directory of the other names of hard links."""
+    return root.parent / "outside"
+
+
+def other_names(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in outside(root).glob("*")}
 
 
 def has_attributes(root: Path) -> bool:
     try:
         os.setxattr(root, "user.tried", b"x")
+        os.setxattr(root, ACL, acl(named=7, mask=7))
     except (AttributeError, OSError):
         return False
     return True
@@ -144,12 +166,17 @@ def seen(root: Path) -> Tree:
             if place.is_symlink():
                 found[path] = Node("link", os.fsencode(place.readlink()))
             elif place.is_dir():
-                found[path] = Node("directory", mode=mode)
+                found[path] = Node("directory", mode=mode, note=noted(place))
             else:
-                noted = "user.note" in (os.listxattr(place) if hasattr(os, "listxattr") else ())
-                note = os.getxattr(place, "user.note") if noted else b""
-                found[path] = Node("file", place.read_bytes(), mode, note)
+                found[path] = Node("file", place.read_bytes(), mode, noted(place))
     return found
+
+
+def noted(place: Path) -> bytes:
+    names = os.listxattr(place) if hasattr(os, "listxattr") else []
+    if ACL in names:
+        return LISTED if os.getxattr(place, ACL)[12:20] == acl(named=6, mask=7)[12:20] else b"another list"
+    return os.getxattr(place, "user.note") if "user.note" in names else b""
 
 
 def leaves(tree: Tree) -> Tree:
@@ -292,7 +319,7 @@ def test_a_review_reverts_what_is_rejected_and_its_rollback_brings_it_back(
 ) -> None:
     then, now = pair
     root, workspace = project(base, now)
-    start = seen(root)
+    start, others = seen(root), other_names(root)
     found = difference(then, now)
     # git, which finds moves, is not asked each time
     moves = moved(found) if data.draw(st.integers(0, 7)) == 0 else {}
@@ -318,50 +345,54 @@ def test_a_review_reverts_what_is_rejected_and_its_rollback_brings_it_back(
         assert after == wanted
     if workspace.has_journal("review"):
         asyncio.run(workspace.rollback("review"))
-    assert seen(root) == start
+    assert (seen(root), other_names(root)) == (start, others)
 
 
-@given(pair=trees(), by_patch=st.integers(0, 7))
+@given(pair=trees(), by_patch=st.integers(0, 3))
 def test_changes_applied_lead_from_one_tree_to_the_other_and_back(
     base: Path, pair: tuple[Tree, Tree], by_patch: int
 ) -> None:
     then, now = pair
     root, workspace = project(base, then)
-    start = seen(root)
+    start, others = seen(root), other_names(root)
     found = difference(then, now)
-    if by_patch == 0 and found.files:
-        check_patch(root, found)
+    patched = by_patch == 0 and bool(found.files) and take_from_patch(root, found)
     changes = changes_between(found, {})
     applied = asyncio.run(workspace.apply(changes, execution_id="run"))
-    result, goal = leaves(seen(root)), leaves(now)
-    assert {path: (node.kind, node.data, node.mode) for path, node in result.items()} == {
-        path: (node.kind, node.data, node.mode) for path, node in goal.items()
-    }
+    # a patch knows of a new file's mode only whether it is executed
+    shown = 0o100 if patched else 0o7777
+    result, goal = (
+        {path: (node.kind, node.data, node.mode & shown) for path, node in leaves(tree).items()}
+        for tree in (seen(root), now)
+    )
+    assert (result, other_names(root)) == (goal, others)
     if len(then) % 2:
         asyncio.run(workspace.revert(applied))
     elif changes:
         asyncio.run(workspace.rollback("run"))
-    assert seen(root) == start
+    assert (seen(root), other_names(root)) == (start, others)
 
 
-def check_patch(root: Path, found: Difference) -> None:
-    """Check that a patch leads to the images after it, or is refused because git cannot apply it."""
+def take_from_patch(root: Path, found: Difference) -> bool:
+    """Take the images after it from a patch; false where git cannot apply it, which is refused."""
     before = {path: images[0] for path, images in found.files.items()}
     after = {path: images[1] for path, images in found.files.items()}
     patch = make_patch(before, after)
     if not patch:
-        return
+        return False
     try:
         _, made, left = patched_images(patch, lambda path: read_below(root, path))
     except (InvalidInput, OutsideRoot) as error:
         # git follows no link, even if the patch removes it
         assert any(image.state.kind == "link" for image in before.values())
         assert "symbolic link" in str(error) or isinstance(error, OutsideRoot)
-        return
+        return False
     assert not left
     assert {path: one.data for path, one in made.items() if path in after} == {
         path: one.data for path, one in after.items() if path in made
     }
+    found.files.update({path: (before[path], one) for path, one in made.items() if path in before})
+    return True
 
 
 def read_below(root: Path, path: str) -> FileImage:
