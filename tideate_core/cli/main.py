@@ -37,7 +37,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
     "cancel": Command(
         "control:cancel",
-        "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here.",
+        "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here. "
+        "What completed steps wrote stays; a task, and what an unfinished step wrote, is rolled back. "
+        "A review that it waits at keeps its decisions: `tideate review RUN` opens it again.",
     ),
     "check": Command(
         "check:check",

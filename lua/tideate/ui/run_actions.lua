@@ -163,7 +163,8 @@ function M.resume(run, on_yes, expecting)
   ask_first(run, 'resume', { message = words:format(named(run), at, waits) }, expecting, on_yes)
 end
 
---- Cancel runs of this Neovim, after a yes where there are several.
+--- Cancel runs of this Neovim, after a yes where there are several: one is stopped at once, so that it spends
+--- nothing more, and its review can be opened again.
 ---@param runs tideate.Run[]
 ---@param cancel fun()
 function M.cancel_all(runs, cancel)

@@ -70,11 +70,11 @@ def test_a_file_called_like_a_commit_does_not_narrow_a_review(shell: Shell) -> N
     assert "nothing is changed" in nothing.stdout
 
 
-def refactoring(shell: Shell, answering: ModelServer) -> Terminal:
+def refactoring(shell: Shell, answering: ModelServer, before: str = LOOP, after: str = SHORT) -> Terminal:
     """A terminal at the review of a refactoring."""
-    shell.write("a.py", LOOP)
+    shell.write("a.py", before)
     answering.answers("what must not change", "Nothing.")
-    answering.answers("in one fenced block", f"```python\n{SHORT}```")
+    answering.answers("in one fenced block", f"```python\n{after}```")
     terminal = shell.open("run", "refactor", "shorten", "--file", "a.py")
     terminal.wait_for("[y/N]")
     terminal.type("y\n")
@@ -97,6 +97,28 @@ def test_a_review_that_is_left_by_q_waits_and_is_opened_by_its_run(
     assert again.wait_exit() == 0
     assert (shell.project / "a.py").read_text() == SHORT
     assert len(answering.requests) == requests, "the model is not asked again"
+
+
+def test_a_cancelled_run_keeps_what_was_decided_in_its_review(shell: Shell, answering: ModelServer) -> None:
+    lines = [f"n{number} = {number}\n" for number in range(20)]
+    new = [*lines[:2], "first = 1\n", *lines[2:18], "last = 1\n", *lines[18:]]
+    terminal = refactoring(shell, answering, "".join(lines), "".join(new))
+    terminal.type("p\n")
+    terminal.wait_for("hunk 1/2")
+    terminal.type("n\n")
+    terminal.wait_for("hunk 2/2")
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.wait_exit()
+    identity = only_run(shell)["execution_id"]
+    assert shell.run("cancel", identity).returncode == 0
+    assert only_run(shell)["state"] == "cancelled"
+    again = shell.open("review", identity)
+    again.wait_for("1 hunk decided before, at the terminal")
+    again.type("p\n")
+    again.wait_for("hunk 2/2")
+    again.type("y\n")
+    assert again.wait_exit() == 0
+    assert (shell.project / "a.py").read_text() == "".join([*lines[:18], "last = 1\n", *lines[18:]])
 
 
 def test_a_declined_review_is_opened_again_as_a_new_run(shell: Shell, answering: ModelServer) -> None:
