@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.workspace.test_metadata import ACL, acl
-from tideate_core.engine import review_written
+from tideate_core.engine import review_and_apply, review_written
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
-from tideate_core.workflows import Decision
+from tideate_core.workflows import MISSING, Decision, Declined
 from tideate_core.workspace import (
     ABSENT,
     Difference,
@@ -267,6 +267,8 @@ class Person:
     """A step of a run whose person rejects some hunks."""
 
     execution_id = "review"
+    refuses_executed = demonstration = False
+    revisions = attempt = 0
 
     def __init__(self, workspace: Workspace, data: st.DataObject) -> None:
         self.workspace = workspace
@@ -275,7 +277,8 @@ class Person:
         self._data = data
 
     async def confirm(self, _kind: str, _message: str, *, payload: dict[str, Any], **_: Any) -> Decision:
-        files = []
+        files: list[dict[str, Any]] = []
+        self.rejected.clear()
         for file in payload["files"]:
             whole = file["action"] != "modify" or file.get("whole")
             count = 1 if whole else len(file["hunks"])
@@ -296,6 +299,21 @@ class Person:
 
     def changed(self, *_: Any) -> None:
         pass
+
+    def gate(self, *_: Any) -> None:
+        pass
+
+    def numbered(self, name: str) -> str:
+        return name
+
+    def recall(self, _key: str) -> Any:
+        return MISSING
+
+    async def remember(self, *_: Any) -> None:
+        pass
+
+    async def earlier(self) -> None:
+        return None
 
 
 @pytest.fixture(scope="module")
@@ -370,6 +388,39 @@ def test_changes_applied_lead_from_one_tree_to_the_other_and_back(
         asyncio.run(workspace.revert(applied))
     elif changes:
         asyncio.run(workspace.rollback("run"))
+    assert (seen(root), other_names(root)) == (start, others)
+
+
+@settings(max_examples=settings().max_examples // 2)  # each starts git
+@given(pair=trees(), data=st.data())
+def test_what_a_review_accepts_of_a_patch_is_landed_and_rolled_back(
+    base: Path, pair: tuple[Tree, Tree], data: st.DataObject
+) -> None:
+    then, now = pair
+    root, workspace = project(base, then)
+    start, others = seen(root), other_names(root)
+    found = difference(then, now)
+    found.modes.clear()
+    if not found.files or not take_from_patch(root, found):
+        return
+    changes = changes_between(found, {})
+    person = Person(workspace, data)
+    try:
+        asyncio.run(review_and_apply(person, changes))  # type: ignore[arg-type]
+    except (WorkspaceError, Declined):
+        assert (seen(root), other_names(root)) == (start, others)
+        return
+    after = leaves(seen(root))
+    for change, rejected in zip(changes, person.rejected, strict=True):
+        count = 1 if change.whole or change.action != "modify" else len(change.hunks)
+        if len(rejected) == count:
+            assert after.get(change.path) == leaves(start).get(change.path)
+        elif not rejected:
+            wanted = found.files[change.path][1]
+            assert (after[change.path].data if change.path in after else b"") == wanted.data
+    untouched = leaves(start).keys() - {change.path for change in changes}
+    assert [path for path in untouched if after.get(path) != start[path]] == []
+    asyncio.run(workspace.rollback("review"))
     assert (seen(root), other_names(root)) == (start, others)
 
 
