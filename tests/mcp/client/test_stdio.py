@@ -26,6 +26,7 @@ def write(data):
     sys.stdout.buffer.write(data); sys.stdout.buffer.flush()
 def say(message, odd):
     text = json.dumps({"jsonrpc": "2.0", **message})
+    if WAY == "framed": return write(f"Content-Length: {len(text)}\r\n\r\n".encode() + text.encode())
     if WAY == "cr": return write(text.encode() + b"\r")
     if WAY == "crlf": return write(text.encode() + b"\r\n")
     if WAY == "utf-16": return write((text + "\r\n").encode("utf-16-le"))
@@ -103,6 +104,11 @@ async def test_a_program_that_is_no_server_is_not_waited_for(
     error = await error_of(make(spec("no server")).tools("odd"))
     assert isinstance(error, ServerUnavailable)
     assert "as 'Listening on port 3000'" in str(error)
+
+
+@pytest.mark.slow
+async def test_framing_of_language_servers_is_named(make: Make, spec: Any) -> None:
+    assert "Content-Length" in str(await error_of(make(spec("framed")).call("odd", "echo", {})))
 
 
 @pytest.mark.parametrize("code", ["-32000", "-32001"])
