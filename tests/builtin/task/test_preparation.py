@@ -221,12 +221,15 @@ def test_a_program_that_is_not_installed_stops_a_task_with_the_way_to_get_it(tmp
     assert "✗ tests: `go test ./...`: go is not installed; install Go" in words
 
 
+SCRIPT = '{"scripts": {"test": "node --test"}}'
+
+
 def test_a_program_that_one_part_of_several_lacks_does_not_stop_a_task(tmp_path: Path) -> None:
-    for name, text in {"api/manage.py": "django", "svc/go.mod": "module a\n"}.items():
+    for name, text in {"api/package.json": SCRIPT, "svc/go.mod": "module a\n"}.items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
     (tmp_path / "programs").mkdir()
-    (tmp_path / "programs" / "python3").symlink_to(sys.executable)
+    (tmp_path / "programs" / "npm").symlink_to(sys.executable)
     environment = {"PATH": str(tmp_path / "programs")}
     off = dict.fromkeys(("type_check", "lint", "build", "documentation"), "off")
     config = VerifyConfig.model_validate({**off, "environment": environment})
@@ -235,5 +238,5 @@ def test_a_program_that_one_part_of_several_lacks_does_not_stop_a_task(tmp_path:
     states = {one.tool.folder: one.state for one in found if one.tool is not None}
     assert states == {"api": "ready", "svc": "not_installed"}
     assert unready(found) == []
-    (tmp_path / "programs" / "python3").unlink()
+    (tmp_path / "programs" / "npm").unlink()
     assert len(unready(readiness(tmp_path, config))) == 4
