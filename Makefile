@@ -41,7 +41,7 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
 
-test-runners: install ## real projects of seventeen kinds and a monorepo, beside their native runners, which it installs (ARGS="-k go")
+test-runners: install ## install the native test runners, and compare with them: projects of seventeen kinds and a monorepo (ARGS="-k go")
 	@sh scripts/runners.sh
 	@TIDEATE_RUNNERS=$(CURDIR)/.cache/runners $(python) -m pytest tests/toolchain/testing/test_execution.py \
 		tests/toolchain/testing/test_real_projects.py tests/gates/test_real_monorepo.py $(ARGS)
@@ -63,7 +63,7 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, ed
 	@$(python) -m benchmarks.loop $(ARGS)
 	@$(python) -m benchmarks.loop_tools $(ARGS)
 
-fuzz: install ## the property tests with many more examples (2,000 in all of secrets that may reach a model), walks through reviews, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 STEPS=1000 SECONDS=60)
+fuzz: install ## the property tests with many more examples (2,000 in all for secrets that may reach a model), walks through reviews, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 STEPS=1000 SECONDS=60)
 	@sh scripts/group.sh fuzz
 	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800 -o faulthandler_timeout=4000
 	@REVIEW_STEPS=$(STEPS) $(python) -m pytest tests/editor/test_review_walk.py tests/builtin/test_review_walk.py --timeout 3600 -o faulthandler_timeout=4000

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the test runners of other projects for `make test-runners`: those of Python and Node at the versions
-# below in .cache/runners, the others with Debian's packages, where that can be done unasked.
+# Install the test runners of other languages for `make test-runners`: those of Python and Node in .cache/runners
+# at the versions below, the others from Debian's packages if this runs as root.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -30,6 +30,6 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     # shellcheck disable=SC2086
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 else
-    printf 'make: these packages of Debian are needed:%s\n' "$missing" >&2
+    printf 'make: these Debian packages are needed:%s\n' "$missing" >&2
     exit 1
 fi

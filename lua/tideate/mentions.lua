@@ -87,7 +87,7 @@ local function paths(kind, lead)
   end, found)
 end
 
---- What a word that begins with `@` can become. Never waits for the host.
+--- Completions of a word that begins with `@`. Never waits for the host.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)

@@ -9,7 +9,7 @@ local M = {}
 ---@field options? table<string, any> given to the steps' handlers
 ---@field adapter? string
 ---@field require_confirmation? boolean
----@field memory? boolean false: without the project's `MEMORY.md` and the nearest earlier runs
+---@field memory? boolean false: leave out the project's `MEMORY.md` and the nearest earlier runs
 ---@field obfuscate? boolean nobody outside sees the names of a machine's states
 ---@field continues? string the run whose conversation it goes on with: its id, or `last`
 ---@field turn? integer the turn of that conversation after which it goes on; by default the last
@@ -30,7 +30,7 @@ local M = {}
 ---@field reason? string why it was cancelled: `declined`, `cancelled`, or `interrupted` of one that was left and waits
 ---@field rollback_performed? boolean nil where the workflow is not one that is rolled back
 ---@field attempts? integer corrections
----@field task? string of a task: what was to be done
+---@field task? string of a task: its request
 ---@field result? {files_created: string[], files_modified: string[], files_deleted: string[], errors: string[]} of a task
 ---@field next? tideate.NextRun that it proposes to follow it
 

@@ -128,10 +128,10 @@ class WorkflowConfig(_Section):
 
 
 class EveryWorkflowConfig(_Section):
-    """`[workflow]`: of every workflow."""
+    """`[workflow]`: settings of all workflows."""
 
     checkpoints: Literal["files"] | None = None
-    """`files`: the checkpoint after each step is exported, too, as by `tideate checkpoint export`."""
+    """`files`: export the checkpoint after each step, as `tideate checkpoint export` does."""
 
 
 class UiConfig(_Section):
@@ -371,7 +371,7 @@ class Config(_Section):
     rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)
     """More files of the project that are sent so: names, paths or patterns."""
     memory: bool = True
-    """The project's `MEMORY.md` and the nearest earlier runs are sent with what a model is asked."""
+    """Send the project's `MEMORY.md` and its nearest earlier runs to models."""
     workflow: EveryWorkflowConfig = EveryWorkflowConfig.model_construct()
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()

@@ -216,7 +216,7 @@ function M.show_preview()
   end)
 end
 
---- Leave out the project's memory, or send it after all.
+--- Leave out the project's memory, or send it again.
 function M.toggle_memory()
   local self = assert(current)
   self.spec.memory = self.spec.memory == false

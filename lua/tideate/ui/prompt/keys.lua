@@ -53,7 +53,7 @@ function M.keys()
     { lhs = { '<CR>' }, desc = 'send', run = call('send') },
     { lhs = { 'q', '<Esc>' }, desc = 'close; the text is kept as a draft', word = 'close', run = call('close') },
     { lhs = { 'K' }, desc = 'show what will be sent', word = 'preview', run = call('show_preview') },
-    { lhs = { 'gm' }, desc = 'leave out the memory, or send it after all', run = call('toggle_memory') },
+    { lhs = { 'gm' }, desc = 'leave out the memory of the project, or send it again', run = call('toggle_memory') },
     {
       lhs = { '<C-p>' },
       desc = 'an earlier prompt; while typing also <Up> on the first line',

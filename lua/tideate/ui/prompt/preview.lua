@@ -130,7 +130,7 @@ function M.about(context, workflow)
   return ('lines %d-%d of %s'):format(selection.start, selection['end'], name)
 end
 
---- What of the project's memory goes with the prompt: its notes, and earlier runs as mentions.
+--- The parts of the project's memory that go with the prompt: `MEMORY.md`, and earlier runs as mentions.
 ---@param notices string[]
 ---@return string[]
 local function memory(notices)
