@@ -1,4 +1,4 @@
-"""First module of the `tideate` command: takes Ctrl-C, then imports the rest.
+"""First module of the `tideate` command: handles Ctrl-C, then imports the rest.
 
 It imports nothing that the interpreter has not loaded by itself, not even `__future__`.
 """

@@ -65,7 +65,7 @@ return {
   {
     name = 'cancel',
     args = '[id]',
-    help = 'Cancel a run at once, or several after a question; `:Workflow review` opens its review again',
+    help = 'Cancel a run at once, or several after a question; `:Workflow review` reopens the review of a cancelled run',
     menu = true,
     complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)

@@ -1,4 +1,4 @@
-"""A project with secrets in every place that a text for a model comes from."""
+"""A project with secrets in every source of texts for a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UPPER: Final = string.ascii_uppercase + string.digits
 
 @dataclass
 class Secrets:
-    """Secrets of one project, as they are planted; each has a part that is random."""
+    """Secrets to plant in one project; each has a random part."""
 
     kinds: int
     """Seed of their kinds, which are the same in both projects."""
@@ -51,7 +51,7 @@ class Secrets:
         return part
 
     def token(self) -> str:
-        """Return a token on one line, of a kind by chance."""
+        """Return a token on one line, of a random kind."""
         kinds = [
             lambda: "AKIA" + self._part(UPPER, 16),
             lambda: "ghp_" + self._part(LETTERS, 36),
@@ -152,7 +152,7 @@ def plant(root: Path, secrets: Secrets) -> None:
 
 
 class ToldEditor:
-    """An editor in whose every word is a secret."""
+    """An editor whose every answer holds a secret."""
 
     def __init__(self, root: Path, secrets: Secrets) -> None:
         named, line = f"n {secrets.token()}", {"path": str(root / "docs/plain.txt"), "line": 1}
@@ -194,7 +194,7 @@ class ToldEditor:
 
 
 class OurServers(Tools):
-    """Tideate's own servers, and another one whose every word is a secret."""
+    """Tideate's own servers, and another one whose every text holds a secret."""
 
     def __init__(self, root: Path, secrets: Secrets) -> None:
         super().__init__()

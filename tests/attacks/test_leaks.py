@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXAMPLES: Final = settings().max_examples // 10 if settings.get_current_profile_name() == "fuzz" else 4
-"""Of each of four pairs of projects: `make fuzz` tries 2,000 in all."""
+"""Examples for each of four pairs of projects; `make fuzz` tries 2,000 in all."""
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 PATHS: Final = (
@@ -209,7 +209,7 @@ WORKFLOWS: Final = (
 PLAN: Final = {
     "files": [{"action": "modify", "path": "docs/plain.txt"}, {"action": "create", "path": "made.py"}]
 }
-"""Of files without secrets: others are not planned without a person."""
+"""A plan for files without secrets: others need a person."""
 ELSEWHERE: Final = {
     "task": "test_leaks_places.py::test_prompts_of_a_task",
     "handoff": "its agents are steps of a definition, as those of `look`",
@@ -242,7 +242,7 @@ TOLD: Final = {
 
 
 class Apart(Bench):
-    """A bench whose state is not in its project: that is copied."""
+    """A bench with its state outside the project, because the project is copied."""
 
     @property
     def private(self) -> Path:
@@ -276,7 +276,7 @@ class Planted:
         self._earlier = ""
 
     async def remember(self) -> None:
-        """Let a run be that was asked and answered with secrets."""
+        """Record a run whose prompt and answer hold secrets."""
         self.server.answers("", f"It is {self.secrets.variable()}\n{self.secrets.key()}")
         result = await self.bench.run("ask", f"what is {self.secrets.token()}?")
         assert result.ok, result.error

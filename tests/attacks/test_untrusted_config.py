@@ -36,7 +36,7 @@ attempts = 2
 keep = 6
 """
 LARGE = 3 * 2**20
-"""Bytes of a file of the person, over the least limits that snapshots can have."""
+"""Bytes of the person's file: more than the lowest limits of snapshots."""
 
 
 def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def extreme(url: str, program: list[str], *, highest: bool) -> tuple[dict[str, Any], set[str]]:
-    """Return a valid configuration with each key at an extreme, and the keys that exclude others of it."""
+    """Return a valid configuration with each key at an extreme, and the keys that others exclude."""
     whole: dict[str, Any] = {}
     left: set[str] = set()
     for path, field in leaves(Config):
@@ -72,7 +72,7 @@ def is_valid(values: dict[str, Any]) -> bool:
 
 
 def work(shell: Shell, server: ModelServer) -> list[int]:
-    """Do what asks models: return how many requests each command made, with a model that is never done."""
+    """Run commands that ask models; return the requests of each, with a model that is never done."""
     shell.write("a.py", "one = 1\n")
     counts = []
     for prompt, workflow in (("Look round", "generate"), ("Change it", "refactor")):

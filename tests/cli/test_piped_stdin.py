@@ -121,5 +121,5 @@ def test_a_prompt_that_nothing_reads_is_refused(
     shell.write("w.yaml", f"{AGENT}    context: none\n")
     done = shell.run("run", "w.yaml" if name == "w" else name, *words, stdin=stdin)
     assert done.returncode == 2
-    assert f"{name} reads no prompt, nor text from stdin" in done.stderr
+    assert f"{name} uses neither a prompt nor text from stdin" in done.stderr
     assert answering.requests == []

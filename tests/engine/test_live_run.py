@@ -157,7 +157,7 @@ async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to
 
 
 class HeldWrites:
-    """Holds what the store writes for checkpoints back, until it is let go on."""
+    """Holds back what the store writes for checkpoints, until it is released."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()

@@ -114,7 +114,7 @@ async def test_a_resumed_run_tells_what_was_rolled_back_before_its_step_starts_a
     result = await taken_up(bench, await bench.run("g"))
     assert result.ok, result.error
     (notice,) = bench.front.data(EventName.NOTICE)
-    assert notice["message"] == "1 restored: new.txt; the step that wrote there starts again"
+    assert notice["message"] == "1 restored: new.txt; the unfinished step starts again"
 
 
 async def test_a_run_that_somebody_has_is_not_taken(bench: Bench) -> None:

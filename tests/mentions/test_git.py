@@ -203,7 +203,7 @@ async def test_a_sparse_checkout_is_named_and_no_deletion(repository: Path) -> N
     assert not (repository / "src").exists()
     item = await ContextResolver(repository).resolve("@diff")
     assert item.content == "nothing has changed\n"
-    assert "files are not there, as the index says (sparse checkout)" in item.cut
+    assert "files are not compared: the sparse checkout leaves them out" in item.cut
 
 
 async def test_line_ends_that_the_repository_converts_are_no_change(repository: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_database_from_before_the_first_version_is_refused_and_left_alone(
 ) -> None:
     of_version(private, 23).close()
     before = (private / FILE).read_bytes()
-    with pytest.raises(StoreError, match=r"before version 0\.1\.0.*move the file away to begin anew"):
+    with pytest.raises(StoreError, match=r"before version 0\.1\.0.*move the file away to start with a new"):
         opening(private / FILE)
     assert (private / FILE).read_bytes() == before
 

@@ -170,9 +170,9 @@ class Adapter(Protocol):
         ...
 
     async def check_key(self) -> None:
-        """Look for the key, the library or the recording that it needs; nothing is sent or started.
+        """Check for the key, library or recording that the adapter needs; nothing is sent or started.
 
-        :raises AdapterError: something is missing; says what.
+        :raises AdapterError: something is missing; the message names it.
         """
         ...
 

@@ -53,7 +53,7 @@ class ModelSource(Protocol):
 
     @property
     def needs_key(self) -> bool:
-        """False: it needs none, and opening it starts a process."""
+        """False for a model without a key, which starts a process when it is opened."""
         ...
 
     async def open(self) -> OpenModel:

@@ -19,7 +19,7 @@ class Kind(StrEnum):
     RETRACTION = "retraction"
     """The answer since the last thought was a thought, too; the piece has its text again."""
     RESTORATION = "restoration"
-    """The last retraction was the answer after all, since nothing follows; the piece has its text again."""
+    """The text of the last retraction is the answer, since no other follows; the piece repeats it."""
 
 
 class _Mode(StrEnum):
@@ -103,7 +103,7 @@ class ThoughtSplitter:
         self._may_begin_within_line = True
         self._readings = 0
         self._retracted = ""
-        """The text that the last closing tag made a thought, until another thought begins."""
+        """Text that the last closing tag made a thought; empty once another thought begins."""
         self._answer: list[str] = []
         self._since_thought = 0
         """Pieces of the answer before the last thought."""
@@ -131,8 +131,8 @@ class ThoughtSplitter:
     def finish(self, *, before_call: bool = False) -> list[tuple[Kind, str]]:
         """Return the last pieces: no delta follows.
 
-        :param before_call: a call follows, so that there may be no answer; else a closing tag at the end of
-            a text leaves all before it the answer.
+        :param before_call: a tool call follows, so there may be no answer. Otherwise the text before a
+            closing tag at the very end is the answer.
         """
         self._read(final=True)
         while (again := self._rest_to_read_again()) is not None:

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 MOST_CHECKPOINTS = 1_000_000
-"""Of a run, whose files are looked for."""
+"""Checkpoints of a run whose exported files are removed."""
 
 
 @dataclass(frozen=True, slots=True)

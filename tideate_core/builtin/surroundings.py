@@ -61,7 +61,7 @@ async def with_memory(
 
 
 async def project_memory(step: StepContext) -> str:
-    """Return the project's notes and the nearest earlier runs; empty if that is off, or the model small."""
+    """Return the project's notes and the nearest earlier runs; empty if memory is off or the model small."""
     if is_small(step) or step.memory_of is None:
         return ""
     notes = await memory_material(step)

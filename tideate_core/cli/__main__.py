@@ -1,4 +1,4 @@
-"""Choice of the command. Serving MCP over stdio, which clients start often, skips the other commands.
+"""Dispatch to the commands; serving MCP over stdio, which clients start often, loads no other command.
 
 All other command lines take the long way, so that there is one help and one set of errors.
 """

@@ -40,13 +40,11 @@ def write_output(out: str | None, text: str, source: Path | None) -> None:
 
 
 def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
-    """Write a file's content at once; a file that is replaced passes owner, mode, list and attributes on.
+    """Write a file atomically; a replaced file's owner, mode, access control list and attributes stay.
 
-    A link leads to the same file.
+    Links are followed. A file with further hard links is written in place, so that they stay links to it.
 
-    A file that has other names besides is written in place, so that they stay names of it.
-
-    :param replaces: what the file must still hold.
+    :param replaces: the content that the file must still have.
     :raises WorkspaceError: it cannot be written, or holds something else by now; it is as it was.
     """
     if _is_device(path):
@@ -66,7 +64,7 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
 def _replace(target: Path, text: str, replaces: str | None) -> None:
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # checked as late as can be: what an editor saved since it was read must not be lost
+        # checked as late as possible: a text that an editor saved meanwhile must not be lost
         write_atomic_at(
             directory,
             target.name,

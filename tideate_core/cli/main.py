@@ -38,8 +38,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "cancel": Command(
         "control:cancel",
         "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here. "
-        "What completed steps wrote stays; a task, and what an unfinished step wrote, is rolled back. "
-        "A review that it waits at keeps its decisions: `tideate review RUN` opens it again.",
+        "Writes of completed steps stay; a task and the writes of an unfinished step are rolled back. "
+        "Decisions of an open review stay, too: `tideate review RUN` opens it again.",
     ),
     "check": Command(
         "check:check",

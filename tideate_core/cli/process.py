@@ -85,25 +85,25 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def finish(work: Coroutine[Any, Any, T], note: Callable[[str], None]) -> T:
-    """Return the result of work that writes files: a signal does not stop it, the second one quits at once.
+    """Return the result of work that writes files; a signal does not stop it, a second one quits at once.
 
-    The next command rolls back what was quit in the middle.
+    The next command rolls back unfinished work.
 
-    :param note: tells the person that the signal came.
+    :param note: prints a message when the first signal arrives.
     """
     import asyncio
 
     from tideate_core.util.uncancelled import wait_uncancelled
 
     loop = asyncio.get_running_loop()
-    # SIGINT cancels this task, as `asyncio.run` has it
+    # `asyncio.run` makes SIGINT cancel this task
     caught = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
 
     def on_signal() -> None:
         for number in (signal.SIGINT, *caught):
             signal.signal(number, lambda number, _: os._exit(SIGNALLED + number))
         with suppress(OSError):  # the terminal may be gone
-            note("files are being written, which is finished first; Ctrl-C again quits at once")
+            note("the files that are being written are finished first; Ctrl-C again quits at once")
 
     for number in caught:
         loop.add_signal_handler(number, on_signal)

@@ -196,7 +196,7 @@ def temporary_pin(run: str) -> str:
 
 
 async def release_snapshots(workspace: Workspace, run: str, manager: SnapshotManager | None = None) -> None:
-    """Let the run's snapshots go when their time comes, and those of a moment at once.
+    """Leave the run's snapshots to retention, and delete its temporary ones at once.
 
     :param manager: that made them; None: the project's.
     """

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 LARGEST: Final = 64 * 1024 * 1024
-"""Bytes of a file in the place of an export that are read to see whose it is."""
+"""Bytes that are read of an existing export, to find out which checkpoint it holds."""
 
 
 class CheckpointState(Report):
@@ -58,7 +58,7 @@ class CheckpointMetadata(Report):
     duration: int
     """Milliseconds that the step took."""
     memory_usage: int
-    """Bytes that the process had used at most when it was made; 0 of one of an earlier version."""
+    """Peak memory of the process when it was made, in bytes; 0 if an earlier version made it."""
 
 
 class CheckpointDTO(Report):
@@ -215,7 +215,7 @@ def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) 
 
 
 def _names(checkpoint_id: str, timestamp: str) -> tuple[str, str]:
-    """Return the name of a checkpoint's file, and the one if another checkpoint has that."""
+    """Return the name of a checkpoint's file, and one to use if another checkpoint has the first."""
     stamp = "".join(sign for sign in timestamp if sign not in "-:.")
     beginning = f"checkpoints/checkpoint_{stamp}"
     return f"{beginning}.json", f"{beginning}_{checkpoint_id}.json"

@@ -91,7 +91,7 @@ class Reversible(Protocol):
 
     @property
     def result(self) -> TaskResult | None:
-        """The files that it changed, None before that."""
+        """The files that a task changed; None before its execution."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class Reversible(Protocol):
 
     @property
     def snapshots(self) -> SnapshotManager | None:
-        """The manager that made it; None: the project's."""
+        """The manager that made the snapshot; None: the project's."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class Reversible(Protocol):
         ...
 
     def stage_of(self, step: str | None) -> int | None:
-        """Return the number of the stage that a step, or its gate, belongs to; None of the preparation."""
+        """Return the number of the stage that a step or its gate belongs to; None for the preparation."""
         ...
 
     def reset(self) -> None:

@@ -62,7 +62,7 @@ class DriverHooks:
     asks_model: bool = True
     """It needs an adapter; else it runs without one, whatever is configured."""
     takes_prompt: bool = True
-    """Its steps read the prompt."""
+    """Its steps use the prompt; otherwise a prompt is refused."""
     carries_out_tasks: bool = False
     """A `WorkflowOrchestrator` runs it for the tasks of a program."""
 

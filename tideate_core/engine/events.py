@@ -91,9 +91,9 @@ class Event:
 
 
 def identity(run: str, plan: str) -> dict[str, str]:
-    """Return the keys by which other tools know the run of a workflow's event.
+    """Return the fields by which other tools identify the run of a workflow event.
 
-    :param plan: the id of the plan that the run carries out; of a run without one its workflow's name.
+    :param plan: the id of the plan that the run carries out, or the workflow's name.
     """
     return {"workflowId": run, "planId": plan}
 
@@ -111,9 +111,9 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 
 
 def failure_fields(error: BaseException) -> dict[str, Any]:
-    """Return an error as the record of a failure carries it: with its cause, from the error to the first.
+    """Return the fields of a failure's record: the error, and the chain of its causes.
 
-    Of errors that are not tideate's own the cause has only the type: their words may hold a key.
+    Of errors that are not tideate's own the chain has only the type: their words may hold a key.
     """
     causes: list[str] = []
     found: BaseException | None = error
@@ -141,7 +141,7 @@ _OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 MOST_CAUSES: Final = 8
-"""Of one error that its record names."""
+"""Causes of an error that its record names."""
 SHOWN: Final = 2_000
 """Characters of a tool call's arguments, and of its result, that its events have."""
 

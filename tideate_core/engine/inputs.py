@@ -108,8 +108,7 @@ def refuse_unread_prompt(
     if not takes_prompt or _use_of_prompt(definition) == "unread":
         inputs = f"; its inputs are: {', '.join(definition.inputs)}" if definition.inputs else ""
         raise InvalidInput(
-            f"{definition.name} reads no prompt, nor text from stdin, and has no agent to give it to; run it "
-            f"without{inputs}"
+            f"{definition.name} uses neither a prompt nor text from stdin; run it without{inputs}"
         )
 
 

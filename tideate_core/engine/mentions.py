@@ -44,11 +44,11 @@ SHARE: Final = 4
 DEMONSTRATION: Final = 300
 """Tokens of material for the bundled model, which reads 250 a second."""
 MOST_NEAR: Final = 20
-"""Near runs that are looked at."""
+"""Near runs that are considered."""
 NEAREST: Final = 2
-"""Earlier runs that a model is told of."""
+"""Earlier runs that a prompt includes."""
 EARLIER_TOKENS: Final = 1500
-"""Tokens of what it is told of them."""
+"""Tokens of these runs in a prompt."""
 SHORT: Final = 8
 """Digits of a run's id in a mention."""
 DIVIDER: Final = "\n\n---\n\n"
@@ -115,7 +115,7 @@ async def material(step: StepContext, text: str, given: ContextResolver | None =
     step; a resumed run has the same. A mention that cannot be resolved stays a word, with a notice. Secrets
     are asked about, and are never kept with the run: they are read again.
 
-    :param given: the resolver, None: one for the run.
+    :param given: the resolver; None: one of the run.
     """
     if "@" not in text:
         return ""
@@ -141,7 +141,7 @@ async def material(step: StepContext, text: str, given: ContextResolver | None =
 async def earlier_runs(step: StepContext) -> str:
     """Return the nearest earlier runs of the project for a prompt, found once for the run; empty without any.
 
-    They are mentions that nobody wrote: what seems to hold a secret is left out unasked.
+    Nobody wrote these mentions: a run that seems to hold a secret is left out without a question.
     """
     if step.workspace.root is None:
         return ""
@@ -168,7 +168,7 @@ async def _nearest(step: StepContext) -> list[dict[str, Any]]:
 
 
 def _near_mentions(step: StepContext) -> list[str]:
-    """Return the nearest runs of which something is left, as mentions; blocking."""
+    """Return the nearest runs as mentions, without rolled back ones; blocking."""
     workspace = step.workspace
     private = workspace.private or project_state(workspace.root)
     reader = Reader(private)
@@ -177,18 +177,18 @@ def _near_mentions(step: StepContext) -> list[str]:
     for run in reader.near(step.prompt)[:MOST_NEAR]:
         family = {run: [run, *(one.id for one in reader.within(run))]}
         mention, prompt = f"@run:{run[:SHORT]}", reader.texts(run)[0]
-        # what one provider was sent is not for another one
+        # a text that one provider was sent is not for another one
         dropped = run in sources or mention in step.prompt or _adapter_of(reader, run) != step.memory_of
         if dropped or rolled_back_runs(workspace.root, private, family):
             continue
-        near.setdefault(prompt, mention)  # of several with one prompt only one
+        near.setdefault(prompt, mention)  # only one of several runs with the same prompt
         if len(near) == NEAREST:
             break
     return list(near.values())
 
 
 def _adapter_of(reader: Reader, run: str) -> str:
-    """Return the name of the adapter that a run asked; of a fork its first event is another one."""
+    """Return the name of the adapter that a run asked; a fork begins with another event."""
     begun, restored = EventName.WORKFLOW_STARTED.value, EventName.WORKFLOW_RESTORED.value
     event = reader.last_event(run, begun) or reader.last_event(run, restored)
     return str(event.data["adapter"]) if event else ""

@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class OrchestratorDependencies(TaskComponents):
-    """Components of tasks, and what their runner is made of.
+    """Components of tasks, and the parts of their runner.
 
     :param registry: has a workflow for tasks, as `register_builtin` adds it.
     :param workspace: called once for a run.

@@ -179,7 +179,7 @@ class Recorder:
             raise asyncio.CancelledError
 
     async def _exported(self, row: CheckpointRow, export: Export) -> None:
-        """Write a checkpoint to a file; the run goes on without it."""
+        """Export a checkpoint; if that fails, the run continues with a notice."""
         try:
             await export(row.id)
         except StoreError as error:

@@ -83,7 +83,7 @@ async def roll_back_unfinished_steps(
 ) -> list[dict[str, Any]]:
     """Roll back what unfinished steps wrote, but for those that a person has to be asked about first.
 
-    :returns: notices of what was restored, and of what was not, because a finished step wrote over it.
+    :returns: notices of restored files, and of files left because a finished step wrote over them.
     :raises WorkspaceError: something was changed since, or the journal is damaged.
     """
     left: list[str] = []
@@ -95,8 +95,8 @@ async def roll_back_unfinished_steps(
 
 
 def restored_notices(restored: Sequence[str], step: str = "") -> list[dict[str, Any]]:
-    """Return the notice of what was rolled back before a step starts again; none if that was nothing."""
-    message = f"{counted(restored=restored)}; the step that wrote there starts again"
+    """Return the notice of files rolled back before a step starts again; empty without files."""
+    message = f"{counted(restored=restored)}; the unfinished step starts again"
     return [{"step": step, "message": message, "level": "info"}] if restored else []
 
 
@@ -179,7 +179,7 @@ async def end_adopted(
     """End a run of this process as cancelled, and the runs that are its steps, as `end_abandoned_run`.
 
     :param keep_all: the run is the work of a step that must not be done twice.
-    :param rolled_back: the outcome of its rollback, if that was done before.
+    :param rolled_back: the outcome of a rollback that came before.
     :raises RunIsOwned: a living process has a run that is its step.
     :raises StoreError: it cannot be written.
     """

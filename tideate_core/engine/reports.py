@@ -134,7 +134,7 @@ def write_summary(documents: Documents, summary: WorkflowSummaryDTO) -> Path:
 def write_report(documents: Documents, name: str, report: Report, *, private: bool = False) -> Path:
     """Write a report so that others see it whole or not at all, also after a power loss; blocking.
 
-    :param private: nobody else can read it.
+    :param private: only the person can read it.
 
     :raises StoreError: it cannot be written.
     """

@@ -47,8 +47,8 @@ class WorkflowResult:
     task: str | None = None
     """What was to be done, as the person worded it; None of any other workflow."""
     result: TaskResult | None = None
-    """Files that a task's execution changed, as far as the person accepted them, and its errors; the files of
-    a rolled back one, too. None before that, and of any other workflow."""
+    """Accepted files that a task's execution changed, even if they were rolled back, and its errors. None
+    before the execution, and of any other workflow."""
     next_run: dict[str, Any] | None = None
     """The run that is proposed to follow; see `with_next_run`."""
 

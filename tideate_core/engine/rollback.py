@@ -113,7 +113,7 @@ class RunRollback:
         """Roll back a run, and end it if it could still go on.
 
         :param members: the runs whose changes are its.
-        :param store: is opened only for a run that is known; its record says what was restored.
+        :param store: opened only for a known run, to record the restored files.
         :raises RunIsOwned: a living process has it.
         :raises RollbackConflict: something was changed since; nothing was restored or ended.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
@@ -128,7 +128,7 @@ class RunRollback:
                 await _record(store, run, done)
             return _outcome(done, cancelled=False)
         async with store() as opened:
-            owned = await opened.adopt(run.id)  # or another process would go on with it meanwhile
+            owned = await opened.adopt(run.id)  # or another process would continue it meanwhile
             try:
                 done = await self.restore_files(members)
                 await end_adopted(opened, owned, run, rolled_back=done)
@@ -145,13 +145,13 @@ def _outcome(done: RollbackResult, *, cancelled: bool) -> RollbackOutcome:
 async def _record(
     store: Callable[[], AbstractAsyncContextManager[Store]], run: RunRow, done: RollbackResult
 ) -> None:
-    """Add what was restored to an ended run's record; where that fails, the journal has it."""
+    """Add the restored files to an ended run's record; if that fails, only the journal has them."""
     try:
         async with store() as opened:
             fields = rollback_fields(done, None, "", ())
             await opened.add_event(run.id, EventName.ROLLED_BACK.value, now_ms(), fields)
     except StoreError as error:
-        log.warning("run %s was rolled back, and its record does not say so: %s", run.id, error)
+        log.warning("run %s was rolled back, but the rollback is not in its record: %s", run.id, error)
 
 
 def _known(private: Path, run_id: str) -> RunRow | None:

@@ -55,7 +55,7 @@ class RunRequest(BaseModel):
     obfuscate: bool = False
     """Nobody outside sees the names of a machine's states."""
     memory: bool = True
-    """The project's memory is sent, if the configuration does not say no."""
+    """Send the project's memory, unless the configuration turns it off."""
     continues: str | None = None
     """The run whose conversation this one goes on with: its id, the beginning of it, or `last` for the newest
     that has one."""
@@ -197,7 +197,7 @@ class Execution:
             self.on_state(self.machine.state)
 
     async def checkpoint(self, write: Awaitable[T]) -> T:
-        """Follow that a checkpoint is being written, where one can be made; returns it."""
+        """Return a checkpoint once it is written; until then a run that may is in `creating_checkpoint`."""
         begun = self.machine.can_transition(ExecutionEvent.CREATE_CHECKPOINT)
         if begun:
             self.move(ExecutionEvent.CREATE_CHECKPOINT)
@@ -213,7 +213,7 @@ class Execution:
 
     @property
     def state_without_checkpoint(self) -> ExecutionState:
-        """Its state; while a checkpoint is written, the state before."""
+        """The run's state; while a checkpoint is written, the state before."""
         return self.machine.get_history()[-1].from_state if self._is_checkpointing else self.machine.state
 
     def begin_completion(self) -> None:

@@ -67,7 +67,7 @@ class WorkflowRunner(RunControls):
     :param workspace: called once for a run.
     :param store: opens the runs' database; called in a thread, when the first run begins.
     :param tools: calls tools of MCP servers, None where there are none.
-    :param task: components of its tasks, None: tideate's own.
+    :param task: components of its tasks; None: tideate's own.
     """
 
     def __init__(

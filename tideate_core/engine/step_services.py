@@ -112,8 +112,8 @@ class Services:
     :param tools: None where no MCP servers are configured.
     :param gated: a person is asked where a step wants it.
     :param store: opens the runs' database, None where there is none.
-    :param task: components of a task, None: tideate's own.
-    :param gives_prompt: no template has the prompt, so agents are given it as material.
+    :param task: components of a task; None: tideate's own.
+    :param gives_prompt: no template uses the prompt, so agents get it as material.
     """
 
     workflow: str

@@ -22,7 +22,7 @@ __all__ = ["AuditingAgent", "DocumentationAgent", "ExecutionAgent", "PlanningAge
 
 
 class PlanningAgent(Protocol):
-    """Stage 1: `agents.plan_task`."""
+    """The agent of stage 1, as `agents.plan_task`."""
 
     async def __call__(
         self,
@@ -37,7 +37,7 @@ class PlanningAgent(Protocol):
 
 
 class AuditingAgent(Protocol):
-    """Stage 2: `agents.audit_plan`."""
+    """The agent of stage 2, as `agents.audit_plan`."""
 
     async def __call__(
         self, step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan
@@ -45,7 +45,7 @@ class AuditingAgent(Protocol):
 
 
 class ExecutionAgent(Protocol):
-    """Stage 3: `agents.execute_plan`. Its edits are staged; gate 3, the review and the writing follow."""
+    """The agent of stage 3, as `agents.execute_plan`: stages edits for gate 3 and the review."""
 
     async def __call__(
         self,
@@ -61,7 +61,7 @@ class ExecutionAgent(Protocol):
 
 
 class DocumentationAgent(Protocol):
-    """Stage 4: `agents.document_task`. Its edits are staged, too."""
+    """The agent of stage 4, as `agents.document_task`: stages edits, too."""
 
     async def __call__(
         self,
@@ -78,15 +78,15 @@ class DocumentationAgent(Protocol):
 class TaskComponents:
     """Components that carry out the tasks of a runner; those left out are tideate's own.
 
-    State machine and loop belong to one task, so these two are classes or functions that make them.
+    State machine and loop belong to one task, so these two fields are classes or factories.
     """
 
     fsm: Callable[[], WorkflowFSM] = WorkflowFSM
     """Called once for each process that works on a task."""
     gate_enforcer: GateEnforcer | None = None
-    """None: one for each gate, which counts its decisions in the runs' database."""
+    """None: one for each gate, with statistics in the runs' database."""
     context_resolver: ContextResolver | None = None
-    """None: one for each task, which sees the buffer that it began in."""
+    """None: one for each task, with the buffer in which the task began."""
     snapshot_manager: SnapshotManager | None = None
     """None: the project's."""
     planner: PlanningAgent | None = None
@@ -94,4 +94,4 @@ class TaskComponents:
     executor: ExecutionAgent | None = None
     documenter: DocumentationAgent | None = None
     self_correction_loop: Callable[..., SelfCorrectionLoop] = SelfCorrectionLoop
-    """Called for each turn of stage 5 with a verifier or without, `corrected` and `edits`."""
+    """Called for each turn of stage 5 with a verifier or None, `corrected` and `edits`."""

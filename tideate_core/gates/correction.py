@@ -84,7 +84,7 @@ class Corrected:
     """The outcome of a loop."""
 
     end: CorrectionEnd | None
-    """None: it was left between two turns, and goes on."""
+    """None: the loop was left between two turns, and continues."""
     report: VerificationReport
     """Of the last verification."""
     attempts: list[CorrectionAttempt] = field(default_factory=list)
@@ -98,9 +98,9 @@ class Corrected:
 class SelfCorrectionLoop:
     """Verifies and has the errors corrected.
 
-    A loop may be left between two turns: then one is made anew with what came before.
+    A loop may be left between two turns; a new one continues it with `corrected` and `edits`.
 
-    :param verifier: None: the caller verifies, and gives the report.
+    :param verifier: None: the caller verifies, and passes the report.
     :param max_attempts: corrections at most.
     :param corrected: the reports that earlier corrections were made for, the oldest first.
     :param edits: the digests of earlier corrections.
@@ -127,11 +127,10 @@ class SelfCorrectionLoop:
     ) -> Corrected:
         """Verify, and correct until all checks pass or a further correction would not help.
 
-        A caller that records each turn, as the gated task does, takes one at a time: without a corrector this
-        returns after the verification, without a verifier after the correction. The caller gets the
-        corrector's errors.
+        Without a corrector this returns after the verification, without a verifier after the correction. So
+        a caller, such as the gated task, can record each turn. Errors of the corrector are raised.
 
-        :param report: of a verification that has run; the loop begins with its correction.
+        :param report: of an earlier verification; the loop begins with a correction.
         """
         attempts: list[CorrectionAttempt] = []
         report = report or await self._verify()
@@ -150,7 +149,7 @@ class SelfCorrectionLoop:
 
     async def _verify(self) -> VerificationReport:
         if self._verifier is None:
-            raise TypeError("this loop has no verifier, and was given no report")
+            raise TypeError("a loop without a verifier needs a report")
         report = await self._verifier.run_all()
         if self._on_report is not None:
             self._on_report(report, len(self._corrected))

@@ -114,7 +114,7 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
 
 
 def is_checked(language_or_path: str, before: str, after: str) -> bool:
-    """Tell whether `new_errors` can find errors: it has a parser for both texts, which came to its end."""
+    """Tell whether `new_errors` can find errors: both texts have a parser, and it did not time out."""
     language = _known(language_or_path) or _by_content(before, after)
     found = _errors.of(language, after) if language else None
     return found is not None and (not found or _errors.of(language, before) is not None)

@@ -258,7 +258,7 @@ def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
     if results.status == "no_tests":
         note = "no test ran" if passed else 'no test was found; set verify.tests, or "off"'
     elif passed and results.passed is None:
-        note = "known by its exit status only, as it printed no counts of tests"
+        note = "only the exit status is known: no test counts were printed"
     ending = results.ending if not passed else process.summary.partition("; ")[2]
     return CheckResult(
         check=tool.check,

@@ -22,7 +22,7 @@ __all__ = ["MOST_NOT_PARSED", "NOT_PARSED", "read_definitions", "read_files", "r
 NOT_PARSED: Final = ("", 1, "")
 """The only definition of a file that takes too long to parse: nothing has an empty name."""
 MOST_NOT_PARSED: Final = 6
-"""Files that take too long to parse, seconds each, after which no more are read at once."""
+"""Files that take too long to parse, seconds each, after which one call reads no more."""
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -135,7 +135,7 @@ def places_of_name(text: str, path: str, name: str, *, parsed: bool = True) -> l
 
     Comments and strings are left out if the language is known and the text is not too long.
 
-    :param parsed: False: the lines that have the word.
+    :param parsed: False: all lines with the word, comments and strings included.
     :raises NotParsed: the text takes too long to parse.
     """
     whole = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")

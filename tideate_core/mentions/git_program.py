@@ -183,8 +183,8 @@ class SavedFiles:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Files that are not compared, in words."""
-        words = "files are not there, as the index says (sparse checkout)"
+        """Notes on files that are not compared."""
+        words = "files are not compared: the sparse checkout leaves them out"
         return (f"{self.sparse:,} {words}",) if self.sparse else ()
 
     async def ask(
@@ -218,9 +218,9 @@ class SavedFiles:
         return await self._with_index(b"\0".join(added) + tree)
 
     async def as_staged(self, head: str | None) -> SavedFiles:
-        """Make an index of what is staged, to be compared with the files by their content.
+        """Make an index of the staged files, with which the saved files are compared by content.
 
-        :param head: id of the last commit, which HEAD is from now on.
+        :param head: id of the last commit, to which HEAD is set.
         """
         if head is not None:
             (self.repository.git_dir / "HEAD").write_text(f"{head}\n")

@@ -177,7 +177,7 @@ class Sources:
 
     async def _run(self, mention: str, reference: Reference | None) -> ContextItem:
         if reference is None:
-            raise ContextResolutionError(mention, "name a run: @run:ID; `tideate history` lists them")
+            raise ContextResolutionError(mention, "name a run as @run:ID; `tideate history` lists the runs")
         root = self._required_root(mention)
         reader = Reader(self._workspace.private or project_state(root))
         return await asyncio.to_thread(_run_item, reader, mention, reference.path)
@@ -206,7 +206,7 @@ class Sources:
 
 
 def _run_item(reader: Reader, mention: str, wanted: str) -> ContextItem:
-    """Return what a run was asked, and what came of it; blocking."""
+    """Return a run's prompt, outcome and answer as a mention; blocking."""
     run = reader.run(wanted)
     prompt, said = reader.texts(run.id)
     response = reader.response(run.id)

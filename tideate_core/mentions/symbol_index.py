@@ -141,7 +141,7 @@ class SymbolIndex:
     async def definitions(self, name: str) -> list[Place]:
         """Return the places at which a name is defined, in order.
 
-        After some files that take too long to parse, the others are left to the next call: see `unread`.
+        If too many files take too long to parse, the others are left for the next call; see `unread`.
 
         :raises StoreError: the index cannot be kept.
         """
@@ -151,7 +151,7 @@ class SymbolIndex:
         return await asyncio.to_thread(self._definitions, name)
 
     async def unread(self, name: str) -> list[str]:
-        """Return the files that may define a name and are not looked into yet.
+        """Return the files that may define a name, but were not read yet.
 
         :raises StoreError: the index cannot be read.
         """

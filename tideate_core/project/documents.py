@@ -80,7 +80,7 @@ class Documents:
 
         In the person's state it is private, as all there.
 
-        :param private: nobody else can read it.
+        :param private: only the person can read it.
         """
         if self.folder:
             mode = _PRIVATE_MODE if private else _NEW_MODE
@@ -149,7 +149,7 @@ def write_document(
     team's files to git.
 
     :param name: relative to the root, below `.tideate/`, with `/`.
-    :param replace: a file that is there is replaced; unless it is private, its owner, mode, list and
+    :param replace: replace an existing file; unless it is private, its owner, mode, access control list and
         attributes stay.
     :param mode: of a new file, less the bits of the person's umask.
     :returns: its path.

@@ -354,7 +354,7 @@ class SnapshotManager:
 
 
 def _log(what: str, written: Sequence[str], deleted: Sequence[str], left: Sequence[str]) -> None:
-    """Log what was restored; a warning, because files were changed that a person may look for."""
+    """Log the restored files; as a warning, because a person may look for these changes."""
     if words := counted(written=written, deleted=deleted, left=left):
         log.warning("%s: %s", what, words)
 

@@ -264,7 +264,7 @@ def _outcome_values(
 
 
 def memory_usage() -> int:
-    """Return the bytes that this process has used at most."""
+    """Return the peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -94,8 +94,8 @@ class Reader:
         :param name: only those of workflows of this name.
         :param unfinished: only those that have not ended.
         :param parents_only: without the runs that are steps of others.
-        :param with_memo: only those with a memo of the whole run whose key begins so.
-        :param as_begun: in the order in which they began: of two the clock may have said otherwise.
+        :param with_memo: only those with a memo of the whole run whose key begins with this text.
+        :param as_begun: in the order in which they began, even if the clock was set back between them.
         """
         # few runs of many are unfinished or of one name, so those are found by what they are and then sorted;
         # all others are found in their order: a `+` keeps an index from being used
@@ -139,7 +139,7 @@ class Reader:
         return [FoundRun(number, run, excerpt_of(*texts)) for number, run, *texts in found]
 
     def near(self, prompt: str) -> list[str]:
-        """Return the completed runs that were asked for something near to a prompt, the nearest first.
+        """Return the completed runs whose prompts are near to this one, the nearest first.
 
         They share two rare words with it, and half of the weight of all its words.
         """
@@ -154,7 +154,7 @@ class Reader:
         return [run for number, run in ranked if number in numbers]
 
     def texts(self, run_id: str) -> tuple[str, str]:
-        """Return what a run was asked, and what its models said; texts of any length are cut off.
+        """Return a run's prompt and its models' answers; long texts are cut off.
 
         :raises RunNotFound: no run has this id.
         """

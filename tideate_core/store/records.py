@@ -347,7 +347,7 @@ class CheckpointRow:
     manual: bool = False
     """A person wanted it; retention spares it."""
     memory: int | None = None
-    """Bytes that the process had used at most when it was made; None: it was not measured."""
+    """Peak memory of the process when it was made, in bytes; None: not measured."""
 
 
 def state_of(run: RunRow) -> State:

@@ -49,10 +49,10 @@ WITH_WORD: Final = (
     " CROSS JOIN workflow_executions e ON e.id = t.execution_id"
     " WHERE run_words MATCH ? AND e.status = 'completed' AND e.parent_id IS NULL"
 )
-"""Completed runs by words of their texts. CROSS JOIN: SQLite is not to begin with the runs."""
+"""Completed runs by words of their texts. `CROSS JOIN` keeps SQLite from starting with the runs."""
 
 NEAREST_FIRST: Final = "ORDER BY bm25(run_words, 4.0, 1.0), w.rowid DESC"
-"""Behind `WITH_WORD`: a word of a prompt counts as much as four words of answers."""
+"""Order for `WITH_WORD`: a word of a prompt counts as much as four words of answers."""
 
 _MARK: Final = "\2"
 _NEAR: Final = 400
@@ -62,10 +62,10 @@ _WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
 
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")
 _ASKED: Final = 4_000
-"""Characters of a prompt whose words are looked for in earlier ones."""
+"""Characters of a prompt whose words are searched for in earlier prompts."""
 _MOST_WORDS: Final = 64
 _UNSEEN: Final = 20
-"""Runs without any of the words, counted beside those there are: of few runs each word seems common."""
+"""Runs without the words that are added to the total: among few runs every word seems common."""
 _COMMON: Final = (
     "about add again all also and any are argument arguments because been bug but can change class code "
     "could create delete did does each error every explain file files fix for from function functions get "
@@ -75,7 +75,7 @@ _COMMON: Final = (
     "use uses using was way were what when where which while who why will with without work works would "
     "write you your"
 )
-"""Words of any request for code."""
+"""Words that are common in requests for code."""
 
 _CONVERSATIONS: Final = (
     "SELECT value FROM workflow_memos WHERE execution_id = ? AND step_id = ''"
@@ -107,7 +107,7 @@ def excerpt_of(prompt: str, answers: str) -> str:
 
 
 def telling_words(text: str) -> list[str]:
-    """Return the words of a text that may tell what it is about, one of each stem."""
+    """Return the distinctive words of a text, one of each stem."""
     common = set(_COMMON.split())
     words = (word for word in _LETTERS.findall(plain(text[:_ASKED]).casefold()) if word not in common)
     stems: dict[str, str] = {}
@@ -117,7 +117,7 @@ def telling_words(text: str) -> list[str]:
 
 
 def near_numbers(found: Mapping[str, set[int]], total: int) -> set[int]:
-    """Return the numbers of the runs that share rare words with a text: two, with half of the weight of all.
+    """Return the numbers of the runs that share two rare words, and half of all weight, with a text.
 
     :param found: the numbers of the runs with each word of the text.
     :param total: the number of all such runs.

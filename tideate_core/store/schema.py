@@ -63,7 +63,7 @@ def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
     """Refuse a database of a newer version, and one from before the first version.
 
     :raises StoreIsNewer: a newer tideate made it.
-    :raises StoreError: it is older than what can be migrated.
+    :raises StoreError: it is too old to be migrated.
     """
     version, known = schema_version(connection), _files()
     if version > known[-1][0]:
@@ -73,8 +73,8 @@ def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
         )
     if 0 < version < known[0][0]:
         raise StoreError(
-            f"{path} was made before version 0.1.0 (its schema is version {version}, the oldest that can be "
-            f"used is {known[0][0]}); move the file away to begin anew, nothing was changed"
+            f"{path} was made before version 0.1.0 (its schema is version {version}, the oldest "
+            f"supported is {known[0][0]}); move the file away to start with a new one, nothing was changed"
         )
 
 

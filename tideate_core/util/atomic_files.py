@@ -37,9 +37,9 @@ def write_atomic(
     *,
     prefix: str | None = None,
 ) -> None:
-    """Make a private file hold this; several processes may do so at once.
+    """Write a private file atomically; several processes may do so at once.
 
-    Missing directories above it are made, readable by nobody else.
+    Missing parent directories are made, and are private, too.
 
     :param prefix: of the name that it has while it is written.
     :raises OSError: it cannot be written; the file is as it was.
@@ -76,8 +76,8 @@ def write_atomic_at(
     :param directory: its descriptor.
     :param mode: of the file, less the bits of the umask.
     :param replace: False keeps a file that is there.
-    :param passes_on: a file that is replaced passes on its owner, mode, access control list and attributes.
-    :param check: called as late as can be; what it raises keeps the file as it was.
+    :param passes_on: keep the owner, mode, access control list and attributes of a replaced file.
+    :param check: called just before the file is replaced; if it raises, the file stays as it was.
     :raises FileExistsError: there is one, which is kept.
     :raises OSError: it cannot be written; the file is as it was.
     """

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 MOST_NAMED: Final = 100
-"""Paths of one group in a log."""
+"""Paths of one group that a log names."""
 HIDDEN: Final = "[a value that seems to be a secret]"
 HIDDEN_LINE: Final = "[a line that seems to hold a secret]"
 """Shown in place of a secret: the same for each, so that it tells neither kind nor length."""

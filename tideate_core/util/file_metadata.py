@@ -96,7 +96,7 @@ def give_metadata(handle: int, metadata: Metadata | None, mode: int) -> None:
 
 
 def _give_owner(handle: int, owner: tuple[int, int]) -> tuple[bool, bool]:
-    """Give a file its user and group as far as permitted; tell which of them it has."""
+    """Set a file's user and group as far as permitted; return which of them were set."""
     now = os.fstat(handle)
     for at, wanted in enumerate(owner):
         if wanted != (now.st_uid, now.st_gid)[at]:

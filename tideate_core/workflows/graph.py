@@ -69,7 +69,10 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
 
 
 def check_dependencies(steps: Sequence[WorkflowStep]) -> None:
-    """:raises InvalidDefinition: a dependency is no step."""
+    """Refuse unknown dependencies.
+
+    :raises InvalidDefinition: a step depends on an unknown one.
+    """
     known = {step.id for step in steps}
     for step in steps:
         for dependency in step.dependencies:

@@ -228,7 +228,7 @@ def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "u
 
 
 def _texts(step: WorkflowStep) -> Iterator[tuple[str, bool]]:
-    """Return the texts that a step fills in, and True for those that it evaluates."""
+    """Return the templates of a step, with True for those that are expressions."""
     values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
     for text in StepTemplates(step.id, (), values).texts():
         yield text.source, text.is_expression

@@ -249,7 +249,7 @@ class Rollback:
 
 
 def _log(runs: Sequence[str], restored: Sequence[str], left: Sequence[str] = ()) -> None:
-    """Log what was restored; a warning, because files were changed that a person may look for."""
+    """Log the restored files; as a warning, because a person may look for these changes."""
     if words := counted(restored=restored, left=left):
         log.warning("rollback of %s: %s", ", ".join(runs), words)
 

@@ -163,8 +163,7 @@ function M.resume(run, on_yes, expecting)
   ask_first(run, 'resume', { message = words:format(named(run), at, waits) }, expecting, on_yes)
 end
 
---- Cancel runs of this Neovim, after a yes where there are several: one is stopped at once, so that it spends
---- nothing more, and its review can be opened again.
+--- Cancel runs of this Neovim: one at once, so that it spends nothing more; several after a question.
 ---@param runs tideate.Run[]
 ---@param cancel fun()
 function M.cancel_all(runs, cancel)

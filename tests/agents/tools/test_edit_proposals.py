@@ -209,7 +209,7 @@ async def test_without_an_editor_the_tool_says_so(project: Project) -> None:
     ("bad", "told"),
     [
         ([], "; no new diagnostics in 5 of 7 files (server)"),
-        (["bad"], "\n[diagnostics were looked for in 5 of 7 files only]"),
+        (["bad"], "\n[diagnostics were checked in 5 of 7 files only]"),
     ],
 )
 async def test_an_edit_of_more_files_than_are_looked_at_says_so(

@@ -125,7 +125,7 @@ async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
         + "+38 more in this file\n[files without the word Slot use a decode, too: other.py (1)]"
     )
     monkeypatch.setattr(symbols, "MOST_FILES", 0)
-    assert "[2 more files without the word Slot were not looked through]" in await project.call(
+    assert "[2 more files without the word Slot were not searched]" in await project.call(
         "find_symbol", name="Slot.decode"
     )
     monkeypatch.undo()

@@ -113,7 +113,7 @@ async def test_a_person_may_leave_out_a_check_without_a_command(
         await desk.aclose()
     (question,) = asked
     assert question.message.endswith(
-        "how to run lint. Go on without, verified by type_check, tests, build and documentation only?"
+        "known for lint. Continue without, and verify only by type_check, tests, build and documentation?"
     )
     assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in question.details
     assert result.ok == accepted, result.error

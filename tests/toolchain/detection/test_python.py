@@ -64,7 +64,7 @@ def test_a_broken_environment_is_said(tmp_path: Path) -> None:
     (tmp_path / ".venv/bin").mkdir()
     (tmp_path / ".venv/bin/python").symlink_to("/nowhere/python3")
     reason = detect_tools(tmp_path, NOTHING)[Check.TESTS][0].reason
-    assert reason.endswith("of PATH, because .venv is broken: .venv/bin/python cannot be run; make it anew")
+    assert reason.endswith("of PATH, because .venv is broken: .venv/bin/python cannot be run; recreate it")
 
 
 @pytest.mark.parametrize("venv", ["", ".venv/bin/"])

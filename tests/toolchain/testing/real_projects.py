@@ -38,10 +38,10 @@ class Kind:
     form: str = "junit"
     """Of the report."""
     told: str = "uncollected"
-    """Ends of which the test, or its file, is named."""
+    """Ways to end for which the result names the test or its file."""
     seconds: float = 12
     needs: str = ""
-    """A program that `make test-runners` installs; empty: it is there wherever the tests are."""
+    """A program that `make test-runners` installs; empty: it is always installed."""
 
 
 def texts(kind: Kind) -> dict[str, str]:

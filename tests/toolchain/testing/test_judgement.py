@@ -195,7 +195,7 @@ def runs(runner: st.SearchStrategy[str], defects: Collection[str] = ()) -> st.Se
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Runs that are well but for two defects at most, so that each of them has to be seen."""
+    """Good runs with at most two defects, so that each defect has to be noticed."""
     command = draw(st.sampled_from(sorted(COMMANDS)))
     defects = draw(st.sets(st.sampled_from(DEFECTS), max_size=2))
     if command == "make":

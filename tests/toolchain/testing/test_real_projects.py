@@ -1,6 +1,6 @@
 """Small real projects: what is detected is what their CI runs, and results are those of the native runner.
 
-Without `make test-runners`, of the kinds whose runners are there wherever the tests are.
+Without `make test-runners`, only kinds whose runners are always installed are tested.
 """
 
 from __future__ import annotations

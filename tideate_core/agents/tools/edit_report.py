@@ -31,7 +31,7 @@ MOST_ERRORS: Final = 10
 MOST_UNCHECKED: Final = 5
 """Files that a result names because their syntax is not checked."""
 _PLAIN: Final = PROSE | {""}
-"""Languages without a syntax that could be checked, as far as they are known."""
+"""Prose and files of no known language: they have no syntax to check."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 
 
@@ -40,7 +40,7 @@ class CheckedChanges:
     """New errors of the texts that changes lead to."""
 
     word: str = ""
-    """For the line that says what was staged: no new errors, or not checked; empty: neither can be said."""
+    """End of the line about staged edits: no new errors, or files not checked; empty if neither is known."""
     errors: list[str] = field(default_factory=list)
     """New syntax errors."""
     names: list[str] = field(default_factory=list)

@@ -50,13 +50,13 @@ async def search(context: ToolContext, arguments: Search) -> str:
 
 
 async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
-    """Look for an expression; that it fits a hidden line changes nothing in what is found.
+    """Return the matches outside hidden lines; matches in hidden lines do not change the result.
 
-    Secrets are looked for only in files in which the expression is found.
+    Only files with matches are searched for secrets.
     """
     found = await find_lines(root, texts.names, texts.own, query)
     if found.cut or found.timed_out:
-        # either may depend on hidden lines: only what may be shown is searched
+        # either may depend on hidden lines: search only the lines that may be shown
         hidden = await texts.hide_secrets(texts.names)
         names = [name for name in texts.names if name in texts.own or name not in hidden]
         found = await find_lines(root, names, texts.own, query)

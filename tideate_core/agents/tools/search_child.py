@@ -28,7 +28,7 @@ WRITTEN_AT_ONCE = 1 << 16
 TOLD_AFTER = 50
 """Searched files after which their number is printed, as ``+NUMBER``."""
 LOOKS_FAR = re.compile(r"\(\?(?![:P])|\\[AZ]|[*+?}]\+")
-"""Parts of expressions that the lines around may keep from a match."""
+"""Parts of an expression that may match a line alone, but not the same line within a text."""
 CUT_SHORT = 3
 """Exit status where a worker did not come to its end."""
 
@@ -126,10 +126,10 @@ def matching_lines(
 ) -> Iterator[tuple[int, int]]:
     """Yield number and column (both from 1) of the lines in which the expression is found.
 
-    Lines count alone.
+    Each line is matched by itself.
 
     :param most: lines.
-    :param whole: search the text as a whole for such lines, which is fast; no match may need a line alone.
+    :param whole: search the text as a whole, which is fast; not for expressions that `LOOKS_FAR` finds.
     """
     search: Callable[..., re.Match[str] | None] = pattern.search
     if not whole:

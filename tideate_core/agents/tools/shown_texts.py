@@ -78,9 +78,9 @@ class ShownTexts:
                 self.own[path] = (await self.read(path))[0]
 
     async def hide_secrets(self, names: Iterable[str]) -> dict[str, frozenset[int]]:
-        """Give files on disk with hidden lines a text of their own, in which these have other words.
+        """Replace the hidden lines of files on disk, in texts of `own`.
 
-        :return: the numbers of the hidden lines by name; of a file that cannot be read, none.
+        :return: the numbers of the hidden lines by file name; empty for a file that cannot be read.
         :raises ToolError: the files cannot be searched for secrets.
         """
         from tideate_core.agents.tools.search_programs import files_with_secrets

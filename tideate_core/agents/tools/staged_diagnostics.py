@@ -98,7 +98,7 @@ async def _new_diagnostics(context: ToolContext, changes: Sequence[FileChange]) 
     where = f" in {len(looked_at)} of {total} files" if total > len(looked_at) else ""
     if clients and not (new or doubtful):
         return f"; no new diagnostics{where} ({clients})", lines
-    return "", [*lines, f"[diagnostics were looked for{where} only]"] if clients and where else lines
+    return "", [*lines, f"[diagnostics were checked{where} only]"] if clients and where else lines
 
 
 def _all_new(

@@ -40,7 +40,7 @@ MOST_FILES: Final = 300
 LEAST_OF_FILE: Final = 5
 """References in one file that are shown, or an eighth of the limit if that is more."""
 PATIENCE: Final = 6
-"""Files that may take too long to parse in one call, seconds each."""
+"""Files that take too long to parse, seconds each, before a call stops parsing."""
 MOST_NAMED: Final = 10
 """Files that are only named."""
 
@@ -120,9 +120,9 @@ class _Lookup:
         self._wanted = frozenset(texts.names)
         self._not_parsed: list[str] = []
         self._left: list[str] = []
-        """Files whose definitions are not looked for: too many others take too long to parse."""
+        """Files left for the next call, because too many others take too long to parse."""
         self._patience = PATIENCE
-        """Files that may still take too long to parse."""
+        """Further files that may take too long to parse."""
 
     def _is_indexed(self, path: str) -> bool:
         return path in self._wanted and path not in self._texts.own
@@ -156,7 +156,7 @@ class _Lookup:
         left_out = [f"[takes too long to parse: {_some(self._not_parsed)}]"] if self._not_parsed else []
         if self._left:
             left_out.append(
-                f"[stopped, as so many files take too long to parse; {len(self._left):,} files that may "
+                f"[stopped, because many files take too long to parse; {len(self._left):,} files that may "
                 f"define it are left for the next call: {_some(self._left)}]"
             )
         if not places:
@@ -218,9 +218,9 @@ class _Lookup:
         elif container and not is_member and lines:
             lines.append(f"[not narrowed to {container}: no {self._name} is known to be defined in it]")
         if (rest := len(aside) - MOST_FILES) > 0:
-            lines.append(f"[{rest:,} more files without the word {container} were not looked through]")
+            lines.append(f"[{rest:,} more files without the word {container} were not searched]")
         if self._patience <= 0:
-            lines.append("[stopped parsing: lines in comments and strings of some files may be among these]")
+            lines.append("[stopped parsing: some of these lines may be in comments or strings]")
         if not (count or left):
             return ["", "it is used nowhere else in code", *lines]
         words = f"the words {self._name} and {container}" if aside else "the word"

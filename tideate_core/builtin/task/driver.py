@@ -56,7 +56,7 @@ GATES: Final = {
     _S.AWAITING_EXECUTION_GATE: 3,
     _S.AWAITING_DOCUMENTATION_GATE: 4,
 }
-"""By state the number of the stage that its gate decides on."""
+"""Stage number by the state of the gate that decides on the stage."""
 _ENDS: Final = frozenset({_S.COMPLETE, _S.FAILED})
 
 

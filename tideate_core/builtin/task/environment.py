@@ -68,7 +68,7 @@ class TaskEnvironment:
     def gates(self, step: StepContext, verifier: Verifier | None = None) -> GateEnforcer:
         """Return the gates.
 
-        :param verifier: gate 5's, if it reports its checks while they run; a given enforcer has its own.
+        :param verifier: runs the checks of gate 5; None: the project's. A given enforcer has its own.
         """
         if self.components.gate_enforcer is not None:
             return self.components.gate_enforcer
@@ -95,7 +95,7 @@ class TaskEnvironment:
         )
 
     def correction_loop(self, record: TaskRecord, verifier: Verifier | None = None) -> SelfCorrectionLoop:
-        """Return the loop of stage 5 where the task's earlier turns left it."""
+        """Return the correction loop of stage 5, which continues after the task's earlier turns."""
         return self.components.self_correction_loop(verifier, corrected=record.corrected, edits=record.edits)
 
 

@@ -33,8 +33,8 @@ LONGEST_NAME: Final = 60
 async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Check that all five checks can run or are left out, then make a snapshot.
 
-    :raises InvalidInput: there is no project, a check may not run, or the person did not leave out one that
-        has no command.
+    :raises InvalidInput: there is no project, a check may not run, or the person did not agree to leave out
+        a check that has no command.
     :raises WorkspaceError: the snapshot cannot be made.
     """
     if step.workspace.root is None:
@@ -66,7 +66,7 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
 
 
 async def _left_out(step: StepContext, checks: Sequence[Readiness]) -> list[str]:
-    """Return the checks that this task goes without; where others can run, the person may leave some out.
+    """Return the checks without a command that the person agrees to leave out, if others can run.
 
     :raises InvalidInput: a check cannot run and is not left out.
     """
@@ -77,8 +77,8 @@ async def _left_out(step: StepContext, checks: Sequence[Readiness]) -> list[str]
     ready = list(dict.fromkeys(one.check.value for one in checks if one.state == "ready"))
     if ready and not unready([one for one in checks if one.state != "missing"]):
         message = (
-            f"Nothing in the project says how to run {_listed(missing)}. "
-            f"Go on without, verified by {_listed(ready)} only?"
+            f"No command is known for {_listed(missing)}. "
+            f"Continue without, and verify only by {_listed(ready)}?"
         )
         decision = await step.confirm("override", message, details="\n".join(problems[1:]))
         if decision.accepted:
@@ -114,7 +114,7 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
     if missing:
         names = ", ".join(f"verify.{check}" for check in missing)
         lines = [f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' for check in missing]
-        asked = "A task asks whether to go on without, or put" if untrusted or declared else "Put"
+        asked = "A task asks whether to continue without, or put" if untrusted or declared else "Put"
         said += [f"No command is known for {names}. {asked} into .tideate/config.toml:", "[verify]", *lines]
     if needed:
         said += [f"✗ {one.check}: `{one.tool.words}`: {one.advice}" for one in needed if one.tool is not None]

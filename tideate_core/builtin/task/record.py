@@ -33,7 +33,7 @@ class TaskRecord:
 
     snapshot: str | None = None
     left_out: list[str] = field(default_factory=list)
-    """Checks without a command that the person does without."""
+    """Checks without a command that the person left out."""
     plan: ExecutionPlan | None = None
     planned_in: str = ""
     """The step that made it."""
@@ -77,7 +77,7 @@ class TaskRecord:
         """Fold in what came of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
-            self.left_out = value.get("left_out", [])  # not in what an earlier version wrote
+            self.left_out = value.get("left_out", [])  # absent from records of earlier versions
         elif state is _S.PLANNING:
             self.plan, self.planned_in = ExecutionPlan.model_validate(value["plan"]), step
         elif state is _S.AUDITING:
@@ -92,7 +92,7 @@ class TaskRecord:
             self._corrected(value)
         elif state is _S.AWAITING_EXECUTION_GATE:
             self.diff = value.get("diff", "")
-            if "result" in value:  # of the part that the person accepted
+            if "result" in value:  # of the accepted files
                 self.result = TaskResult.model_validate(value["result"])
         self.issues = list(value.get("issues", ()))
         self.written += [name for name in value.get("written", ()) if name not in self.written]
@@ -116,7 +116,7 @@ class TaskRecord:
     def _corrected(self, value: Mapping[str, Any]) -> None:
         if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
             self.edits.append(value["edit"])
-            if "plan" in value:  # not in what an earlier version wrote
+            if "plan" in value:  # absent from records of earlier versions
                 self.plan = ExecutionPlan.model_validate(value["plan"])
         self.end = value["end"]
 

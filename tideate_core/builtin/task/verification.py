@@ -78,7 +78,7 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
 
 
 class _Gate5:
-    """Gate 5 as the verifier of the self-correction loop; the checks run within it, and count to its time."""
+    """Gate 5 as the verifier of the self-correction loop; the gate's duration includes the checks."""
 
     def __init__(self, gates: GateEnforcer) -> None:
         self._gates = gates

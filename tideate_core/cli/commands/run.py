@@ -123,7 +123,7 @@ def run(
         Parameter(
             name="--memory",
             negative="--no-memory",
-            help="Send the project's MEMORY.md and the two earlier runs nearest to the prompt.",
+            help="Send the project's memory: its MEMORY.md and the two nearest earlier runs.",
         ),
     ] = True,
     yes: Yes = None,

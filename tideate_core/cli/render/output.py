@@ -198,7 +198,7 @@ def hint_of_state(root: Path) -> None:
 
 
 def _hint_of_moved(root: object) -> None:
-    """Print a hint if the run that was not found may be one of the project before it was moved here."""
+    """Print a hint if the missing run may be older than the move of its project to this directory."""
     from tideate_core.app import locate_project
 
     with suppress(ConfigError):  # another error was printed already

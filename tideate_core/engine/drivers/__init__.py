@@ -24,7 +24,7 @@ __all__ = ["driver_for"]
 def driver_for(registration: Registration, request: RunRequest, config: Config, services: Services) -> Driver:
     """Return what drives one run of a workflow.
 
-    :raises InvalidDefinition: a machine that cannot start, or a graph with a dependency that is no step.
+    :raises InvalidDefinition: the machine cannot start, or a step depends on an unknown one.
     :raises InvalidInput: a confirmation is asked for before a state that does not exist; the wanted step does
         not exist; or the states of a task are to be hidden.
     """

@@ -28,7 +28,7 @@ def given_material(step: StepContext, definition: WorkflowStep, *, prompt: bool 
     Results that the task or its `for_each` names stand where they are named, and not here. What is longer
     than the model's share of material is cut, with a notice.
 
-    :param prompt: the run's prompt is part of it.
+    :param prompt: include the run's prompt.
     """
     if definition.context == "none":
         return ""

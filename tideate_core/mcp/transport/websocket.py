@@ -74,7 +74,7 @@ async def websocket_client(
     A redirect to another origin is not followed: what is sent is meant for this one.
 
     :param url: `ws://…` or `wss://…`.
-    :param parse: reads the messages of a frame, by default one, without bounds of its own.
+    :param parse: returns the messages of a frame; by default one, of any size.
     :raises ServerUnavailable: the address is none of a WebSocket server, or it refused.
     :raises OSError: nobody answers there.
     :raises TimeoutError: it did not answer in time.
@@ -150,7 +150,7 @@ async def message_streams(
 ) -> AsyncIterator[TransportStreams]:
     """Give the messages of an open connection; what is none comes as the exception that says why.
 
-    :param parse: reads the messages of a frame, by default one, without bounds of its own.
+    :param parse: returns the messages of a frame; by default one, of any size.
 
     The stream of messages ends when the connection does. To send on a connection that has ended raises
     `anyio.BrokenResourceError`.

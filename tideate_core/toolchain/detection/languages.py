@@ -86,7 +86,7 @@ _BUILDING: Final = re.compile(r"\b(?:build|compile|tsc)\b(?!/)")
 _RUN: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?: run| -s| --silent){0,2} ([\w:.-]{1,60})")
 
 _ONCE: Final = re.compile(r"\bsingleRun['\"]?\s{0,9}:\s{0,9}true\b")
-"""Says in the configuration of karma that it ends."""
+"""Setting in the configuration of karma that ends it after one run."""
 
 _NO_TEST: Final = "no test specified"
 """In the script that `npm init` writes."""
@@ -258,7 +258,7 @@ _CTEST: Final = re.compile(r"^[ \t]*(?:enable_testing|include[ \t]*\([ \t]*CTest
 _ADDED: Final = re.compile(
     r"(?:\badd_subdirectory[ \t]*\(|\bSOURCE_DIR)\s{0,99}\"?([^\s\")]{1,300})", re.IGNORECASE
 )
-"""A folder that is built with the one whose file names it."""
+"""Folder that a CMakeLists.txt adds to its own build."""
 _HERE: Final = re.compile(
     r"^\$\{(?:CMAKE_CURRENT_(?:SOURCE|LIST)_DIR|CMAKE_SOURCE_DIR|PROJECT_SOURCE_DIR)\}/"
 )
@@ -350,13 +350,13 @@ class CMakeTools(ProjectTools):
         return super().applies() and bool(self._folder or "build-system" not in self._files.pyproject)
 
     def covers(self, folder: str) -> bool:
-        # without it, it can only be built from above
+        # without `project()` it can only be built from above
         own = re.search(r"^[ \t]*project[ \t]*\(", self._files.text(f"{folder}/CMakeLists.txt"), _LINES)
         return own is None or any(fnmatchcase(folder, one) for one in self._added)
 
     @cached_property
     def _added(self) -> set[str]:
-        """Return the folders that are built with this one; ``*`` stands for what a variable says."""
+        """Return the folders that are built with this one; ``*`` stands for the value of a variable."""
         found, waiting = set[str](), [""]
         while waiting and len(found) < _MOST_MEMBERS:
             folder = waiting.pop()

@@ -30,7 +30,7 @@ class PythonTools(ProjectTools):
         broken = (name for name in VIRTUAL_ENVIRONMENTS if files.has(f"{name}/pyvenv.cfg"))
         self._path = "of PATH, no virtual environment has it"
         if not self._venv and (name := next(broken, "")):
-            self._path = f"of PATH, because {name} is broken: {name}/bin/python cannot be run; make it anew"
+            self._path = f"of PATH, because {name} is broken: {name}/bin/python cannot be run; recreate it"
         self._wanted = _dependencies(files)
 
     def find(self) -> Iterator[Tool]:

@@ -255,7 +255,7 @@ _PLACES: Final = re.compile(
 
 
 def split_folder(argv: Sequence[str]) -> tuple[str, str, list[str]]:
-    """Split the command of a task or script runner: the folder and the file that it names, and its words."""
+    """Split a task or script runner's command into the folder and the file that it names, and its words."""
     found, rest, words = {"folder": "", "file": ""}, list[str](), iter(argv[1:])
     for word in words:
         if match := _PLACES.match(word):

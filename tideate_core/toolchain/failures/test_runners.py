@@ -282,7 +282,7 @@ def parse_node_tests(output: ToolOutput) -> Iterator[Failure]:
 
 
 def parse_thrown(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the errors that end a program of Node: what was thrown, the first frame outside packages."""
+    """Parse the errors that end a Node program: the message, and the first frame outside packages."""
     said, mocha = "", False
     found: Failure | None = None
     for line in output.lines:

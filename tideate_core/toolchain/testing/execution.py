@@ -94,7 +94,7 @@ async def run_tests(
     :raises CommandError: the runner cannot be started.
     """
     started, place = datetime.now(UTC), root / folder
-    # a command that says for itself what it ran writes its report instead
+    # a command with a report needs no summary
     expected = {} if command.report else await asyncio.to_thread(expected_summaries, place, command.argv)
     follower = _Follower(GoEvents(place) if command.report == "go" else None, on_progress, on_lines)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as temporary:
@@ -176,7 +176,7 @@ class _Evidence:
     lacks: str = ""
     """Words for a missing part, empty if the report is whole."""
     runner: str = ""
-    """The only one whose summary was printed."""
+    """The runner, if only one printed a summary."""
 
 
 def _evidence(

@@ -1,4 +1,4 @@
-"""Summaries that a command has to print, as far as the project's own files tell what it runs."""
+"""Summaries that a command has to print, derived from the project's files that it runs."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
         "minitest": r"(?:\S*/)?rails test|ruby (?:-\S+ )*-Itest -e",
     }.items()
 }
-"""Beginnings of the commands of runners that end with a summary, whatever their tests do."""
+"""Commands of runners that always end with a summary, by the runner."""
 _QUIET: Final = re.compile(
     r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
     r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |"
     r"--output(?!-on-failure)|--format)"
 )
-"""Options with which they do not, or in another form."""
+"""Options that suppress the summary or change its form."""
 _SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
-"""Text whose commands may not all run, or not print to us."""
+"""Shell text whose commands may not all run, or may print elsewhere."""
 
 _PROGRAM: Final = re.compile(rf"[-@+]{{0,3}}{_SETTINGS}(?P<words>.*)")
 _SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
@@ -64,7 +64,7 @@ _MAIN: Final = re.compile(
     r"(?:sys\.exit\(|raise SystemExit\()?(unittest|pytest)\.main\((?![^\n]*testRunner)",
     re.MULTILINE,
 )
-"""Where a Python file runs its own tests."""
+"""Call with which a Python file runs its own tests."""
 _RAKE: Final[Mapping[str, re.Pattern[str]]] = {
     "minitest": re.compile(r"(?:Rake|Minitest)::TestTask\.(?:new|create)(?![ (]+[:'\"](?!test\b))"),
     "rspec": re.compile(r"RSpec::Core::RakeTask\.new"),
@@ -73,7 +73,7 @@ _RAKE: Final[Mapping[str, re.Pattern[str]]] = {
 _RUBY_MAIN: Final = re.compile(r"^require ['\"](?:minitest/autorun|test/unit)['\"]", re.MULTILINE)
 _NODE_MAIN: Final = re.compile(r"['\"]node:test['\"]")
 _UNSURE: Final = re.compile(r"\bexit\b(?!\s+[1-9])|\breturn\b|<<|^exec ")
-"""After it, a script may be over, or its lines are no commands."""
+"""Text after which a script may have ended, or its lines are no commands."""
 _OPENS: Final = re.compile(
     r"(?:^|[;&|]\s{0,9}|\b(?:then|do|else)\s{1,9})(?:if|case|while|for|until|select)\b|\{$"
 )
@@ -84,9 +84,9 @@ _MOST_TEXTS: Final = 50
 
 
 def expected_summaries(folder: Path, argv: Sequence[str]) -> dict[str, int]:
-    """Return how many summaries a command has to print at least, by runner; blocking.
+    """Return the least number of summaries that a command has to print, by runner; blocking.
 
-    :param folder: the one that it runs in.
+    :param folder: the working directory of the command.
     """
     reader = _Reader()
     reader.command(shlex.join(argv), folder)
@@ -104,7 +104,7 @@ class _Reader:
     def command(self, plain: str, folder: Path | None) -> None:
         """Count the runners of one command.
 
-        :param folder: None: it is not known where it runs.
+        :param folder: its working directory; None if unknown.
         """
         plain = " ".join(plain.split())
         for name, pattern in _COMMANDS.items():
@@ -132,7 +132,7 @@ class _Reader:
             for line in _lines_of_targets(recipe_of(folder, words), targets).split("\n"):
                 self._lines(line, folder / place)
         elif name in _SCRIPTED:
-            # with the scripts that it runs itself
+            # the recipe has the scripts that it runs, too
             if any(re.match(rf"(?:{'|'.join(_SCRIPTED)}) ", one) for one in self._open[:-1]):
                 return
             for line in recipe_of(folder, words).split("\n"):
@@ -166,7 +166,7 @@ class _Reader:
     def _lines(self, text: str, folder: Path | None) -> None:
         """Count the runners of the lines that one shell runs."""
         for line in text.replace("\\\n", " ").split("\n"):
-            # what comes before `||` is run, whatever comes of it
+            # the command before `||` always runs
             first, _, otherwise = line.partition("||")
             if _SHELL.search(first) or (otherwise and re.search("&&|;", first)):
                 continue
@@ -185,7 +185,7 @@ def _read(path: Path) -> str:
 
 
 def _unconditional(text: str) -> str:
-    """Return the lines of a shell script that run whatever its conditions come to."""
+    """Return the lines of a shell script that always run."""
     depth, kept = 0, list[str]()
     for line in text.replace("\\\n", " ").split("\n"):
         bare = line.strip()
@@ -201,7 +201,7 @@ def _unconditional(text: str) -> str:
 
 
 def _lines_of_targets(text: str, words: Sequence[str]) -> str:
-    """Return the commands of the targets that these words name, and of those that they need."""
+    """Return the commands of the targets among these words, and of their prerequisites."""
     text = text.replace("\\\n", " ")
     rules: dict[str, list[re.Match[str]]] = {}
     for rule in _RULE.finditer(text):
@@ -217,7 +217,7 @@ def _lines_of_targets(text: str, words: Sequence[str]) -> str:
             found = rules.get(name, [])
             waiting += [one for rule in found for one in rule["needs"].split()]
             told = [rule["body"] for rule in found if rule["body"].strip()]
-            # of several one may be for another system
+            # one of several may be for another system
             bodies.update(dict.fromkeys(told if len(told) == 1 else ()))
     return _filled("".join(bodies), text)
 

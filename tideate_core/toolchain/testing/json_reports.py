@@ -50,7 +50,7 @@ export default async function* (events) {
       appendFileSync(path, `${JSON.stringify([type, data.file, data.name])}\\n`);
 }
 """
-"""Module that notes beside itself which tests `node --test` was told of, and which came to an end."""
+"""Reporter that writes the tests that `node --test` queued and ended to a file beside itself."""
 NODE_OPTIONS: Final = (
     "--test-reporter=spec --test-reporter-destination=stdout --test-reporter={path}.mjs "
     "--test-reporter-destination=stderr"
@@ -58,7 +58,7 @@ NODE_OPTIONS: Final = (
 
 
 def unfinished_in_node(content: bytes, root: Path) -> str:
-    """Name a test that `node --test` was told of and that did not come to an end; empty if none is."""
+    """Return a sentence about a queued test of `node --test` that did not end; empty if all did."""
     known: Counter[tuple[str, str]] = Counter()
     for line in content.decode(errors="replace").split("\n"):
         match _parsed(line):
@@ -185,11 +185,11 @@ class GoEvents:
             first = next(own, None)
             said = first.message if first else "failed before or after its tests"
             self.tally.add(make_test_failure(package, said, first, error=True))
-        # where tests print into the lines of others, an event may be missing of a package that passed
+        # output of tests can garble the lines of events, so a package that passed may lack one
         bad = {*self._broken, *self._failed, *self._open}
         running = [key for key in self._running if key[0] in bad]
         for package, test in running:
-            # a test that is run by another one says more than that one
+            # a subtest says more than its parent
             if not any(other.startswith(f"{test}/") for _, other in running):
                 self.tally.add(make_test_failure(f"{package}.{test}", "did not end"))
         self._broken = []

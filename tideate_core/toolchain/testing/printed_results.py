@@ -199,7 +199,7 @@ def read_summaries(text: str, runner: str = "", errors: str | None = None) -> Su
     (make, a script) all of them.
 
     :param text: of both streams; that of the error stream, which has unittest's, last.
-    :param errors: the error stream alone, where unittest is known to run: tests print to the other one.
+    :param errors: the error stream alone, if unittest is known to run: its tests print to the other one.
     """
     lines = _lines(text)
     own = _SAME.get(runner, runner)

@@ -113,7 +113,7 @@ async def test_files_that_are_not_compared_are_named(repo: Repo) -> None:
         text = await call.text("git_diff")
     assert found["files"] == []
     assert [note.partition(" ")[0] for note in found["notes"]] == ["3", "101"]
-    assert "[3 files are not there, as the index says (sparse checkout)]" in text
+    assert "[3 files are not compared: the sparse checkout leaves them out]" in text
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Status:
     behind: int | None = None
     entries: list[Entry] = field(default_factory=list)
     notes: tuple[str, ...] = ()
-    """What is not listed, in words."""
+    """Notes on files that are not listed or compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ _PLACES: Final = {
 
 
 async def read_status(repository: Repository, untracked: Untracked) -> porcelain.Status:
-    """Ask for the status."""
+    """Return the status."""
     from tideate_core.mentions import without_many
 
     believed = await _listed(repository, untracked)
@@ -158,7 +158,7 @@ async def diff(
 
 
 async def _id_of(repository: Repository, target: str) -> str:
-    """Return what files are compared with: a commit, or the empty tree before the first."""
+    """Return the id to compare files with: of a commit, or of the empty tree before the first."""
     if target == "HEAD" and not await repository.exists("HEAD"):
         return await repository.empty_tree()
     return await repository.commit_of(target)

@@ -50,15 +50,15 @@ class Repository:
     layout: RepositoryLayout
     settings: Settings
     options: tuple[str, ...] = ()
-    """Options behind the program's name, beside those of every command."""
+    """Further options of git itself, before its command."""
     notes: tuple[str, ...] = ()
-    """What is not compared, in words."""
+    """Notes on files that are not compared."""
 
     @asynccontextmanager
     async def saved(self) -> AsyncIterator[Self]:
-        """Give a repository with the same commits, staged and saved files, each compared by its content.
+        """Yield a view of the repository that compares the staged and saved files by their content.
 
-        The index's flags and times, and what the repository configures or excludes, hide no change in it.
+        Flags and times of the index, and the repository's configuration and excludes, hide no change in it.
 
         :raises GitFailed: git does not answer.
         """

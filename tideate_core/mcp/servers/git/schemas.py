@@ -116,7 +116,7 @@ class StatusShape(ResultModel):
     files: list[FileShape]
     total: int = Field(description="How many files there are on all pages.")
     under_way: str | None = Field(default=None, description="A merge or the like that has not ended.")
-    notes: list[str] = Field(default=[], description="What is not listed, in words.")
+    notes: list[str] = Field(default=[], description="Notes on files that are not listed or compared.")
     next_cursor: str | None = NEXT
     timestamp: str
 
