@@ -11,6 +11,7 @@ import pytest
 
 from tests.agents.stage import Buffers, write_files
 from tests.agents.tools.project import Project, git
+from tideate_core.agents.tools.search_child import LOOKS_FAR, compile_pattern, matching_lines
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
@@ -268,6 +269,47 @@ async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: py
     project = Project(tmp_path, {"a.txt": "aab", "b.txt": "a" * 40 + "!"})
     found = await project.call("search", pattern=r"(?=a)(a+)+b")
     assert found.startswith("a.txt\n1:aab\n[stopped after 1 s; ")
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+async def test_the_end_of_a_search_without_secrets_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
+    project = Project(tmp_path, {"a.py": "K = 'AKIAQ7ZP3KD9WM2XV5TB'\nok\n", "b.txt": "ok\n"})
+    # only the words in place of a hidden line take the expression without end
+    found = await project.call("search", pattern=r"^ok$|^(?=\[)(.+)+!$")
+    assert found.startswith("b.txt\n1:ok\n[stopped after 1 s; 1 of 2 files searched")
+
+
+async def test_files_are_searched_in_parts_until_the_time_is_up(
+    tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tideate_core.agents.tools.search.AT_ONCE", 2)
+    secret = "K = 'AKIAQ7ZP3KD9WM2XV5TB'  # one\n"
+    project = Project(
+        tmp_path, {"a": secret, "b": "one\n", "c": "one\n", "d": f"{secret}one\n", "e": "one\n"}
+    )
+    assert await project.call("search", pattern="one") == "b\n1:one\n\nc\n1:one\n\nd\n2:one\n\ne\n1:one"
+    monkeypatch.setattr("tideate_core.agents.tools.search.PATIENCE", 0)
+    found = await project.call("search", pattern="one")
+    assert found.startswith("b\n1:one\n[stopped after 0 s; 2 of 5 files searched")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "far"),
+    [
+        *[(one, False) for one in ("(?i)a", "(?i:a)b", "(?ms)a", "(?P<n>a)(?P=n)", "(?:a)+b")],
+        *[(one, True) for one in ("(?=a)", "(?<!a)b", "(?-m:^a)", "(?i-m:^a)", "(?>a)b", "a++", r"\Aa")],
+    ],
+)
+def test_only_what_sees_other_lines_is_matched_line_by_line(pattern: str, far: bool) -> None:
+    assert bool(LOOKS_FAR.search(pattern)) == far
+    text = "b\nab\na\n\naab\n"
+    compiled = compile_pattern(pattern, literal=False, any_case=False)
+    by_line = list(matching_lines(compiled, text, most=9, whole=False))
+    assert list(matching_lines(compiled, text, most=9, whole=not far)) == by_line
 
 
 async def test_a_search_that_cannot_be_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
@@ -22,6 +23,10 @@ __all__ = ["TOOLS"]
 
 NAMED: Final = 20
 """Files that were left out which are named."""
+AT_ONCE: Final = 10_000
+"""Files of a part."""
+PATIENCE: Final = 20
+"""Seconds after which no further part is searched."""
 
 
 class Search(Arguments):
@@ -50,19 +55,38 @@ async def search(context: ToolContext, arguments: Search) -> str:
 
 
 async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
+    """Search the files in parts until the time is up.
+
+    Names alone decide what is in a part, so that no count depends on hidden lines.
+    """
+    found, ends = Found(), time.monotonic() + PATIENCE
+    for at in range(0, len(texts.names) or 1, AT_ONCE):
+        if at and time.monotonic() > ends:
+            found.timed_out, found.seconds = True, PATIENCE
+        if found.timed_out:
+            break
+        found.add(await _find_in_part(root, texts, texts.names[at : at + AT_ONCE], query))
+    return found
+
+
+async def _find_in_part(root: Path, texts: ShownTexts, names: list[str], query: Query) -> Found:
     """Return the matches outside hidden lines; matches in hidden lines do not change the result.
 
     Only files with matches are searched for secrets.
     """
-    found = await find_lines(root, texts.names, texts.own, query)
+    own = {name: texts.own[name] for name in names if name in texts.own}
+    found = await find_lines(root, names, own, query)
     if found.cut or found.timed_out:
         # either may depend on hidden lines: search only the lines that may be shown
-        hidden = await texts.hide_secrets(texts.names)
-        names = [name for name in texts.names if name in texts.own or name not in hidden]
-        found = await find_lines(root, names, texts.own, query)
+        hidden = await texts.hide_secrets(names)
+        own = {name: texts.own[name] for name in names if name in texts.own}
+        names = [name for name in names if name in own or name not in hidden]
+        found = await find_lines(root, names, own, query)
     elif hidden := await texts.hide_secrets(found.lines):
-        again = await find_lines(root, [], {name: texts.own[name] for name in hidden if hidden[name]}, query)
-        found.lines = {name: lines for name, lines in found.lines.items() if name not in hidden} | again.lines
+        own = {name: texts.own[name] for name in hidden if hidden[name]}
+        found.lines = {name: lines for name, lines in found.lines.items() if name not in hidden}
+        found.searched -= len(own)
+        found.add(await find_lines(root, [], own, query))
     for name in hidden.keys() & found.lines.keys():
         lines = found.lines.pop(name)
         if shown := {at: column for at, column in lines.items() if at not in hidden[name]}:

@@ -27,7 +27,7 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 WRITTEN_AT_ONCE = 1 << 16
 TOLD_AFTER = 50
 """Searched files after which their number is printed, as ``+NUMBER``."""
-LOOKS_FAR = re.compile(r"\(\?(?![:P])|\\[AZ]|[*+?}]\+")
+LOOKS_FAR = re.compile(r"\(\?(?![:P]|[aiLmsux]+[:)])|\\[AZ]|[*+?}]\+")
 """Parts of an expression that may match a line alone, but not the same line within a text."""
 CUT_SHORT = 3
 """Exit status where a worker did not come to its end."""

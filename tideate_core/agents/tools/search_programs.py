@@ -77,6 +77,15 @@ class Found:
     cut: bool = False
     """The programs printed more lines than were taken."""
 
+    def add(self, other: Found) -> None:
+        """Add the matches in other files."""
+        self.lines |= other.lines
+        self.timed_out = self.timed_out or other.timed_out
+        self.seconds = other.seconds
+        self.searched += other.searched
+        self.too_large += other.too_large
+        self.cut = self.cut or other.cut
+
     @property
     def is_least(self) -> bool:
         """There may be more lines than are counted."""
