@@ -204,7 +204,7 @@ local function ask_then_send(id, name, opts)
     elseif not prompt then
       return finish(id, { ok = false, cancelled = true })
     elseif chosen ~= name and not require('tideate.inputs').has_none(chosen) then
-      return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt }))
+      return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt, memory = spec.memory }))
     end
     live[id].asking = false
     send(id, chosen, vim.tbl_extend('force', opts, { prompt = prompt, memory = spec.memory }))

@@ -434,6 +434,13 @@ def test_the_line_names_the_memory_and_a_key_drops_it_before_it_is_sent(start_ed
     assert "· without memory ·" in editor.lua(bar)
     editor.feed("gmgm<CR>")
     assert editor.lua("return _G.sent") == {"method": "run", "memory": False}
+    editor.feed(":Workflow ask<CR><C-u>/refactor why<Esc>gm")
+    editor.lua("local inputs = require('tideate.inputs') inputs.has_none = function() return false end")
+    gathered = "opts.on_done({ prompt = words, inputs = {} })"
+    editor.lua(f"require('tideate.inputs').gather = function(opts, words) {gathered} end")
+    editor.lua("_G.sent = nil")
+    editor.feed("<CR>")
+    assert editor.lua("return _G.sent") == {"method": "run", "memory": False}, "another workflow is chosen"
 
 
 def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
