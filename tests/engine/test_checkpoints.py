@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -243,6 +244,27 @@ async def test_each_steps_checkpoint_is_a_file_where_the_person_wants_it(bench: 
     assert (await bench.run("two")).ok
     told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
     assert len([words for words in told if words.startswith("the checkpoint was not exported: ")]) == 2
+
+
+async def test_a_run_cancelled_while_it_exports_tells_of_its_checkpoint(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def done(step: StepContext) -> str:
+        return step.step
+
+    async def cancelled(manager: CheckpointManager, checkpoint: str) -> None:
+        bench.runner.cancel()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(CheckpointManager, "export", cancelled)
+    bench.register("one", {"a": done})
+    wanted = Config.model_validate({"workflow": {"checkpoints": "files"}}).workflow
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"workflow": wanted}))
+    result = await bench.run("one")
+    assert result.cancelled
+    (made,) = bench.front.data(EventName.CHECKPOINT_CREATED)
+    reader = (await bench.runner.store()).reader()
+    assert made["checkpoint_id"] == reader.checkpoints(result.execution_id)[0].id
 
 
 async def test_what_stands_in_the_way_of_an_export_is_told_and_not_replaced(

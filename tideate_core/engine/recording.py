@@ -171,10 +171,12 @@ class Recorder:
         row: CheckpointRow | None = delivery.result
         if row is not None:
             self.checkpoints.append(row.id)
-            if self._export is not None and not cancelled:
-                await self._exported(row, self._export)
             made = {"checkpoint_id": row.id, "step": work.step, "cursor": row.cursor, "manual": row.manual}
-            self.event(EventName.CHECKPOINT_CREATED, made)
+            try:
+                if self._export is not None and not cancelled:
+                    await self._exported(row, self._export)
+            finally:  # the checkpoint is there, even if its export is cancelled
+                self.event(EventName.CHECKPOINT_CREATED, made)
         if cancelled:
             raise asyncio.CancelledError
 
