@@ -71,6 +71,16 @@ async def test_a_near_run_ended_well_and_shares_two_rare_words_of_its_prompt(sto
     assert near == PROMPTS
 
 
+async def test_words_that_begin_alike_count_each_and_forms_of_one_word_once(store: Store) -> None:
+    await ran(store, 0, "move transactions to another transport", "")
+    await ran(store, 1, "die Straße nach Süden", "")
+    await ran(store, 2, "rounding of the round thing", "")
+    near = store.reader().near
+    assert near("which transport has a transaction?") == [run_id(0)]
+    assert near("Straßen und STRAßE, Suden") == [run_id(1)]
+    assert near("rounded rounds, rounding") == []
+
+
 def test_near_runs_are_looked_for_from_the_words_on(store: Store) -> None:
     with closing(sqlite3.connect(store.private / "tideate.db")) as other:
         plan = other.execute(f"EXPLAIN QUERY PLAN {WITH_WORD}", ('"circle"',)).fetchall()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import re
+import sqlite3
 from collections import Counter, defaultdict
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.store.objects import plain
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tideate_core.store.objects import Objects
 
@@ -60,6 +61,8 @@ _NEAR: Final = 400
 
 _WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
 
+_TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
+"""Tokenizer of `run_words`."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")
 _ASKED: Final = 4_000
 """Characters of a prompt whose words are searched for in earlier prompts."""
@@ -109,11 +112,21 @@ def excerpt_of(prompt: str, answers: str) -> str:
 def telling_words(text: str) -> list[str]:
     """Return the distinctive words of a text, one of each stem."""
     common = set(_COMMON.split())
-    words = (word for word in _LETTERS.findall(plain(text[:_ASKED]).casefold()) if word not in common)
+    words = [word for word in _LETTERS.findall(plain(text[:_ASKED]).lower()) if word not in common]
     stems: dict[str, str] = {}
-    for word in words:
-        stems.setdefault(word[:5], word)
+    for word, stem in zip(words, _stems(words), strict=True):
+        stems.setdefault(stem, word)
     return list(stems.values())[:_MOST_WORDS]
+
+
+def _stems(words: Sequence[str]) -> list[str]:
+    """Return the stem that the index has of each word."""
+    with closing(sqlite3.connect(":memory:")) as index:
+        index.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{_TOKENIZE}')")
+        index.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, instance)")
+        index.executemany("INSERT INTO words VALUES (?)", [(word,) for word in words])
+        found = dict(index.execute("SELECT doc, min(term) FROM stems GROUP BY doc"))
+    return [found.get(number, word) for number, word in enumerate(words, 1)]
 
 
 def near_numbers(found: Mapping[str, set[int]], total: int) -> set[int]:
