@@ -13,6 +13,8 @@ import pytest
 from tests.engine.conftest import Bench, no
 from tideate_core.adapters import AdapterPool
 from tideate_core.engine import ConfirmationRequest, EventName, RunEdits, RunRequest, RunRollback
+from tideate_core.errors import StoreError
+from tideate_core.store import Reader
 from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext
 
 if TYPE_CHECKING:
@@ -96,6 +98,19 @@ async def test_a_person_drops_the_memory_and_no_run_far_away_is_offered(bench: B
     assert await memory_of(bench, adapter="other") == [], "what one provider was sent is not for another"
     bench.runner = bench.make_runner(bench.config.model_copy(update={"memory": False}))
     assert await memory_of(bench) == []
+
+
+async def test_a_run_goes_on_without_earlier_runs_that_cannot_be_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(reader: Reader, prompt: str) -> list[str]:
+        raise StoreError("the index is damaged")
+
+    monkeypatch.setattr(Reader, "near", damaged)
+    bench.server.answers("", "Because.")
+    assert (await bench.run("ask", NEAR)).response == "Because."
+    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert "earlier runs were left out: the index is damaged" in told
 
 
 async def test_the_two_nearest_runs_are_offered_each_prompt_once(bench: Bench) -> None:

@@ -154,11 +154,15 @@ async def earlier_runs(step: StepContext) -> str:
 
 async def _nearest(step: StepContext) -> list[dict[str, Any]]:
     resolver = _resolver(step, min(EARLIER_TOKENS, material_budget(step)))
-    found = await asyncio.to_thread(_near_mentions, step)
 
     def report(_mention: str, error: TideateError) -> None:
         step.notice(f"an earlier run was left out: {error}", level="warn")
 
+    try:
+        found = await asyncio.to_thread(_near_mentions, step)
+    except TideateError as error:  # a run goes on without its memory
+        step.notice(f"earlier runs were left out: {error}", level="warn")
+        return []
     read = await resolver.resolve_all(found, on_error=report)
     items = [item for item in read if not item.needs_consent]
     if items:
