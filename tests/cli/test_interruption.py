@@ -26,11 +26,24 @@ asyncio.run(main())
 """
 
 
-def started(patience: float) -> subprocess.Popen[str]:
+WRITER = """
+import asyncio
+from tideate_core.cli.process import finish, run_async
+
+async def write(begin):
+    begin()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+run_async(finish(write, lambda words: print(words, flush=True)))
+"""
+
+
+def started(program: str, patience: float = 0.0) -> subprocess.Popen[str]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(patience)],
+            [sys.executable, "-c", program, str(patience)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -49,7 +62,7 @@ def interrupted(process: subprocess.Popen[str], lines: int) -> list[str]:
 
 
 def test_each_cancels_again_and_the_second_says_so() -> None:
-    with started(3600) as process:
+    with started(PROGRAM, 3600) as process:
         assert interrupted(process, 1) == ["cancel"]
         assert interrupted(process, 2) == ["again", "cancel"]
         assert interrupted(process, 1) == ["cancel"]
@@ -58,7 +71,17 @@ def test_each_cancels_again_and_the_second_says_so() -> None:
 
 @pytest.mark.slow
 def test_one_that_comes_after_a_while_leaves_it_at_once() -> None:
-    with started(0) as process:
+    with started(PROGRAM, 0) as process:
         assert interrupted(process, 1) == ["cancel"]
         assert interrupted(process, 1) == ["leave"]
         assert (process.wait(60), process.stderr.read() if process.stderr else "") == (130, "")
+
+
+def test_only_a_second_ctrl_c_quits_in_the_middle_of_writes() -> None:
+    with started(WRITER) as process:
+        assert process.stdout is not None
+        process.send_signal(signal.SIGTERM)
+        assert "finishes writing first" in process.stdout.readline()
+        process.send_signal(signal.SIGHUP)  # handled before SIGINT
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130

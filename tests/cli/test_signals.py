@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT, only_run, refactored
+from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored
 from tests.mcp.client.conftest import BARE
 from tests.support.terminal import Terminal
 
@@ -169,32 +169,26 @@ def test_nothing_is_imported_before_ctrl_c_is_taken() -> None:
     assert done.stdout.split() == ["tideate_core", "tideate_core.entry"]
 
 
-@pytest.mark.parametrize(
-    ("command", "number"),
-    [("rollback", signal.SIGINT), ("rollback", signal.SIGHUP), ("restore", signal.SIGTERM)],
-)
-def test_a_signal_while_files_are_written_waits_for_their_end(
-    shell: Shell, answering: ModelServer, command: str, number: signal.Signals
-) -> None:
-    file = shell.write("a.py", LOOP)
-    kept = shell.run("snapshot", "create").stdout.strip()
-    run = refactored(shell, answering)
-    assert file.read_text() == SHORT
-    words = ["rollback", run] if command == "rollback" else ["snapshot", "restore", kept]
+def signalled(
+    shell: Shell, number: signal.Signals, event: str, file: str, *words: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that gets a signal at the first audit event of a file, and handles it before going on."""
     code = (
-        "import os, signal, sys\n"
-        "def hook(event, _):\n"
-        "    global left\n"
-        "    if event == 'os.rename' and left:\n"
-        "        left = False\n"
-        f"        os.kill(os.getpid(), {int(number)})\n"
-        "from tideate_core.entry import main\n"
+        "import os, signal, sys, time\n"
         "left = True\n"
+        "def hook(event, given):\n"
+        "    global left\n"
+        f"    if left and event == {event!r} and any(str(one).endswith({file!r}) for one in given[:2]):\n"
+        "        left = False\n"
+        "        before = signal.getsignal(signal.SIGINT)\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        while signal.getsignal(signal.SIGINT) == before: time.sleep(0.001)\n"
+        "from tideate_core.entry import main\n"
         "sys.addaudithook(hook)\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words, "--yes"],
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
         env=shell.env,
         cwd=shell.project,
         stdin=subprocess.DEVNULL,
@@ -202,11 +196,52 @@ def test_a_signal_while_files_are_written_waits_for_their_end(
         text=True,
         check=False,
         timeout=60,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in {number, signal.SIGINT}],
     )
-    assert "finished first; Ctrl-C again quits at once" in done.stderr.replace("\n", " ")
-    assert (done.returncode, file.read_text()) == (0, LOOP)
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "event"),
+    [
+        ("rollback", signal.SIGINT, "open"),
+        ("rollback", signal.SIGINT, "os.rename"),
+        ("rollback", signal.SIGHUP, "os.rename"),
+        ("restore", signal.SIGTERM, "open"),
+        ("restore", signal.SIGTERM, "os.rename"),
+    ],
+)
+def test_a_signal_cancels_before_files_are_written_and_later_waits_for_their_end(
+    shell: Shell, answering: ModelServer, command: str, number: signal.Signals, event: str
+) -> None:
+    file = shell.write("a.py", LOOP)
+    kept = shell.run("snapshot", "create").stdout.strip()
+    run = refactored(shell, answering)
+    assert file.read_text() == SHORT
+    words = ["rollback", run] if command == "rollback" else ["snapshot", "restore", kept]
+    done = signalled(shell, number, event, "a.py", *words, "--yes")
+    if event == "open":
+        assert (done.returncode, file.read_text(), done.stderr) == (128 + number, SHORT, "")
+        return
+    assert (done.returncode, file.read_text()) == (0, LOOP), done.stderr
+    assert "finishes writing first; Ctrl-C again quits at once" in done.stderr.replace("\n", " ")
     assert "restored: a.py" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "event", "file", "state"),
+    [
+        (signal.SIGHUP, "sqlite3.connect", "", "interrupted"),
+        (signal.SIGINT, "os.rename", "run-summary.json", "cancelled"),
+    ],
+)
+def test_a_signal_stops_the_cancellation_of_an_abandoned_run_before_its_writes_only(
+    shell: Shell, answering: ModelServer, number: signal.Signals, event: str, file: str, state: str
+) -> None:
+    run = killed(shell, answering)["execution_id"]
+    done = signalled(shell, number, event, file, "cancel", run)
+    assert done.returncode == (0 if state == "cancelled" else 128 + number), done.stderr
+    assert ("finishes writing first" in done.stderr) is (state == "cancelled")
+    assert only_run(shell)["state"] == state
 
 
 def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering: ModelServer) -> None:

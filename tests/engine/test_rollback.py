@@ -265,23 +265,31 @@ def test_where_nothing_was_ever_written_there_is_nothing_to_take_back(tmp_path: 
 
 
 @pytest.mark.concurrency
-async def test_a_rollback_whose_caller_is_cancelled_is_done_to_the_end(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("during_writes", [False, True])
+async def test_a_cancelled_rollback_restores_nothing_before_its_first_write_and_all_after_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, during_writes: bool
 ) -> None:
     nested(bench)
     result = await bench.run("g")
     assert result.ok, result.error
+    written = content(bench)
     members = family_members(bench.private, Reader(bench.private))[result.execution_id]
-    editor = Editor()
+    editor, begun = Editor(), list[bool]()
     find = editor.find
 
-    async def cancelled_meanwhile(path: Path) -> BufferText | None:
-        rollback.cancel()
+    async def find_meanwhile(path: Path) -> BufferText | None:
+        if not during_writes:
+            rollback.cancel()
         return await find(path)
 
-    monkeypatch.setattr(editor, "find", cancelled_meanwhile)  # looked for before anything is restored
-    rollback = asyncio.create_task(RunRollback(bench.root, bench.private, editor).restore_files(members))
+    def on_write() -> None:
+        begun.append(rollback.cancel())
+
+    monkeypatch.setattr(editor, "find", find_meanwhile)
+    work = RunRollback(bench.root, bench.private, editor).restore_files(members, on_write)
+    rollback = asyncio.create_task(work)
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(rollback, LIMIT)
-    assert content(bench) == ["mine"]
-    assert editor.disk_checks == [bench.root / "a.txt"]  # which comes last
+    assert begun == [True] * during_writes
+    assert content(bench) == (["mine"] if during_writes else written)
+    assert editor.disk_checks == [bench.root / "a.txt"] * during_writes  # which comes last

@@ -186,11 +186,15 @@ class Cancellation:
 
 
 async def cancel_stored_run(
-    store: Store, run_id: str, workspace: Callable[[], Workspace]
+    store: Store,
+    run_id: str,
+    workspace: Callable[[], Workspace],
+    on_write: Callable[[], object] = lambda: None,
 ) -> Cancellation | None:
     """Ask the process that has a run to cancel it; end it here if no process has it.
 
     :param workspace: makes the one in which a run that no process has is rolled back; blocking.
+    :param on_write: called before such a run is ended.
     :returns: None where a process was asked.
     :raises RunNotFound: there is no such run.
     :raises RunEnded: it has ended.
@@ -204,6 +208,7 @@ async def cancel_stored_run(
     except RunNotActive:
         run = await asyncio.to_thread(store.reader().run, run_id)
         place = await asyncio.to_thread(workspace)
+        on_write()
         ended = await end_abandoned_run(store, run, place)
         try:
             done = await roll_back_abandoned_run(place, ended)
@@ -214,13 +219,20 @@ async def cancel_stored_run(
 
 
 async def cancel_run(
-    wanted: str, root: Path | None, within: float, notify: Notify, workspace: Callable[[], Workspace]
+    wanted: str,
+    root: Path | None,
+    within: float,
+    notify: Notify,
+    workspace: Callable[[], Workspace],
+    *,
+    on_write: Callable[[], object] = lambda: None,
 ) -> tuple[RunRow, Cancellation]:
     """Cancel a run, whether a process has it or not; return it as it is then, and what was rolled back here.
 
     :param wanted: its id, or the beginning of it.
     :param within: seconds to wait for its owner.
     :param workspace: as of `cancel_stored_run`, whose errors are raised, too.
+    :param on_write: as of `cancel_stored_run`.
     :raises RunEnded: it has ended, or did before it could be cancelled.
     :raises RunIsOwned: its process did not end it in time.
     """
@@ -230,7 +242,7 @@ async def cancel_run(
         raise RunEnded(f"run {short_id(run.id)} is {run.status}; there is nothing left to cancel")
     async with opened_store(root) as store:
         with _notify_if_slow(notify, store):
-            done = await cancel_stored_run(store, run.id, workspace)
+            done = await cancel_stored_run(store, run.id, workspace, on_write)
     if done is not None:
         within = 0
     with _notify_if_slow(notify, None, run):

@@ -179,6 +179,7 @@ async def roll_back(
     place: Path | None,
     buffers: Buffers | None = None,
     open_store: Callable[[], AbstractAsyncContextManager[Store]] | None = None,
+    on_write: Callable[[], object] = lambda: None,
 ) -> RollbackOutcome:
     """Roll back what a run wrote; a run that has not ended is cancelled.
 
@@ -187,6 +188,7 @@ async def roll_back(
     :param place: the directory that paths of its changes stay in; None: only buffers were changed.
     :param buffers: open files of an editor, which are changed there.
     :param open_store: gives the project's store where it is open already.
+    :param on_write: called before the first file is written.
     :raises RunIsOwned: it is under way.
     :raises RollbackConflict: the same lines were changed since; nothing was restored.
     """
@@ -195,7 +197,8 @@ async def roll_back(
 
     await recover_before(root, note, buffers)
     rollback = RunRollback(place, project_state(root), buffers)
-    return await rollback.roll_back(run_id, members, open_store or partial(opened_store, root))
+    store = open_store or partial(opened_store, root)
+    return await rollback.roll_back(run_id, members, store, on_write)
 
 
 def _of_the_store(

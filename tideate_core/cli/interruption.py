@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from rich.text import Text
 
 from tideate_core.app import short_id
-from tideate_core.cli.process import INTERRUPTED, SIGNALLED
+from tideate_core.cli.process import INTERRUPTED, SIGNALLED, SIGNALS
 from tideate_core.cli.render.output import tell
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = ["Interruption", "RunCancellation"]
 
 T = TypeVar("T")
 
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE: Final = 5.0
 """Seconds that a person gives the end: programs are killed after 2 of them, files take milliseconds."""
 

@@ -34,6 +34,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "SIGNALLED",
+    "SIGNALS",
     "USAGE",
     "finish",
     "interruptible",
@@ -46,6 +47,8 @@ T = TypeVar("T")
 
 DONE, FAILED, USAGE, DECLINED, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 128, 130
 """Of `SIGNALLED`, the signal's number is added."""
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command."""
 _FAILURES: Final = (PersonNeeded, RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
 """Errors of valid requests that cannot be fulfilled."""
 
@@ -84,34 +87,48 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
 
 
-async def finish(work: Coroutine[Any, Any, T], note: Callable[[str], None]) -> T:
-    """Return the result of work that writes files; a signal does not stop it, a second one quits at once.
+async def finish(
+    work: Callable[[Callable[[], None]], Coroutine[Any, Any, T]], note: Callable[[str], None]
+) -> T:
+    """Return the result of work that writes; a signal cancels it only before its first write.
 
-    The next command rolls back unfinished work.
+    A Ctrl-C after the first signal quits at once; the next command rolls back unfinished writes.
 
-    :param note: prints a message when the first signal arrives.
+    :param work: makes the coroutine, from a function to call before the first write.
+    :param note: prints a message when a signal arrives during the writes.
+    :raises SystemExit: a signal cancelled the work.
     """
     import asyncio
 
-    from tideate_core.util.uncancelled import wait_uncancelled
-
     loop = asyncio.get_running_loop()
-    # `asyncio.run` makes SIGINT cancel this task
-    caught = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    caught = [one for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+    writes, status = False, DONE
 
-    def on_signal() -> None:
-        for number in (signal.SIGINT, *caught):
-            signal.signal(number, lambda number, _: os._exit(SIGNALLED + number))
+    def begin() -> None:
+        nonlocal writes
+        writes = True
+
+    def on_signal(number: int) -> None:
+        nonlocal status
+        if status:  # a terminal that is closed sends SIGHUP twice
+            return
+        status = SIGNALLED + number
+        if signal.SIGINT in caught:
+            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        if not writes:
+            task.cancel()
+            return
         with suppress(OSError):  # the terminal may be gone
-            note("the files that are being written are finished first; Ctrl-C again quits at once")
+            note("tideate finishes writing first; Ctrl-C again quits at once")
 
+    task = asyncio.ensure_future(work(begin))
     for number in caught:
-        loop.add_signal_handler(number, on_signal)
-    task = asyncio.ensure_future(work)
-    if await wait_uncancelled(task, on_signal) and (current := asyncio.current_task()) is not None:
-        current.uncancel()
+        loop.add_signal_handler(number, on_signal, number)
+    await asyncio.wait({task})
     for number in caught:
         loop.remove_signal_handler(number)
+    if status and task.cancelled():
+        sys.exit(status)
     return task.result()
 
 

@@ -14,7 +14,6 @@ from tideate_core.engine.recovery import end_adopted
 from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
-from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace import Journal, Rollback, Root, plan_rollback
 
 if TYPE_CHECKING:
@@ -98,22 +97,30 @@ class RunRollback:
         """
         return await Rollback(self._root, self._buffers, Journal(self._private)).plan(members)
 
-    async def restore_files(self, members: Sequence[str]) -> RollbackResult:
+    async def restore_files(
+        self, members: Sequence[str], on_write: Callable[[], object] = lambda: None
+    ) -> RollbackResult:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
+        :param on_write: called before the first file is written.
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         rollback = Rollback(self._root, self._buffers, Journal(self._private))
-        return await run_uncancelled(rollback.rollback_all(members))
+        return await rollback.rollback_all(members, on_write)
 
     async def roll_back(
-        self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
+        self,
+        run_id: str,
+        members: Sequence[str],
+        store: Callable[[], AbstractAsyncContextManager[Store]],
+        on_write: Callable[[], object] = lambda: None,
     ) -> RollbackOutcome:
         """Roll back a run, and end it if it could still go on.
 
         :param members: the runs whose changes are its.
         :param store: opened only for a known run, to record the restored files.
+        :param on_write: called before the first file is written.
         :raises RunIsOwned: a living process has it.
         :raises RollbackConflict: something was changed since; nothing was restored or ended.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
@@ -121,16 +128,16 @@ class RunRollback:
         """
         run = await asyncio.to_thread(_known, self._private, run_id)
         if run is None:
-            return _outcome(await self.restore_files(members), cancelled=False)
+            return _outcome(await self.restore_files(members, on_write), cancelled=False)
         if run.ended:
-            done = await self.restore_files(members)
+            done = await self.restore_files(members, on_write)
             if done.restored or done.merged:
                 await _record(store, run, done)
             return _outcome(done, cancelled=False)
         async with store() as opened:
             owned = await opened.adopt(run.id)  # or another process would continue it meanwhile
             try:
-                done = await self.restore_files(members)
+                done = await self.restore_files(members, on_write)
                 await end_adopted(opened, owned, run, rolled_back=done)
             except BaseException:
                 await release_lease(owned)

@@ -234,13 +234,19 @@ class SnapshotManager:
             return await run_in_thread(work)
 
     async def restore(
-        self, snapshot_id: str, *, delete_added: bool = False, progress: Progress = _no_progress
+        self,
+        snapshot_id: str,
+        *,
+        delete_added: bool = False,
+        progress: Progress = _no_progress,
+        on_write: Callable[[], object] = lambda: None,
     ) -> RestoreResult:
         """Bring back what differs from a snapshot, all of it or nothing. A snapshot is made before.
 
         Files that were made since stay, unless they are to be deleted; what git ignores is never deleted.
         Cancelled while it writes, it comes to its end first.
 
+        :param on_write: called before the first file is written.
         :raises SnapshotNotFound: there is none with this id.
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
         :raises EditConflict: a file changed meanwhile; everything was rolled back.
@@ -267,6 +273,7 @@ class SnapshotManager:
                 await restorer.restore(plan, capture.packs, before)
                 await run_in_thread(lambda _stop: self._apply_retention(snapshot_id))
 
+            on_write()
             await run_uncancelled(write())
             result = restore_result(snapshot_id, before, plan)
             _log(f"restore of snapshot {snapshot_id}", result.written, result.deleted, [*result.left])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.util.escaping import counted
+from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import read_image, temporary_beside
 from tideate_core.workspace.journal import JournalPlaces, entries_of
@@ -57,9 +58,14 @@ class Rollback:
         self._buffers = buffers
         self._journal = journal
 
-    async def rollback_all(self, runs: Sequence[str]) -> RollbackResult:
+    async def rollback_all(
+        self, runs: Sequence[str], on_write: Callable[[], object] = lambda: None
+    ) -> RollbackResult:
         """Restore everything that runs wrote, or nothing; return what was restored.
 
+        A cancellation during the writes is raised after them.
+
+        :param on_write: called before the first one.
         :raises RollbackConflict: something was changed since where a run wrote; nothing was restored.
         """
         records = await asyncio.to_thread(self._journal.records, *runs)
@@ -70,6 +76,12 @@ class Rollback:
             )
         # where a run made nothing but directories, these are what is told
         made = [] if plan.names else await asyncio.to_thread(self._made_directories, records)
+        on_write()
+        return await run_uncancelled(self._restore_all(runs, records, plan, made))
+
+    async def _restore_all(
+        self, runs: Sequence[str], records: Sequence[Record], plan: RollbackPlan, made: Sequence[str]
+    ) -> RollbackResult:
         if not await self._carry_out(records, plan):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         kept = [name for name in plan.names if name not in plan.merged]

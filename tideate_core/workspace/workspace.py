@@ -365,7 +365,7 @@ class Workspace:
         :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        done = await run_uncancelled(self._rollback().rollback_all([execution_id]))
+        done = await self._rollback().rollback_all([execution_id])
         return [*done.restored, *done.merged]
 
     async def rollback_best_effort(self, execution_id: str) -> RollbackResult:

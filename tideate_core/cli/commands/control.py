@@ -18,7 +18,7 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, RunId, Wait, prompt_of
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, FAILED, run_async
+from tideate_core.cli.process import DONE, FAILED, finish, run_async
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.util.escaping import visible
 
@@ -77,7 +77,8 @@ async def _say(wanted: str, text: str, root: Path | None, as_json: bool) -> int:
 
 
 async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
-    run, done = await cancel_run(wanted, root, within, _notify, partial(_workspace, root))
+    cancelling = partial(cancel_run, wanted, root, within, _notify, partial(_workspace, root))
+    run, done = await finish(lambda begin: cancelling(on_write=begin), note)
     for path in done.restored:
         tell(messages(), Text(f"restored, its step had not ended: {visible(path)}"))
     if done.error is not None:

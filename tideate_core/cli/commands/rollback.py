@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -79,8 +80,8 @@ def rollback(
     if not run_async(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)
     log_to_file()
-    work = roll_back(project.root, chosen, members, note, place=project.workspace.root)
-    done = run_async(finish(work, note))
+    rolling = partial(roll_back, project.root, chosen, members, note, place=project.workspace.root)
+    done = run_async(finish(lambda begin: rolling(on_write=begin), note))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from cyclopts import App, Parameter
@@ -184,8 +185,8 @@ def restore(
                 return declined("nothing was changed", "restores", yes, as_json=json)
         log_to_file()
         with ProgressBar(messages(), "reading the project's files") as bar:
-            work = manager.restore(chosen, delete_added=delete_added, progress=bar)
-            done = await finish(work, note)
+            restoring = partial(manager.restore, chosen, delete_added=delete_added, progress=bar)
+            done = await finish(lambda begin: restoring(on_write=begin), note)
         if json:
             print_json({"ok": True, **asdict(done)})
         else:
