@@ -16,13 +16,14 @@ from tideate_core.git import (
     find_git,
     find_repository,
     git_environment,
+    object_id,
     objects_only,
     query,
 )
 from tideate_core.project import real_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection, Sequence
     from pathlib import Path
 
     from tideate_core.git import Repository
@@ -217,29 +218,76 @@ class SavedFiles:
         tree, _ = await self.ask("ls-tree", "-r", "-z", "--full-name", commit, largest=LARGEST_LIST)
         return await self._with_index(b"\0".join(added) + tree)
 
-    async def as_staged(self, head: str | None) -> SavedFiles:
+    async def as_staged(self, head: str | None, compared: Sequence[str] = (".",)) -> SavedFiles:
         """Make an index of the staged files, with which the saved files are compared by content.
 
         :param head: id of the last commit, to which HEAD is set.
+        :param compared: the paths whose saved files are read now; others only when git is asked about them.
         """
         if head is not None:
             (self.repository.git_dir / "HEAD").write_text(f"{head}\n")
-        return await self._with_index(await self._staged())
+        entries = await self._staged()
+        announced = await self._announced(entries)
+        if announced:
+            kept = (one for one in entries.split(b"\0") if one.partition(b"\t")[2] not in announced)
+            entries = b"\0".join(kept)
+        named = [
+            path
+            for path in compared
+            if path == "." or any(b"\t%s%s" % (os.fsencode(path), end) in entries for end in (b"\0", b"/"))
+        ]
+        refresh = ("add", "--refresh", "--", *named) if named else ()
+        return await self._with_index(entries, refresh, announced)
+
+    async def _announced(self, entries: bytes) -> set[bytes]:
+        """Return the files that `git add -N` added: of them only the name is staged."""
+        empty = object_id("blob", b"", entries[7:].partition(b" ")[0].decode())
+        found = {
+            one.partition(b"\t")[2] for one in entries.split(b"\0") if one[7:].startswith(empty.encode())
+        }
+        if not found:
+            return found
+        tree = await empty_tree(self.root)
+        options = ("--cached", "--name-only", "-z", "--ita-invisible-in-index")
+        staged, _ = await ask_git(self.root, "diff-index", *options, tree, largest=LARGEST_LIST)
+        return found.difference(staged.split(b"\0"))
 
     async def _staged(self) -> bytes:
         found, _ = await ask_git(self.root, "ls-files", "-s", "-z", "--full-name", largest=LARGEST_LIST)
         return found
 
-    async def _with_index(self, entries: bytes) -> SavedFiles:
+    async def _with_index(
+        self,
+        entries: bytes,
+        refresh: Sequence[str] = ("update-index", "-q", "--refresh"),
+        announced: Collection[bytes] = (),
+    ) -> SavedFiles:
         await self.ask("update-index", "-z", "--index-info", given=entries)
+        if there := await asyncio.to_thread(_files, self.root, announced):
+            listed = self.repository.git_dir / "announced"
+            listed.write_bytes(b"\0".join(there))
+            named = (f"--pathspec-from-file={listed}", "--pathspec-file-nul")
+            await self.ask("add", "--intent-to-add", "--force", *named)
         told, _ = await ask_git(self.root, "ls-files", "-t", "-z", largest=LARGEST_LIST)
         skipped = [one[2:] for one in told.split(b"\0") if one.startswith(b"S ")]
         absent = await asyncio.to_thread(_absent, self.root, skipped)
         if absent:
             names = b"".join(name + b"\0" for name in absent)
             await self._run("update-index", "--skip-worktree", "-z", "--stdin", given=names)
-        await self._run("update-index", "-q", "--refresh", largest=LARGEST_LIST)
+        if refresh:
+            await self._run(*refresh, largest=LARGEST_LIST)
         return SavedFiles(self.root, self.repository, self.settings, len(absent))
+
+
+def _files(root: Path, names: Collection[bytes]) -> list[bytes]:
+    """Return the names of files, and of links, that are reached through no link."""
+    top = real_path(root)
+    return [
+        name
+        for name in sorted(names)
+        if real_path((path := top / os.fsdecode(name)).parent) == path.parent
+        and (path.is_symlink() or path.is_file())
+    ]
 
 
 def _absent(root: Path, names: list[bytes]) -> list[bytes]:

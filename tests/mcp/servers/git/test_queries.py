@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from mcp import MCPError
 
 from tests.support.hidden_changes import HIDING, excluded
 from tideate_core.mcp.servers.git import queries
+from tideate_core.mentions import saved_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,6 +138,48 @@ async def test_each_difference_has_its_two_sides(repo: Repo, tool: str, expected
     assert {line for line in one["diff"].splitlines()[5:] if line[0] in "+-"} == expected
     assert one["diff"].splitlines()[0] == "diff --git a/one.py b/one.py"
     assert " # one.py" not in one["diff"].splitlines()
+
+
+async def test_of_an_announced_file_only_the_name_is_staged(repo: Repo) -> None:
+    for name in ("empty.py", "new.py", "gone.py", "dir/ä b.py", "flagged.py"):
+        repo.write(name, "" if name == "empty.py" else "text\n")
+    repo.git("add", "empty.py")
+    repo.git("add", "--intent-to-add", ".")
+    repo.git("update-index", "--assume-unchanged", "flagged.py")
+    (repo.root / "gone.py").unlink()
+    async with repo.client() as call:
+        found = await call("git_status")
+        staged = await call("git_diff_staged")
+        unstaged = await call("git_diff_unstaged")
+    names = ("dir/ä b.py", "flagged.py", "new.py")
+    assert {(file["path"], file["staged"], file["unstaged"]) for file in found["files"]} == {
+        ("empty.py", "A", ""),
+        *((name, "", "A") for name in names),
+    }
+    assert re.findall(r"^diff --git a/(.*) b/", staged["diff"], re.MULTILINE) == ["empty.py"]
+    assert re.findall(r"^diff --git a/(.*) b/", unstaged["diff"], re.MULTILINE) == [*names]
+    assert unstaged["diff"].count("new file mode") == len(names)
+
+
+@pytest.mark.parametrize(
+    ("compared", "read"),
+    [
+        ((".",), ["one.py", "sub/three.py", "two.py"]),
+        ((), []),
+        (("sub", "nosuch"), ["sub/three.py"]),
+        (("two.py", "new.py"), ["two.py"]),
+    ],
+)
+async def test_only_files_that_are_asked_for_are_read(
+    repo: Repo, compared: tuple[str, ...], read: list[str]
+) -> None:
+    (repo.root / ".gitignore").unlink()
+    repo.write("new.py", "not known\n")
+    async with saved_files(repo.root, repo.head()) as empty:
+        saved = await empty.as_staged(repo.head(), compared)
+        listed, _ = await saved.ask("ls-files", "--debug")
+    sizes = re.findall(r"^(\S+)\n(?:  .*\n)*?  size: (\d+)", listed.decode(), re.MULTILINE)
+    assert [name for name, size in sizes if size != "0"] == read
 
 
 async def test_the_difference_to_another_commit_and_before_the_first(repo: Repo, empty: Repo) -> None:

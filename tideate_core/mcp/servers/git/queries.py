@@ -146,7 +146,7 @@ async def diff(
     paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", *(("--cached",) if side == "staged" else ()))
     compared = [await _id_of(repository, target)] if side == "head" else []
-    async with repository.saved() as saved:
+    async with repository.saved(() if side == "staged" else paths or (".",)) as saved:
         answer = await saved.query("diff", *options, *compared, "--", *paths)
         text = await _without_secrets(saved, answer, ("diff", *options, *compared), paths)
     text += "".join(f"[{note}]\n" for note in saved.notes)

@@ -24,7 +24,7 @@ from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
     from tideate_core.git import GitOutput, Repository as RepositoryLayout
@@ -55,11 +55,12 @@ class Repository:
     """Notes on files that are not compared."""
 
     @asynccontextmanager
-    async def saved(self) -> AsyncIterator[Self]:
+    async def saved(self, compared: Sequence[str] = (".",)) -> AsyncIterator[Self]:
         """Yield a view of the repository that compares the staged and saved files by their content.
 
         Flags and times of the index, and the repository's configuration and excludes, hide no change in it.
 
+        :param compared: the paths of the saved files that are compared.
         :raises GitFailed: git does not answer.
         """
         from tideate_core.mentions import saved_files
@@ -67,7 +68,7 @@ class Repository:
         head = await self.commit_of("HEAD") if await self.exists("HEAD") else None
         try:
             async with saved_files(self.layout.top, head or await self.empty_tree()) as empty:
-                files = await empty.as_staged(head)
+                files = await empty.as_staged(head, compared)
                 yield replace(self, layout=files.repository, options=files.settings, notes=files.notes)
         except WorkspaceError as error:
             raise GitFailed(str(error)) from error
