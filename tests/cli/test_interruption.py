@@ -33,7 +33,7 @@ from tideate_core.cli.process import finish, run_async
 async def write(begin):
     begin()
     print("ready", flush=True)
-    await asyncio.Event().wait()
+    print(await asyncio.to_thread(input))
 
 run_async(finish(write, lambda words: print(words, flush=True)))
 """
@@ -44,6 +44,7 @@ def started(program: str, patience: float = 0.0) -> subprocess.Popen[str]:
     try:
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(patience)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -77,11 +78,17 @@ def test_one_that_comes_after_a_while_leaves_it_at_once() -> None:
         assert (process.wait(60), process.stderr.read() if process.stderr else "") == (130, "")
 
 
-def test_only_a_second_ctrl_c_quits_in_the_middle_of_writes() -> None:
+@pytest.mark.parametrize(
+    ("second", "status", "said"), [(signal.SIGINT, 130, ""), (signal.SIGTERM, 0, "written\n")]
+)
+def test_only_a_second_ctrl_c_quits_in_the_middle_of_writes(
+    second: signal.Signals, status: int, said: str
+) -> None:
     with started(WRITER) as process:
         assert process.stdout is not None
         process.send_signal(signal.SIGTERM)
         assert "finishes writing first" in process.stdout.readline()
-        process.send_signal(signal.SIGHUP)  # handled before SIGINT
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        process.send_signal(second)
+        if status:
+            assert process.wait(60) == status
+        assert (process.communicate("written\n", 60)[0], process.returncode) == (said, status)
