@@ -149,13 +149,15 @@ def test_the_size_in_a_delta_is_found_however_it_is_written(
 
 
 MEASURED = """
-import resource, sys
+import re, resource, sys
+from pathlib import Path
 from tideate_core.workspace.files import ABSENT, FileImage
 from tideate_core.workspace.git import patched_images
 
 patched_images(sys.stdin.buffer.read(), lambda _name: FileImage(ABSENT))
-for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-    print(resource.getrusage(who).ru_maxrss // 1024)
+# getrusage's figure of ourselves would have what the process that started us had used
+print(int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 """
 
 

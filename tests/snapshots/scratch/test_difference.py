@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.snapshots.scratch.conftest import Opening
     from tideate_core.snapshots import Scratch, ScratchDifference
 
-pytestmark = pytest.mark.slow
 
 GONE = FileImage(ABSENT)
 
