@@ -90,6 +90,7 @@ class StageStep:
         self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
         self.attempts = attempts
         self.context_tokens = context_tokens
+        self.memory_of: str | None = None
         self._windows = windows or {}
         self.demonstration = demonstration
         self.inputs: Mapping[str, Any] = inputs or {}

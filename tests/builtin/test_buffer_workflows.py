@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import Bench, no
-from tideate_core.adapters import AdapterPool
+from tideate_core.adapters import AdapterPool, Prompt
+from tideate_core.config import Config
 from tideate_core.engine import ConfirmationRequest, EventName, RunEdits, RunRequest, RunRollback
 from tideate_core.errors import StoreError
 from tideate_core.store import Reader
-from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext
+from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext, WorkflowDefinition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.workflows import StepContext
 
 LOOP = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
 BETTER = "```python\ndef area(r):\n    return math.pi * r**2\n```"
@@ -98,6 +101,40 @@ async def test_a_person_drops_the_memory_and_no_run_far_away_is_offered(bench: B
     assert await memory_of(bench, adapter="other") == [], "what one provider was sent is not for another"
     bench.runner = bench.make_runner(bench.config.model_copy(update={"memory": False}))
     assert await memory_of(bench) == []
+
+
+async def test_an_earlier_run_is_for_the_server_that_answered_all_of_it(bench: Bench) -> None:
+    async def both(step: StepContext) -> str:
+        return "".join([(await step.ask(Prompt(step.prompt), adapter=one)).text for one in (None, "other")])
+
+    bench.server.answers("", "Because.")
+    bench.config.adapters["other"] = bench.config.adapters["fake"]
+    bench.register("both", {"a": both})
+    await bench.run("both", EARLIER)
+    assert await memory_of(bench) == [], "a step asked another adapter"
+    await bench.run("ask", EARLIER)
+    assert len(await memory_of(bench)) == 1
+    moved = bench.config.adapters["fake"].model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
+    bench.config.adapters["fake"] = moved
+    assert await memory_of(bench) == [], "the adapter's address is another one"
+
+
+async def test_a_nested_run_with_another_adapter_finds_its_own_earlier_runs(bench: Bench) -> None:
+    bench.server.answers("", "Because.")
+    changed = bench.config.model_dump() | {"workflows": {"summarize_all": {"adapter": "other"}}}
+    changed["adapters"]["other"] = changed["adapters"]["fake"]
+    bench.pool = AdapterPool(config := Config.model_validate(changed))
+    bench.runner = bench.make_runner(config)
+    asking = bench.registry.get("ask")
+    assert isinstance(asking.definition, WorkflowDefinition)
+    bench.registry.register(asking.definition.model_copy(update={"name": "summarize_all"}), asking.handlers)
+    steps = ({"id": "a", "workflow": "ask"}, {"id": "b", "workflow": "summarize_all", "dependencies": ["a"]})
+    outer = WorkflowDefinition.model_validate({"name": "outer", "steps": steps})
+    bench.registry.register(outer, {})
+    await bench.run("ask", EARLIER)
+    assert (await bench.run("outer", NEAR)).ok
+    sent = [str(request["messages"]) for request in bench.server.requests]
+    assert [EARLIER in words for words in sent] == [True, True, False]
 
 
 async def test_a_run_goes_on_without_earlier_runs_that_cannot_be_read(

@@ -45,6 +45,13 @@ class AdapterPool:
             self._adapters[name] = self._make(name)
         return self._adapters[name]
 
+    def destination(self, name: str) -> str:
+        """Return an adapter's name with the server or provider that its prompts go to."""
+        configured = self._config.adapters.get(name)
+        if configured is None:
+            return name
+        return f"{name} {configured.base_url or configured.model.partition(':')[0]}"
+
     def is_recorded(self, name: str) -> bool:
         """Tell whether an adapter replays a recording, or is recorded."""
         return self._record is not None or name.partition(":")[0] in _REPLAYS

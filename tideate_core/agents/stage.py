@@ -40,6 +40,8 @@ class TaskBrief:
     description: str
     material: str = ""
     """The contexts of its @mentions, ready for a prompt."""
+    earlier: str = ""
+    """Earlier runs, which only the run's own adapter is sent."""
 
 
 class Stage:
@@ -82,7 +84,8 @@ class Stage:
         """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
         values = {"instructions": self.role.instructions, "task": self._brief.description, **values}
         prompt = self.step.render(name, **values)
-        before = (self.rules, self._brief.material)
+        earlier = self._brief.earlier if self.step.memory_of else ""
+        before = (self.rules, self._brief.material, earlier)
         return replace(prompt, user="\n\n---\n\n".join(filter(None, (*before, prompt.user))))
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,17 +58,22 @@ async def with_memory(
     :param rules: False: a conversation that goes on has the rules and the memory already.
     """
     prompt = await with_material(step, prompt, paths=paths, rules=rules)
-    return before(prompt, await project_memory(step) if rules else "")
+    return before(prompt, "\n\n".join(filter(None, await project_memory(step))) if rules else "")
 
 
-async def project_memory(step: StepContext) -> str:
+async def project_memory(step: StepContext) -> tuple[str, str]:
     """Return the project's notes and the nearest earlier runs; empty if memory is off or the model small."""
     if is_small(step) or step.memory_of is None:
-        return ""
+        return "", ""
     notes = await memory_material(step)
     if notes:
-        step.notice(f"memory: {MEMORY_FILE} (~{len(notes) // CHARACTERS_PER_TOKEN} tokens)")
-    return "\n\n".join(filter(None, (notes, await earlier_runs(step))))
+        await step.choose_for_run("memory_told", "", partial(_tell_of_notes, step, notes))
+    return notes, await earlier_runs(step)
+
+
+async def _tell_of_notes(step: StepContext, notes: str) -> bool:
+    step.notice(f"memory: {MEMORY_FILE} (~{len(notes) // CHARACTERS_PER_TOKEN} tokens)")
+    return True
 
 
 async def ask_about_secrets(step: StepContext, subject: Subject | None, *, needed: bool = False) -> None:

@@ -192,6 +192,7 @@ class LiveRun:
             self._memory_of,
             self._store,
             dependencies.config.land.executed == "refuse",
+            dependencies.adapters.destination,
         )
 
     @property
@@ -199,7 +200,7 @@ class LiveRun:
         wanted = self.execution.request.memory and self._dependencies.config.memory
         # a recording is found by its prompts, which must not change with the project's history
         recorded = self._dependencies.adapters.is_recorded(self.adapter.name)
-        return self.adapter.name if wanted and not recorded else None
+        return self._dependencies.adapters.destination(self.adapter.name) if wanted and not recorded else None
 
     def _identity(self) -> dict[str, str]:
         plan = self._hooks.summary(self.execution.results).plan_id

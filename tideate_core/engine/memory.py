@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.store import Message, RunLog
 
 __all__ = [
+    "ASKED",
     "CONTEXT",
     "CONVERSATION",
     "EARLIER",
@@ -49,6 +50,8 @@ EARLIER: Final = "earlier"
 """The key of what a run goes on with that continues another."""
 ITEM_DONE: Final = "choice:item:"
 """Stands in the keys of the results of a `for_each`, before the item's index."""
+ASKED: Final = "asked:"
+"""Stands in the keys of a run before the adapters that answered it."""
 NEXT_RUN: Final = "next_run"
 """The key of the run that is proposed to follow."""
 PENDING_END: Final = "taking_back"
@@ -182,6 +185,13 @@ class Memory:
             value = await produce()
             await self.remember(RUN, key, {"digest": digest, "value": value})
             return value
+
+    def note_asked(self, destination: str) -> None:
+        """Write down which adapter answered a step. Runs within one another are one here."""
+        if self._around is not None:
+            self._around.note_asked(destination)
+        elif self.recall(RUN, f"{ASKED}{destination}") is MISSING:
+            self.note(RUN, f"{ASKED}{destination}", value=True)
 
     def numbered(self, step: str, key: str) -> str:
         """Return the key of this occurrence: one thing may be asked again, and is another question then.

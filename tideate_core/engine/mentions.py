@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from tideate_core.engine.events import EventName
-from tideate_core.engine.memory import digest_of
+from tideate_core.engine.memory import ASKED, RUN, digest_of
 from tideate_core.engine.written_runs import rolled_back_runs
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
 from tideate_core.project import project_state
@@ -143,11 +142,12 @@ async def earlier_runs(step: StepContext) -> str:
 
     Nobody wrote these mentions: a run that seems to hold a secret is left out without a question.
     """
-    if step.workspace.root is None:
+    if step.workspace.root is None or step.memory_of is None:
         return ""
     from tideate_core.mentions import ContextItem
 
-    kept = await step.choose_for_run("earlier_runs", digest_of(step.prompt), partial(_nearest, step))
+    digest = digest_of(step.prompt, step.memory_of)
+    kept = await step.choose_for_run(f"earlier_runs:{digest}", digest, partial(_nearest, step))
     items = [ContextItem(**one) for one in kept]
     return f"Earlier runs like this one.\n\n{_resolver(step).format_for_prompt(items)}" if items else ""
 
@@ -182,20 +182,14 @@ def _near_mentions(step: StepContext) -> list[str]:
         family = {run: [run, *(one.id for one in reader.within(run))]}
         mention, prompt = f"@run:{run[:SHORT]}", reader.texts(run)[0]
         # a text that one provider was sent is not for another one
-        dropped = run in sources or mention in step.prompt or _adapter_of(reader, run) != step.memory_of
+        others = set(reader.memos_of(run, RUN, ASKED)) != {step.memory_of}
+        dropped = others or run in sources or mention in step.prompt
         if dropped or rolled_back_runs(workspace.root, private, family):
             continue
         near.setdefault(prompt, mention)  # only one of several runs with the same prompt
         if len(near) == NEAREST:
             break
     return list(near.values())
-
-
-def _adapter_of(reader: Reader, run: str) -> str:
-    """Return the name of the adapter that a run asked; a fork begins with another event."""
-    begun, restored = EventName.WORKFLOW_STARTED.value, EventName.WORKFLOW_RESTORED.value
-    event = reader.last_event(run, begun) or reader.last_event(run, restored)
-    return str(event.data["adapter"]) if event else ""
 
 
 def surroundings_of(context: RunContext) -> Surroundings:

@@ -70,6 +70,8 @@ class StepEnvironment:
     """The run's own; None of a run that is in none."""
     refuses_executed: bool = False
     """See `WorkspaceAccess`."""
+    destination: Callable[[str], str] = str
+    """Returns an adapter's name with the address that its prompts go to."""
 
 
 class StepRun:
@@ -129,6 +131,7 @@ class StepRun:
             memory=run.memory,
             recorder=run.recorder,
             cost_limit=run.limits.cost_usd,
+            destination=run.destination,
         )
 
     @cached_property
@@ -158,6 +161,8 @@ class StepRun:
         view = copy(self)
         view._measure = self.run.adapters(adapter)
         view.context_tokens = view._measure.context_tokens
+        if self.run.destination(adapter) != self.memory_of:
+            view.memory_of = None
         return view
 
     @property

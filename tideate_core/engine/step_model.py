@@ -86,6 +86,7 @@ class StepModel:
         memory: Memory,
         recorder: Recorder,
         cost_limit: float | None = None,
+        destination: Callable[[str], str] = str,
     ) -> None:
         self.demonstration = adapter.demonstration
         self._execution = execution
@@ -97,6 +98,7 @@ class StepModel:
         self._memory = memory
         self._recorder = recorder
         self._cost_limit = cost_limit
+        self._destination = destination
 
     async def ask(
         self,
@@ -283,6 +285,7 @@ class StepModel:
     def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float, of: str) -> None:
         self._execution.usage += answer.usage
         self._memory.spend(self._step, answer.usage)
+        self._memory.note_asked(self._destination(adapter.name))
         self._emit(
             EventName.MODEL_ANSWERED,
             of,

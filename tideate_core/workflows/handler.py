@@ -127,7 +127,7 @@ class ModelAccess(Protocol):
     rules_files: Sequence[str] | None
     """Rules files of the project that are sent beside the usual ones; None: none are sent at all."""
     memory_of: str | None
-    """The adapter whose nearest earlier runs are sent, with `MEMORY.md`; None: no memory is sent."""
+    """The adapter, with its address, whose nearest earlier runs are sent, with `MEMORY.md`; None: none is."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.past import NOON, Past
+from tests.store.past import Past
+from tests.support.model_server import ModelServer
 from tests.support.tally import TASK
+from tests.support.tasks import Model
 from tideate_core.engine import EventName
 from tideate_core.store import Store
 
@@ -16,14 +18,22 @@ if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
 
 
-@pytest.mark.slow
-async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
-    (desk.root / "MEMORY.md").write_text("MEMORY-NOTES\n")
+EARLIER = "MEMORY-EARLIER"
+
+
+async def run_before(desk: Desk) -> None:
+    """Leave an earlier run with the same task, which the run's adapter answered."""
     with closing(Store.open(desk.site.private)) as store:
         past = Past(store, request={"prompt": TASK})
         log = await past.begin()
-        log.event(EventName.WORKFLOW_STARTED.value, NOON, {"adapter": "fake"})
-        await past.end(response="MEMORY-EARLIER")
+        await log.remember("", f"asked:fake {desk.model.server.base_url}", value=True)
+        await past.end(response=EARLIER)
+
+
+@pytest.mark.slow
+async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
+    (desk.root / "MEMORY.md").write_text("MEMORY-NOTES\n")
+    await run_before(desk)
     (desk.root / "AGENTS.md").write_text("RULE-ROOT\n")
     (desk.root / "src/tally/AGENTS.md").write_text("RULE-TALLY\n")
     (desk.root / "unused").mkdir()
@@ -32,8 +42,31 @@ async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
     assert result.ok, result.error
     prompts = {role: desk.model.prompts(role) for role in ("planner", "auditor", "executor", "documenter")}
     assert all(prompts.values())
-    for given in ("RULE-ROOT", "MEMORY-NOTES", "MEMORY-EARLIER"):
+    for given in ("RULE-ROOT", "MEMORY-NOTES", EARLIER):
         assert {words.count(given) for role in prompts.values() for words in role} == {1}
     assert [words.count("RULE-TALLY") for words in prompts["executor"]] == [1]
     assert [words.count("RULE-TALLY") for words in prompts["planner"]] == [0]
     assert not any("RULE-UNUSED" in words for role in prompts.values() for words in role)
+    told = [data["message"].partition(" (")[0] for data in desk.front.data(EventName.NOTICE)]
+    assert [words for words in told if words.startswith("memory: ")] == [
+        "memory: MEMORY.md",
+        "memory: @run:00000000",
+    ]
+
+
+@pytest.mark.slow
+async def test_a_role_with_another_adapter_has_the_notes_and_no_earlier_runs(desk: Desk) -> None:
+    (desk.root / "MEMORY.md").write_text("MEMORY-NOTES\n")
+    await run_before(desk)
+    home = desk.site.home / "config_home" / "tideate"
+    with ModelServer() as other:
+        second = Model(other)
+        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\ntools = false\n'
+        (home / "config.toml").write_text((home / "config.toml").read_text() + more)
+        (home / "agents").mkdir()
+        (home / "agents" / "auditor.md").write_text("---\nadapter: second\n---\n")
+        result = await desk.run()
+    assert result.ok, result.error
+    (words,) = second.prompts("auditor")
+    assert ("MEMORY-NOTES" in words, EARLIER in words) == (True, False)
+    assert all(EARLIER in words for words in desk.model.prompts("planner"))

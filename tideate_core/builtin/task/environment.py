@@ -62,8 +62,8 @@ class TaskEnvironment:
     async def brief(self, step: StepContext) -> TaskBrief:
         """Return what the person wants, with what their mentions bring and the project's memory."""
         mentioned = await material(step, step.prompt, self.components.context_resolver)
-        parts = (mentioned, await project_memory(step))
-        return TaskBrief(step.prompt, "\n\n".join(filter(None, parts)))
+        notes, earlier = await project_memory(step)
+        return TaskBrief(step.prompt, "\n\n".join(filter(None, (mentioned, notes))), earlier)
 
     def gates(self, step: StepContext, verifier: Verifier | None = None) -> GateEnforcer:
         """Return the gates.
