@@ -119,6 +119,13 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "go": ("go", "test", "./..."),
     "make": ("make", "test"),
 }
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "pytest": ("-x -k 'test -a or not while'", "--if"),
+    "node": ("--test-only", "--test --test-concurrency=1"),
+    "cargo": ("--workspace", "test -- --test-threads=1"),
+    "mocha": ("--for-each", "-g 'case [ a'"),
+}
+"""Options of a recipe that read like words of the shell."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +209,11 @@ def cases(draw: st.DrawFn) -> Case:
         known = st.sampled_from(sorted({*SAYS} - {"go"}))
         several = [*draw(st.lists(runs(known), max_size=3)), draw(runs(known, defects))]
         several = draw(st.permutations(several))
-        recipe = "test:\n" + "\n".join("\t" + shlex.join(COMMANDS[run.runner]) for run in several)
+        lines = [
+            f"{shlex.join(COMMANDS[run.runner])} {draw(st.sampled_from(['', *OPTIONS.get(run.runner, ())]))}"
+            for run in several
+        ]
+        recipe = "test:\n" + "\n".join(f"\t{line}" for line in lines)
     else:
         several, recipe = [draw(runs(st.just(command), defects))], ""
     reports = ["missing", "cut", "", "{}", "<html/>", "null"] if "report" in defects else ["whole"]

@@ -14,10 +14,10 @@ from tideate_core.toolchain.testing.printed_results import prints_otherwise
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["expected_summaries"]
+__all__ = ["expected_summaries", "node_can_report"]
 
 _PYTHON: Final = (
     r"(?:(?:\S*python[\d.]*|\$[({]\w{1,40}[)}])(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
@@ -52,10 +52,10 @@ _QUIET: Final = re.compile(
     r"--output(?!-on-failure)|--format)"
 )
 """Options that suppress the summary or change its form."""
-_SHELL: Final = re.compile(r"\b(?:if|for|while|case|function)\b|\|\||[^&]&(?!&)|\[ |\btest -|[<>|`]")
+_SHELL: Final = re.compile(r"^(?:function\s|\w[\w-]{0,60} ?\(\))|&&\s{0,9}[({]|\|\||[^&]&(?!&)|[<>|`]")
 """Shell text whose commands may not all run, or may print elsewhere."""
 
-_PROGRAM: Final = re.compile(rf"[-@+]{{0,3}}{_SETTINGS}(?P<words>.*)")
+_PROGRAM: Final = re.compile(rf"[-@+]{{0,3}}{_SETTINGS}(?P<words>.*)", re.DOTALL)
 _SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
 _TASKS: Final = ("make", "gmake", "just", "$(MAKE)", "${MAKE}")
 _SCRIPTED: Final = ("npm", "pnpm", "yarn", "bun")
@@ -72,12 +72,16 @@ _RAKE: Final[Mapping[str, re.Pattern[str]]] = {
 """Tasks of a Rakefile that run tests, by the runner."""
 _RUBY_MAIN: Final = re.compile(r"^require ['\"](?:minitest/autorun|test/unit)['\"]", re.MULTILINE)
 _NODE_MAIN: Final = re.compile(r"['\"]node:test['\"]")
+_NODE_CALL: Final = re.compile(
+    r"^(?:await )?(?:\w{1,20}\.)?(?:test|it|describe|suite)(?:\.\w{1,20})?\(", re.MULTILINE
+)
+"""Test that no condition or function holds back."""
 _UNSURE: Final = re.compile(r"\bexit\b(?!\s+[1-9])|\breturn\b|<<|^exec ")
 """Text after which a script may have ended, or its lines are no commands."""
 _OPENS: Final = re.compile(
-    r"(?:^|[;&|]\s{0,9}|\b(?:then|do|else)\s{1,9})(?:if|case|while|for|until|select)\b|\{$"
+    r"(?:^[@+-]{0,3}|[;&|]\s{0,9}|\b(?:then|do|else)\s{1,9})(?:if|case|while|for|until|select)\b|[{(]$"
 )
-_CLOSES: Final = re.compile(r"(?:^|;\s{0,9})(?:fi|done|esac|\})(?!\w)")
+_CLOSES: Final = re.compile(r"(?:^|;\s{0,9})(?:fi|done|esac|\})(?!\w)|^\)")
 _LARGEST: Final = 1 << 20
 _MOST_TEXTS: Final = 50
 """Texts that are read for one command."""
@@ -88,9 +92,18 @@ def expected_summaries(folder: Path, argv: Sequence[str]) -> dict[str, int]:
 
     :param folder: the working directory of the command.
     """
+    return dict(_read_command(folder, argv).expected)
+
+
+def node_can_report(folder: Path, argv: Sequence[str]) -> bool:
+    """Tell whether nothing that a command runs gives `node --test` a reporter of its own; blocking."""
+    return not _read_command(folder, argv).node_reports
+
+
+def _read_command(folder: Path, argv: Sequence[str]) -> _Reader:
     reader = _Reader()
     reader.command(shlex.join(argv), folder)
-    return dict(reader.expected)
+    return reader
 
 
 class _Reader:
@@ -98,53 +111,68 @@ class _Reader:
 
     def __init__(self) -> None:
         self.expected: Counter[str] = Counter()
+        self.node_reports = False
         self._open: list[str] = []
         self._texts = 0
 
-    def command(self, plain: str, folder: Path | None) -> None:
-        """Count the runners of one command.
+    def command(self, plain: str, folder: Path | None, *, settles: bool = True) -> bool:
+        """Count the runners of one command; returns whether it is itself a runner's.
 
         :param folder: its working directory; None if unknown.
+        :param settles: if it fails, all fails.
         """
-        plain = " ".join(plain.split())
+        plain = re.sub(r"[ \t]+", " ", plain).strip()
         for name, pattern in _COMMANDS.items():
             if pattern.match(plain):
                 quiet = _QUIET.search(plain) or (folder and prints_otherwise(name, folder))
                 self.expected.update([] if quiet else [name])
-                return
+                return True
         match = _PROGRAM.match(plain)
         try:
             words = shlex.split(match["words"]) if match else []
         except ValueError:
-            return
+            return False
         # a text that runs itself again may do so under a condition
         if words and folder is not None and plain not in self._open and self._texts < _MOST_TEXTS:
             self._texts += 1
             self._open.append(plain)
-            self._behind(words, folder)
+            self._behind(words, folder, settles)
             self._open.pop()
+        return False
 
-    def _behind(self, words: list[str], folder: Path) -> None:
+    def _behind(self, words: list[str], folder: Path, settles: bool) -> None:
         name = posixpath.basename(words[0])
         if name in _TASKS:
             words[0] = name if name == "just" else "make"
             place, _, targets = split_folder(words)
-            for line in _lines_of_targets(recipe_of(folder, words), targets).split("\n"):
-                self._lines(line, folder / place)
+            recipe = self._noted(recipe_of(folder, words))
+            body = _lines_of_targets(recipe, targets)
+            one_shell = "#!" in body or ".ONESHELL" in recipe
+            for text in [body] if one_shell else body.split("\n"):
+                self._lines(text, folder / place, settles)
         elif name in _SCRIPTED:
             # the recipe has the scripts that it runs, too
             if any(re.match(rf"(?:{'|'.join(_SCRIPTED)}) ", one) for one in self._open[:-1]):
                 return
-            for line in recipe_of(folder, words).split("\n"):
-                self._lines(re.sub(r"^[^\s:]{1,200}: ", "", line), folder / split_folder(words)[0])
+            recipe = self._noted(recipe_of(folder, words))
+            # a script that another one runs before `;` may fail
+            settles = settles and ";" not in recipe
+            for line in recipe.split("\n"):
+                self._lines(re.sub(r"^[^\s:]{1,200}: ", "", line), folder / split_folder(words)[0], settles)
         elif name in _SHELLS and re.fullmatch("-[a-z]*c", "".join(words[1:2])):
-            self._lines("".join(words[2:3]), folder)
+            self._lines(self._noted("".join(words[2:3])), folder, settles)
         elif name in _SHELLS:
-            self._lines(_unconditional(_read(folder / _first(words, "[^-]"))), folder)
+            self._lines(self._noted(_read(folder / _first(words, "[^-]"))), folder, settles)
         elif words[:2] == ["bundle", "exec"]:
-            self.command(shlex.join(words[2:]), folder)
+            self.command(shlex.join(words[2:]), folder, settles=settles)
+        elif "/" in words[0] and re.match(r"#![^\n]*sh\b", text := _read(folder / words[0])):
+            self._lines(self._noted(text), folder, settles)
         else:
             self._tests_of_file(name, words, folder)
+
+    def _noted(self, text: str) -> str:
+        self.node_reports = self.node_reports or "--test-reporter" in text
+        return text
 
     def _tests_of_file(self, name: str, words: list[str], folder: Path) -> None:
         runner = ""
@@ -153,27 +181,37 @@ class _Reader:
             runner = match[1] if match else ""
         elif name == "node":
             text = _read(folder / _first(words, r".*\w\.[cm]?[jt]s$"))
-            runner = "node" if _NODE_MAIN.search(text) else ""
+            runner = "node" if _NODE_MAIN.search(text) and _NODE_CALL.search(text) else ""
         elif name == "ruby":
             runner = "minitest" if _RUBY_MAIN.search(_read(folder / _first(words, r".*\w\.rb$"))) else ""
         elif name == "rake":
             task = {"test": "minitest", "spec": "rspec"}.get("".join(words[1:]), "")
             runner = task if task and _RAKE[task].search(_read(folder / "Rakefile")) else ""
-        elif "/" in words[0] and re.match(r"#![^\n]*sh\b", text := _read(folder / words[0])):
-            self._lines(_unconditional(text), folder)
         self.expected.update([runner] if runner else [])
 
-    def _lines(self, text: str, folder: Path | None) -> None:
-        """Count the runners of the lines that one shell runs."""
-        for line in text.replace("\\\n", " ").split("\n"):
+    def _lines(self, text: str, folder: Path | None, settles: bool) -> None:
+        """Count the runners of the lines that one shell runs.
+
+        :param settles: if the last one fails, all fails.
+        """
+        for line, ends in _with_last(_unconditional(text), settles):
             # the command before `||` always runs
             first, _, otherwise = line.partition("||")
             if _SHELL.search(first) or (otherwise and re.search("&&|;", first)):
                 continue
-            for command in re.split(r"&&|;", first):
-                if match := re.match(r"\s*(?:cd|pushd)\s+['\"]?([^'\"\s]+)", command):
-                    folder = folder / match[1] if folder and "$" not in match[1] else None
-                self.command(command, folder)
+            ends = ends and not otherwise and not re.match(r"[@+]?-", line)
+            for commands, last in _with_last(first.strip("; \t").split(";"), ends):
+                for command in commands.split("&&"):
+                    if match := re.match(r"\s*(?:cd|pushd)\s+['\"]?([^'\"\s]+)", command):
+                        folder = folder / match[1] if folder and "$" not in match[1] else None
+                    # a runner that fails says so; another program may end a list that does not matter
+                    elif not self.command(command, folder, settles=last) and not last:
+                        break
+
+
+def _with_last(items: Sequence[str], last: bool) -> Iterator[tuple[str, bool]]:
+    """Yield items, the last with this value."""
+    yield from zip(items, [*(False for _ in items[1:]), last], strict=True)
 
 
 def _first(words: list[str], form: str) -> str:
@@ -184,20 +222,22 @@ def _read(path: Path) -> str:
     return (read_bounded(path, _LARGEST) or b"").decode(errors="replace")
 
 
-def _unconditional(text: str) -> str:
-    """Return the lines of a shell script that always run."""
+def _unconditional(text: str) -> list[str]:
+    """Return the lines of a shell script that always run, and `:` in place of others."""
     depth, kept = 0, list[str]()
-    for line in text.replace("\\\n", " ").split("\n"):
+    # a list of commands goes on behind the end of a line
+    text = re.sub(r"(&&|\|)[ \t]{0,80}\n\s{0,200}", r"\1 ", text.replace("\\\n", " "))
+    for line in text.split("\n"):
         bare = line.strip()
-        if bare.startswith("#"):
+        if not bare or bare.startswith("#"):
             continue
         opened, closed = len(_OPENS.findall(bare)), len(_CLOSES.findall(bare))
-        if not depth and not opened:
-            kept.append(bare)
+        kept.append(":" if depth or opened else bare)
         depth += opened - closed
         if _UNSURE.search(bare) or depth < 0 or bare.count('"') % 2 or bare.count("'") % 2:
+            kept.append(":")
             break
-    return "\n".join(kept)
+    return kept or [""]
 
 
 def _lines_of_targets(text: str, words: Sequence[str]) -> str:
