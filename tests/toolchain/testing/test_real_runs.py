@@ -136,3 +136,31 @@ if shutil.which("node"):
         results = await run(tmp_path, NODE, a_dot_test_dot_js=text)
         assert (results.status, results.passed) == ("incomplete", 1)
         assert "a.test.js ended before its test 'b'" in results.ending
+
+    async def test_a_reporter_of_the_project_is_left_alone(tmp_path: Path) -> None:
+        text = "const { test } = require('node:test');\ntest('a', () => {});\n"
+        recipe = "test:\n\tnode --test a.test.js\n\tnode --test-reporter=tap --test a.test.js\n"
+        tool = Tool(Check.TESTS, "make", ("make", "test"), "")
+        results = await run(tmp_path, tool, a_dot_test_dot_js=text, Makefile=recipe)
+        assert (results.status, results.passed) == ("passed", 2)
+
+    @pytest.mark.parametrize("leaves", [True, False])
+    async def test_tests_may_start_node_s_own_below_any_temporary_folder(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, leaves: bool
+    ) -> None:
+        (odd := tmp_path / 'it\'s "a" 100% #b').mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(odd))
+        text = (
+            "const { test } = require('node:test');\ntest('a', () => {\n"
+            "const env = { ...process.env }; delete env.NODE_TEST_CONTEXT;\n"
+            "const words = ['--test-reporter=tap', '--test', 'inner.js'];\n"
+            "require('node:child_process').execFileSync('node', words, { env }); });\n"
+        )
+        if leaves:
+            text += (
+                "test('b', async () => { await new Promise((r) => setTimeout(r, 9)); process.exit(0); });\n"
+            )
+        inner = "require('node:test').test('c', () => process.exit(0));\n"
+        results = await run(tmp_path, NODE, a_dot_test_dot_js=text, inner_dot_js=inner)
+        assert (results.status, results.passed) == ("incomplete" if leaves else "passed", 1), results
+        assert ("ended before its test 'b'" in results.ending) == leaves

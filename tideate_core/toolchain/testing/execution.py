@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
 from tideate_core.toolchain.failures.failure import project_path
-from tideate_core.toolchain.testing.expected import expected_summaries
+from tideate_core.toolchain.testing.expected import expected_summaries, node_can_report
 from tideate_core.toolchain.testing.json_reports import (
     NODE_OPTIONS,
     NODE_REPORTER,
@@ -96,12 +96,21 @@ async def run_tests(
     started, place = datetime.now(UTC), root / folder
     # a command with a report needs no summary
     expected = {} if command.report else await asyncio.to_thread(expected_summaries, place, command.argv)
+    # node refuses ours beside another reporter
+    traced = (
+        "node" in expected
+        and "--test-reporter" not in environment.get("NODE_OPTIONS", "")
+        and await asyncio.to_thread(node_can_report, place, command.argv)
+    )
     follower = _Follower(GoEvents(place) if command.report == "go" else None, on_progress, on_lines)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as temporary:
         report = Path(temporary) / "report"
-        if "node" in expected:
-            report.with_suffix(".mjs").write_text(NODE_REPORTER)
-            command = replace(command, environment={**command.environment, "NODE_OPTIONS": NODE_OPTIONS})
+        if traced:
+            reporter = report.with_suffix(".mjs")
+            reporter.write_text(NODE_REPORTER)
+            # an address needs no quotes, whatever is in the path
+            options = NODE_OPTIONS.format(reporter=reporter.as_uri())
+            command = replace(command, environment={**command.environment, "NODE_OPTIONS": options})
         result = await (run or partial(run_program, cwd=place))(
             command.with_report(str(report)),
             environment=command.environment_with_report(str(report), environment),
@@ -109,9 +118,7 @@ async def run_tests(
             on_lines=follower.take,
             hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
         )
-        content = (
-            read_bounded(report, _LARGEST_REPORT) if command.report in _FILES or "node" in expected else None
-        )
+        content = read_bounded(report, _LARGEST_REPORT) if command.report in _FILES or traced else None
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much

@@ -44,6 +44,10 @@ _DULL: Final = ("Test suite failed to run", "Jest encountered an unexpected toke
 
 NODE_REPORTER: Final = """import {appendFileSync} from 'node:fs';
 const path = new URL('report', import.meta.url);
+// a test that starts Node itself does not report here
+const own = (process.env.NODE_OPTIONS ?? '').replace(/ ?--test-reporter=spec .*/s, '');
+if (own) process.env.NODE_OPTIONS = own;
+else delete process.env.NODE_OPTIONS;
 export default async function* (events) {
   for await (const {type, data} of events)
     if (/^test:(enqueue|pass|fail)$/.test(type))
@@ -52,7 +56,7 @@ export default async function* (events) {
 """
 """Reporter that writes the tests that `node --test` queued and ended to a file beside itself."""
 NODE_OPTIONS: Final = (
-    "--test-reporter=spec --test-reporter-destination=stdout --test-reporter={path}.mjs "
+    "--test-reporter=spec --test-reporter-destination=stdout --test-reporter={reporter} "
     "--test-reporter-destination=stderr"
 )
 
