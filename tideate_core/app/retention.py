@@ -14,19 +14,17 @@ from tideate_core.project import project_state
 from tideate_core.store import Pruned, Retention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from tideate_core.config import HistoryConfig
-    from tideate_core.store import CheckpointRow, Reader
 
 __all__ = ["prune_runs", "retention_of"]
 
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
-MOST_CHECKPOINTS = 1_000_000
-"""Checkpoints of a run whose exported files are removed."""
+MOST_SHOWN = 10
+"""Files that stay which a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +70,16 @@ async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tupl
         unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
         pruned = await store.prune(policy, at=now, dry_run=True)
         if not dry_run:
-            rows = await asyncio.to_thread(_checkpoints, store.reader(), pruned.ids)
+            # files first: after a kill, the next pruning finds their rows
+            stay = await asyncio.to_thread(remove_exports, store.documents, store.reader(), pruned.ids)
             pruned = await store.prune(policy, at=now)
-            gone = [row for row in rows if row.run in pruned.ids]
-            await asyncio.to_thread(remove_exports, store.documents, gone)
+            left = [*([pruned.left] if pruned.left else []), *_shown(stay)]
+            pruned = replace(pruned, left="; ".join(left) or None)
             for run in pruned.ids:
                 await forget_drafts(store.private, run, log.warning)
     return pruned, unspared.runs - pruned.runs
 
 
-def _checkpoints(reader: Reader, runs: Iterable[str]) -> list[CheckpointRow]:
-    return [row for run in runs for row in reader.checkpoints(run, limit=MOST_CHECKPOINTS)]
+def _shown(names: list[str]) -> list[str]:
+    """Return the first names of a list, with a count of the rest."""
+    return [*names[:MOST_SHOWN], *([f"{len(names) - MOST_SHOWN} more"] if len(names) > MOST_SHOWN else [])]

@@ -33,6 +33,9 @@ __all__ = [
     "remove_exports",
 ]
 
+MOST_EXPORTS: Final = 1_000_000
+"""Exported files, and checkpoints of a run, that are looked through for those to remove."""
+_FOLDER: Final = "checkpoints"
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that are read of an existing export, to find out which checkpoint it holds."""
 
@@ -150,18 +153,39 @@ class CheckpointManager:
 
     def _write(self, checkpoint: CheckpointDTO) -> Path:
         documents = self._store.documents
-        name, longer = _names(checkpoint.checkpoint_id, checkpoint.timestamp)
+        named = _names(checkpoint.checkpoint_id, checkpoint.timestamp)
+        name, longer = (f"{_FOLDER}/{one}" for one in named)
         if _is_of_another(documents, name, checkpoint.checkpoint_id):  # steps that ended together
             name = longer
         return write_report(documents, name, checkpoint, private=True)
 
 
-def remove_exports(documents: Documents, rows: Iterable[CheckpointRow]) -> None:
-    """Remove the files that checkpoints were exported to; blocking."""
-    for row in rows:
-        for name in _names(row.id, iso_time(row.created_at)):
-            if not _is_of_another(documents, name, row.id):
-                documents.remove(name)
+def remove_exports(documents: Documents, reader: Reader, runs: Iterable[str]) -> list[str]:
+    """Remove the files that the checkpoints of runs were exported to; returns those that stay. Blocking."""
+    try:
+        there = set(documents.names(_FOLDER, MOST_EXPORTS))
+    except UnusableFile as error:
+        return [str(error)]
+    stay: list[str] = []
+    for run in runs if there else ():
+        for row in reader.checkpoints(run, limit=MOST_EXPORTS):
+            names = (
+                f"{_FOLDER}/{name}" for name in _names(row.id, iso_time(row.created_at)) if name in there
+            )
+            stay += (name for name in names if not _is_removed(documents, name, row.id))
+    return stay
+
+
+def _is_removed(documents: Documents, name: str, checkpoint_id: str) -> bool:
+    """Remove an export unless another checkpoint's; returns whether the checkpoint's is gone."""
+    try:
+        found = _id_in(documents, name)
+    except FileNotFoundError:
+        return True
+    if found == checkpoint_id:
+        documents.remove(name)
+        return not documents.path(name).exists()
+    return found is not None
 
 
 def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
@@ -217,15 +241,24 @@ def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) 
 def _names(checkpoint_id: str, timestamp: str) -> tuple[str, str]:
     """Return the name of a checkpoint's file, and one to use if another checkpoint has the first."""
     stamp = "".join(sign for sign in timestamp if sign not in "-:.")
-    beginning = f"checkpoints/checkpoint_{stamp}"
+    beginning = f"checkpoint_{stamp}"
     return f"{beginning}.json", f"{beginning}_{checkpoint_id}.json"
 
 
 def _is_of_another(documents: Documents, name: str, checkpoint_id: str) -> bool:
     try:
-        found = json.loads(documents.read(name, LARGEST))
+        return _id_in(documents, name) != checkpoint_id  # one that cannot be read is not ours to replace
     except FileNotFoundError:
         return False
+
+
+def _id_in(documents: Documents, name: str) -> str | None:
+    """Return the checkpoint that an export holds; None if it cannot be read.
+
+    :raises FileNotFoundError: there is no such file.
+    """
+    try:
+        found = json.loads(documents.read(name, LARGEST))
     except (UnusableFile, ValueError):
-        return True  # not ours to replace
-    return not isinstance(found, dict) or found.get("checkpointId") != checkpoint_id
+        return None
+    return str(found.get("checkpointId")) if isinstance(found, dict) else None

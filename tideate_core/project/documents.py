@@ -87,6 +87,10 @@ class Documents:
             return write_document(self.root, self._below(name), content, mode=mode)
         return _write_private(self.path(name), content)
 
+    def names(self, directory: str, most: int = MOST_NAMES) -> list[str]:
+        """Return the names in a directory of documents; see `list_documents`."""
+        return list_documents(self.root, self._below(directory), most)
+
     def remove(self, name: str) -> None:
         """Remove a document; see `remove_document`."""
         remove_document(self.root, self._below(name))
@@ -212,10 +216,10 @@ def _write_gitignore(root: Path) -> None:
                 write_atomic_at(directory, ".gitignore", _IGNORE, mode=_NEW_MODE, replace=False)
 
 
-def list_documents(root: Path, name: str) -> list[str]:
+def list_documents(root: Path, name: str, most: int = MOST_NAMES) -> list[str]:
     """Return the names in a project's directory, sorted; none where there is no such directory.
 
-    :raises UnusableFile: it cannot be read, a link is on its way, or it has more than `MOST_NAMES`.
+    :raises UnusableFile: it cannot be read, a link is on its way, or it has more than `most`.
     """
     try:
         way = open_directory_fd(root, name.split("/")[:-1])
@@ -224,7 +228,7 @@ def list_documents(root: Path, name: str) -> list[str]:
         finally:
             os.close(way)
         try:
-            return sorted(_names(directory, root / name))
+            return sorted(_names(directory, root / name, most))
         finally:
             os.close(directory)
     except FileNotFoundError:
@@ -233,12 +237,12 @@ def list_documents(root: Path, name: str) -> list[str]:
         raise UnusableFile(root / name, _reason(error)) from error
 
 
-def _names(directory: int, path: Path) -> list[str]:
+def _names(directory: int, path: Path, most: int) -> list[str]:
     names: list[str] = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            if len(names) == MOST_NAMES:
-                raise UnusableFile(path, f"it has more than {MOST_NAMES:,} names")
+            if len(names) == most:
+                raise UnusableFile(path, f"it has more than {most:,} names")
             names.append(entry.name)
     return names
 
