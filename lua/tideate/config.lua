@@ -32,7 +32,7 @@ M.schema = {
   { key = 'rules', type = 'boolean', default = true, help = 'Whether what the project says of work on it (`AGENTS.md`, `CLAUDE.md`, `.cursorrules` and others) is sent with what a model is asked.' },
   { key = 'rules_files', type = 'list', default = {}, help = 'More files of the project that are sent so: a name, looked for in each directory down to a file, as `CONTEXT.md`; a path; or a pattern.' },
   { key = 'memory', type = 'boolean', default = true, help = "Whether the project's memory is sent to models: its `MEMORY.md` and the two nearest earlier runs." },
-  { key = 'workflow.checkpoints', type = 'string', values = { 'files' }, help = 'With `files` the checkpoint after each step is also exported to `.tideate/checkpoints/checkpoint_TIME.json`. Only you can read the files: they hold your code and the answers of models. Pruning a run removes its files.' },
+  { key = 'workflow.checkpoints', type = 'string', values = { 'files' }, help = 'With `files` the checkpoint after each step is also exported to `.tideate/checkpoints/checkpoint_TIME.json`. Each file holds all results of the run until then, so that long runs write much. Only you can read the files: they hold your code and the answers of models. Pruning a run removes its files.' },
   { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
   { key = 'workflows.*.require_confirmation', type = 'boolean', help = 'Whether this workflow asks where a step wants a confirmation.' },
   { key = 'workflows.*.confirm', type = 'list', help = 'States of a machine that are entered only after a question.' },
