@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
-from sqlite3 import connect
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -117,26 +115,6 @@ async def test_a_turn_can_be_taken_by_another_model_without_a_word(bench: Bench)
     assert result.ok, (result.error, bench.server.unmatched)
     assert set(result.as_json()["results"]["execute"]["files"]) == set(SHOP)
     assert [one.kind for one in bench.front.requests] == ["review"], "the same edits are reviewed again"
-
-
-async def test_turns_of_a_run_that_an_earlier_version_began_are_reused(bench: Bench) -> None:
-    run = await declined(bench)
-    with closing(connect(bench.private / "tideate.db")) as database, database:
-        (first,) = database.execute(
-            "SELECT MIN(event) FROM workflow_memos WHERE execution_id = ? AND step_id = 'execute'"
-            " AND key LIKE '%.ask:%'",
-            (run,),
-        ).fetchone()
-        database.execute("UPDATE workflow_memos SET event = NULL WHERE event <= ?", (first,))
-    asked = len(bench.server.requests)
-    bench.server.forgets("Carry it out completely")
-    bench.server.calls("Carry it out completely", "submit_work", {"summary": "As it is."}, times=1)
-    result = await forked(bench, run, turn=3)
-    assert result.ok, (result.error, bench.server.unmatched)
-    assert len(bench.server.requests) == asked + 1
-    assert [one for one in bench.front.data(EventName.TOOL_CALLED) if one["tool"] != "submit_work"] == []
-    with pytest.raises(InvalidInput, match="earlier version"):
-        await forked(bench, run, turn=1)
 
 
 REFUSED: dict[str, tuple[str | None, dict[str, Any], str]] = {

@@ -44,7 +44,7 @@ class Logbook:
         delivery = Delivery(asyncio.get_running_loop().create_future())
         if outcome.status == "completed":
             step, at = outcome.step, outcome.completed_at
-            delivery.result = CheckpointRow(f"after {step}", RUN, step, 1, at)
+            delivery.result = CheckpointRow(f"after {step}", RUN, step, 1, at, 0)
         delivery.deliver()
         return delivery
 

@@ -28,7 +28,7 @@ async def test_checkpoints_are_listed_newest_first(store: Store, reader: Reader)
     manual = await store.checkpoint(run_id(1), at=NOON + 50)
     await other.begin()
     later = await other.step("a")
-    assert manual == CheckpointRow(manual.id, run_id(1), "c", 3, NOON + 50, True, manual.memory)
+    assert manual == CheckpointRow(manual.id, run_id(1), "c", 3, NOON + 50, manual.memory, True)
     assert reader.checkpoints(run_id(1)) == [manual, *reversed(made)]
     assert reader.checkpoints(run_id(1), limit=2) == [manual, made[1]]
     assert reader.checkpoints() == [later, manual, *reversed(made)]

@@ -47,4 +47,4 @@ def test_lists_of_a_graph_become_tuples(objects: Objects) -> None:
 
 def test_an_event_and_a_checkpoint_are_read_column_by_column(objects: Objects) -> None:
     assert rows.event_of((1, "step", 5, '{"a":1}'), objects) == EventRow(1, "step", 5, {"a": 1})
-    assert rows.checkpoint_of(("c", "r", "s", 2, 9, 1, 7)) == CheckpointRow("c", "r", "s", 2, 9, True, 7)
+    assert rows.checkpoint_of(("c", "r", "s", 2, 9, 1, 7)) == CheckpointRow("c", "r", "s", 2, 9, 7, True)

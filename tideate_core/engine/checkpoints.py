@@ -61,7 +61,7 @@ class CheckpointMetadata(Report):
     duration: int
     """Milliseconds that the step took."""
     memory_usage: int
-    """Peak memory of the process when it was made, in bytes; 0 if an earlier version made it."""
+    """Peak memory of the process when it was made, in bytes."""
 
 
 class CheckpointDTO(Report):
@@ -225,7 +225,7 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
         metadata=CheckpointMetadata(
             agent_id=at.agent if at else "",
             duration=(at.duration_ms or 0) if at else 0,
-            memory_usage=row.memory or 0,
+            memory_usage=row.memory,
         ),
     )
     return checkpoint, list(again)

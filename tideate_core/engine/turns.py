@@ -57,11 +57,6 @@ def cut_at_turn(
     memos = reader.memos_of(source.id, step, "")
     key = _key_of_turn(memos, f"the step {step!r} of run {short}", turn)
     until = reader.events_of_memos(source.id, step)[key]
-    if until is None:
-        raise InvalidInput(
-            f"run {short} is one of an earlier version, which did not keep the order of its turns; "
-            f"`tideate fork {short}.{step}` runs the step anew"
-        )
     hears = key.startswith(_of_loop(step))
     return TurnCut(until, hears, _said(memos, key, step, say) if say else {})
 

@@ -51,7 +51,7 @@ def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
 def rolled_back_runs(root: Path | None, private: Path, families: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the runs of which a rollback left nothing; blocking.
 
-    Where a rollback was ended by an earlier version, or killed, the disk is looked at, once in a process.
+    If a rollback was killed, the disk is looked at, once in a process.
 
     :param families: runs, each with those whose changes belong to it.
     """

@@ -52,16 +52,16 @@ _COPIES: Final = (
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
     # of a step that was running then, its memos from before: answers that were given are not asked again;
-    # items of a list have memos of their own; those without an event's number are older than all with one
+    # items of a list have memos of their own
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
     " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last), m.event - 1 - (SELECT"
     "   COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = :old) FROM workflow_memos m"
     " LEFT JOIN workflow_steps s ON s.execution_id = m.execution_id AND s.step_id = m.step_id"
     " WHERE m.execution_id = :old AND CASE m.step_id WHEN '' THEN"
     "   m.key IN (SELECT value FROM json_each(:memos)) OR ((m.cursor < :memos_before"
-    "   OR COALESCE(m.event, :until - 1) < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
+    "   OR m.event < :until) AND m.key NOT IN (SELECT value FROM json_each(:no_memos)))"
     "   ELSE (substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1) = :step"
-    "   AND COALESCE(m.event, :until - 1) < :until)"
+    "   AND m.event < :until)"
     "   OR ((m.cursor < :cursor OR s.ordinal <= :cursor)"
     "   AND substr(m.step_id, 1, instr(m.step_id || '[', '[') - 1)"
     "     NOT IN (SELECT value FROM json_each(:again))) END",

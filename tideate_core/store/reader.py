@@ -274,10 +274,10 @@ class Reader:
         found = self._fetch(rows.MEMOS_OF_STEP, values)
         return {key[len(beginning) :]: self._objects.load(value) for key, value in found}
 
-    def events_of_memos(self, run_id: str, step: str) -> dict[str, int | None]:
+    def events_of_memos(self, run_id: str, step: str) -> dict[str, int]:
         """Return, by the keys of a step's memos, the number of the last event when each was made.
 
-        It is below 0 in a run that was forked from the memo's; None of a memo of an earlier version.
+        It is below 0 in a run that was forked from the memo's.
         """
         return dict(self._fetch(rows.EVENTS_OF_MEMOS, (run_id, step)))
 

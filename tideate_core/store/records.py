@@ -344,10 +344,10 @@ class CheckpointRow:
     cursor: int
     """All steps whose `order` is at most this belong to it."""
     created_at: int
+    memory: int
+    """Peak memory of the process when it was made, in bytes."""
     manual: bool = False
     """A person wanted it; retention spares it."""
-    memory: int | None = None
-    """Peak memory of the process when it was made, in bytes; None: not measured."""
 
 
 def state_of(run: RunRow) -> State:

@@ -212,7 +212,7 @@ def event_of(row: Row, objects: Objects) -> EventRow:
 def checkpoint_of(row: Row) -> CheckpointRow:
     """Return a row of `CHECKPOINTS` as a record."""
     identity, run, step, cursor, created_at, manual, memory = row
-    return CheckpointRow(identity, run, step, cursor, created_at, bool(manual), memory)
+    return CheckpointRow(identity, run, step, cursor, created_at, memory, bool(manual))
 
 
 def metrics_of(row: Row) -> MetricsRow:

@@ -32,7 +32,7 @@ REPORT = VerificationReport(
 ).model_dump(mode="json")
 RESULT: dict[str, list[str]] = {"files_created": ["a.py"]}
 VALUES: dict[E, dict[str, Any]] = {
-    E.START_TASK: {"snapshot": "s1"},
+    E.START_TASK: {"snapshot": "s1", "left_out": []},
     E.PLANNING_COMPLETE: {"plan": PLAN},
     E.PLAN_GATE_PASSED: {"gate": 1},
     E.PLAN_GATE_FAILED: {"gate": 1, "issues": ["steps: there is no step"]},
@@ -47,7 +47,7 @@ VALUES: dict[E, dict[str, Any]] = {
     E.DOCUMENTATION_GATE_FAILED: {"gate": 4, "issues": ["CHANGELOG.md: no entry"]},
     E.VERIFICATION_PASSED: {"gate": 5, "report": REPORT},
     E.VERIFICATION_FAILED: {"gate": 5, "report": REPORT, "issues": ["tests: failed"]},
-    E.CORRECTION_SUCCEEDED: {"edit": "e1", "end": "", "written": ["a.py"]},
+    E.CORRECTION_SUCCEEDED: {"edit": "e1", "end": "", "plan": PLAN, "written": ["a.py"]},
     E.CORRECTION_EXHAUSTED: {"end": "the corrector changed nothing", "issues": ["tests: failed"]},
 }
 TO_AUDIT = (E.START_TASK, E.PLANNING_COMPLETE, E.PLAN_GATE_PASSED, E.AUDITING_COMPLETE)

@@ -219,8 +219,8 @@ def test_corrections_are_counted() -> None:
 
 def rolled_back(**data: Any) -> list[str]:
     told = Told()
-    whole = {"restored": [], "merged": [], "left": [], "snapshot": "9bbfc8d1", "error": None, **data}
-    told.event("ROLLED_BACK", **whole)
+    nothing: dict[str, Any] = {"restored": [], "merged": [], "left": [], "foreign": [], "more_foreign": 0}
+    told.event("ROLLED_BACK", **nothing | {"snapshot": "9bbfc8d1", "error": None} | data)
     return told.lines
 
 
@@ -254,7 +254,8 @@ def test_on_a_terminal_a_rollback_stands_below_the_steps() -> None:
     told = Told(live=True)
     told.step("verifying")
     told.ends("verifying", 1500)
-    told.event("ROLLED_BACK", restored=["a.py"], merged=[], left=[], snapshot=None, error=None)
+    done = {"restored": ["a.py"], "merged": [], "left": [], "foreign": [], "more_foreign": 0}
+    told.event("ROLLED_BACK", **done, snapshot=None, error=None)
     told.event("WORKFLOW_FAILED", error="no")
     assert told.text.rindex("verifying") < told.text.index("rolled back") < told.text.index("error: ")
 

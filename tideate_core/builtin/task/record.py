@@ -77,7 +77,7 @@ class TaskRecord:
         """Fold in what came of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
-            self.left_out = value.get("left_out", [])  # absent from records of earlier versions
+            self.left_out = value["left_out"]
         elif state is _S.PLANNING:
             self.plan, self.planned_in = ExecutionPlan.model_validate(value["plan"]), step
         elif state is _S.AUDITING:
@@ -116,8 +116,7 @@ class TaskRecord:
     def _corrected(self, value: Mapping[str, Any]) -> None:
         if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
             self.edits.append(value["edit"])
-            if "plan" in value:  # absent from records of earlier versions
-                self.plan = ExecutionPlan.model_validate(value["plan"])
+            self.plan = ExecutionPlan.model_validate(value["plan"])
         self.end = value["end"]
 
 

@@ -177,7 +177,7 @@ def correction_words(step: str) -> str:
 
 def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
     """Return the result of a task's rollback, line by line: what was rolled back, what stays and why."""
-    foreign = [*data.get("foreign", ())]  # an earlier version told of it in a notice
+    foreign = data["foreign"]
     lines = [_rollback_head(data)]
     for words, names, more in (
         ("restored", data["restored"], 0),
@@ -186,7 +186,7 @@ def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
         (
             "stays, changed by you or a check",
             foreign[:MOST_FOREIGN],
-            len(foreign[MOST_FOREIGN:]) + data.get("more_foreign", 0),
+            len(foreign[MOST_FOREIGN:]) + data["more_foreign"],
         ),
     ):
         if names:

@@ -112,7 +112,7 @@ CREATE TABLE workflow_checkpoints (
   cursor INTEGER NOT NULL, -- all steps whose `ordinal` is at most this belong to it
   manual INTEGER NOT NULL DEFAULT 0, -- 1: a person wanted it
   created_at INTEGER NOT NULL,
-  memory INTEGER, -- bytes that the process had used at most when it was made
+  memory INTEGER NOT NULL, -- bytes that the process had used at most when it was made
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE,
   CHECK (manual IN (0, 1))
 ) WITHOUT ROWID;
@@ -239,7 +239,7 @@ CREATE TABLE workflow_memos (
   key TEXT NOT NULL,
   value TEXT NOT NULL, -- JSON
   cursor INTEGER NOT NULL DEFAULT 0, -- how many steps had ended when it was made
-  event INTEGER, -- the run's last one when it was made; below 0 for memos that a fork has of another run
+  event INTEGER NOT NULL, -- the run's last one when it was made; below 0 for memos that a fork has of another run
   PRIMARY KEY (execution_id, step_id, key),
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE
 ) WITHOUT ROWID;
