@@ -216,7 +216,7 @@ KINDS: Final = (
     replace(
         javascript(
             "vitest",
-            "npx vitest run",
+            "npx vitest",
             "vitest",
             "import { test } from 'vitest'; import assert from 'node:assert';",
             ("breaks here", "a.test.js", 3),
