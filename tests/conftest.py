@@ -30,6 +30,9 @@ CRASH_FILES = ("test_crash", "test_faults", "test_host_faults", "test_signals")
 TIMES = int(os.environ.get("TIDEATE_TIMES") or 1)
 """How often each test with the marker `concurrency` runs: side by side, things go well by chance, too."""
 
+# that of ordinary users; those who try another one say so; before modules that make files are imported
+os.umask(int(os.environ.get("TIDEATE_UMASK") or "002", 8))
+
 SLOW_LIMIT = 300
 """Seconds for a test with the marker `slow`: some do hundreds of things, on a busy machine."""
 
@@ -41,8 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
-    # that of ordinary users; those who try another one say so
-    os.umask(int(os.environ.get("TIDEATE_UMASK") or "002", 8))
     # databases are made known there: never in the tester's own
     config.stash[STATE] = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tideate-state-")
     config.addinivalue_line("markers", "crash: kills a process, cuts a stream, breaks a write (`make crash`)")

@@ -270,11 +270,17 @@ def _notify_if_slow(notify: Notify, store: Store | None, run: RunRow | None = No
     else:
         words = "waiting for the database, which another process keeps locked"
 
+    loop = asyncio.get_running_loop()
+    due: asyncio.TimerHandle
+
     def notify_if_stuck() -> None:
+        nonlocal due
         if store is None or store.is_stuck:
             notify(words)
+        else:
+            due = loop.call_later(NOTIFY_AFTER, notify_if_stuck)
 
-    due = asyncio.get_running_loop().call_later(NOTIFY_AFTER, notify_if_stuck)
+    due = loop.call_later(NOTIFY_AFTER, notify_if_stuck)
     try:
         yield
     finally:
