@@ -327,6 +327,7 @@ def test_the_notice_that_a_run_waits_goes_when_it_is_opened_again(at_plan: Edito
     at_plan.feed("q")
     at_plan.wait_screen("multi_file waits for your answer")
     left(at_plan, run_of(at_plan))
+    at_plan.wait("not require('tideate').is_running()")
     assert "multi_file waits for your answer" in "".join(at_plan.screen()), "leaving does not withdraw it"
     at_plan.command("Workflow review")
     asked(at_plan, "plan")

@@ -177,5 +177,5 @@ async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> 
 
 
 async def test_a_loop_without_a_verifier_cannot_verify() -> None:
-    with pytest.raises(TypeError, match="no verifier"):
+    with pytest.raises(TypeError, match="without a verifier"):
         await SelfCorrectionLoop().verify_and_correct(Corrector())

@@ -66,6 +66,15 @@ function M.withdraw(execution_id)
   end
 end
 
+--- Echo the notice that a run waits again, behind another message about the run.
+---@param execution_id string
+function M.echo_again(execution_id)
+  if echoed and echoed.waiting == execution_id and is_last(echoed.line) then
+    vim.cmd.redraw()
+    vim.api.nvim_echo({ { echoed.line } }, false, {})
+  end
+end
+
 --- Move the toast off a dialog that has just opened.
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then

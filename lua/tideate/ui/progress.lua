@@ -223,6 +223,9 @@ function M.report(run)
     status = STATUS[run.state] or 'running',
     percent = done,
   })
+  if not M.active(run) then
+    require('tideate.ui.notify').echo_again(run.execution_id)
+  end
 end
 
 --- Call back every frame until stopped.
