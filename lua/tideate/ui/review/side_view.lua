@@ -256,7 +256,7 @@ function View:show(index, left)
   end
   self.index, self.left, self.tick = index, left, nil
   review.buffers[index].overlay:beside(true)
-  local buf = window.scratch(('tideate://proposal/%s/%s'):format(review.question.execution_id:sub(1, 8), require('tideate.ui.review.keys').name(entry.file)))
+  local buf = window.scratch(('tideate://proposal/%s/%s'):format((review.question.execution_id or ''):sub(1, 8), require('tideate.ui.review.keys').name(entry.file)))
   self.buf = buf
   vim.bo[buf].bufhidden = 'wipe'
   self.win = vim.api.nvim_open_win(buf, false, { split = 'right', win = left })
