@@ -95,8 +95,8 @@ class Walk:
         files = [{**self.files[0], "buffer": self.opened}, *self.files[1:]]
         payload = {"files": files, "demonstration": False, "revisable": True}
         self.draft = prepare_draft(self.folder, "run", "step", str(self.questions), files)
-        question = ("review", "Apply?", "", payload, [], str(self.draft), "0123456789abcdef" * 2)
-        editor.lua(f"_G.answers = {{}} {ASK}", *question)
+        draft, run = str(self.draft), "0123456789abcdef" * 2
+        editor.lua(f"_G.answers = {{}} {ASK}", "review", "Apply?", "", payload, [], draft, run)
         wait_focused(editor)
 
     # steps: what the person does, to Neovim and to the model
