@@ -145,6 +145,17 @@ async def test_a_registered_workflow_with_a_broken_graph_is_in_the_history(
     assert told.data["failed_in"] == last.from_state.value
 
 
+async def test_a_registered_workflow_with_a_broken_template_is_in_the_history(bench: Bench) -> None:
+    step = {"id": "a", "agent": "executor", "task": "{{ prompt"}
+    bench.registry.register(WorkflowDefinition.model_validate({"name": "broken", "steps": [step]}), {})
+    machine = RunMachine()
+    result = await bench.runner._run(RunRequest(name="broken", prompt="x"), None, machine=machine)
+    assert result.error_code == "InvalidDefinition", result.error
+    assert machine.get_history()[-1].event is ExecutionEvent.WORKFLOW_INVALID
+    [row] = Reader(bench.private).runs()
+    assert (row.status, row.total_steps) == ("failed", 0)
+
+
 async def test_a_request_that_is_wrong_is_no_run_of_the_history(bench: Bench) -> None:
     assert not (await bench.run("nothing")).ok
     assert not (await bench.run("ask", inputs={"no": "such input"})).ok

@@ -404,7 +404,7 @@ class WorkflowRunner(RunControls):
             asks_person(request, definition, dependencies.config),
             self._store.get,
             self._task,
-            gives_prompt(definition, request.prompt),
+            partial(gives_prompt, definition, request.prompt),
         )
 
         def make_driver() -> Driver:

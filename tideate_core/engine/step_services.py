@@ -113,7 +113,7 @@ class Services:
     :param gated: a person is asked where a step wants it.
     :param store: opens the runs' database, None where there is none.
     :param task: components of a task; None: tideate's own.
-    :param gives_prompt: no template uses the prompt, so agents get it as material.
+    :param gives_prompt: tells whether agents get the prompt as material, because no template uses it.
     """
 
     workflow: str
@@ -124,4 +124,4 @@ class Services:
     gated: bool = True
     store: Callable[[], Awaitable[Store]] | None = None
     task: TaskComponents | None = None
-    gives_prompt: bool = False
+    gives_prompt: Callable[[], bool] = lambda: False

@@ -60,7 +60,7 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
             stage.tools.check()
             asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
-            given = given_material(stage.step, definition, prompt=services.gives_prompt)
+            given = given_material(stage.step, definition, prompt=services.gives_prompt())
             prompt = partial(_prompt, stage.step, role, task, given)
             value = await _answer(stage, _with_schema(definition, role), prompt, agents)
         if not stage.tools.stages:
