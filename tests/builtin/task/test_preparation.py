@@ -40,6 +40,7 @@ def test_everything_that_is_missing_is_said_at_once_with_what_to_do(tmp_path: Pa
     assert "verify.lint" not in words
     assert "- tests: `make test`" in words
     assert "tideate trust" in words
+    assert "Or leave it: once the other checks can run, a task asks" in words
 
 
 def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(tmp_path: Path) -> None:

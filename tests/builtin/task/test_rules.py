@@ -10,7 +10,6 @@ import pytest
 from tests.store.past import Past
 from tests.support.model_server import ModelServer
 from tests.support.tally import TASK
-from tests.support.tasks import Model
 from tideate_core.engine import EventName
 from tideate_core.store import Store
 
@@ -58,13 +57,8 @@ async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
 async def test_a_role_with_another_adapter_has_the_notes_and_no_earlier_runs(desk: Desk) -> None:
     (desk.root / "MEMORY.md").write_text("MEMORY-NOTES\n")
     await run_before(desk)
-    home = desk.site.home / "config_home" / "tideate"
     with ModelServer() as other:
-        second = Model(other)
-        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\ntools = false\n'
-        (home / "config.toml").write_text((home / "config.toml").read_text() + more)
-        (home / "agents").mkdir()
-        (home / "agents" / "auditor.md").write_text("---\nadapter: second\n---\n")
+        second = desk.gives_role_to("auditor", other)
         result = await desk.run()
     assert result.ok, result.error
     (words,) = second.prompts("auditor")

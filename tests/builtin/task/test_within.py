@@ -10,7 +10,7 @@ import pytest
 from tests.engine.conftest import LIMIT
 from tests.support.model_server import ModelServer
 from tests.support.tally import DONE, TASK
-from tests.support.tasks import Model, plan
+from tests.support.tasks import plan
 from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator
 
 if TYPE_CHECKING:
@@ -51,13 +51,8 @@ async def test_a_task_that_fails_within_is_taken_back_and_fails_the_step(desk: D
 
 
 async def test_a_role_may_ask_another_adapter(desk: Desk) -> None:
-    home = desk.site.home / "config_home" / "tideate"
     with ModelServer() as other:
-        second = Model(other)
-        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\ntools = false\n'
-        (home / "config.toml").write_text((home / "config.toml").read_text() + more)
-        (home / "agents").mkdir()
-        (home / "agents" / "auditor.md").write_text("---\nadapter: second\n---\n")
+        second = desk.gives_role_to("auditor", other)
         result = await desk.run()
     assert result.ok, result.error
     assert (desk.model.asked("auditor"), second.asked("auditor")) == (0, 1)

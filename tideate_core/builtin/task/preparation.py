@@ -114,8 +114,9 @@ def unready(checks: Sequence[Readiness]) -> list[str]:
     if missing:
         names = ", ".join(f"verify.{check}" for check in missing)
         lines = [f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' for check in missing]
-        asked = "A task asks whether to continue without, or put" if untrusted or declared else "Put"
-        said += [f"No command is known for {names}. {asked} into .tideate/config.toml:", "[verify]", *lines]
+        said += [f"No command is known for {names}. Put into .tideate/config.toml:", "[verify]", *lines]
+        if declared or needed or untrusted:
+            said += ["Or leave it: once the other checks can run, a task asks whether to continue without"]
     if needed:
         said += [f"✗ {one.check}: `{one.tool.words}`: {one.advice}" for one in needed if one.tool is not None]
         said += ['Or set verify.CHECK in .tideate/config.toml to another command, or to "off"']

@@ -69,7 +69,8 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
         check_events.close()
     written = await foreign.settle()
     decided = gate.decided
-    assert decided is not None  # noqa: S101 the loop has verified
+    if decided is None:
+        raise TypeError("the self-correction loop has not run its verifier")
     issues = report_gate(step, environment, decided)
     event = WorkflowEvent.VERIFICATION_PASSED if decided.passed else WorkflowEvent.VERIFICATION_FAILED
     kept = {"report": verified.report.model_dump(mode="json")}
@@ -86,7 +87,8 @@ class _Gate5:
 
     async def run_all(self) -> VerificationReport:
         self.decided = await self._gates.enforce_gate5()
-        assert self.decided.report is not None  # noqa: S101 gate 5 always has one
+        if self.decided.report is None:
+            raise TypeError("gate 5 of the gate enforcer has decided without a report")
         return bounded(self.decided.report)
 
 

@@ -84,6 +84,16 @@ class Desk:
         self._runners.append(runner)
         return runner
 
+    def gives_role_to(self, role: str, server: ModelServer) -> Model:
+        """Let an adapter of another server play a role; return its model."""
+        home = self.site.home / "config_home" / "tideate"
+        with (home / "config.toml").open("a") as config:
+            config.write(f'[adapters.second]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n')
+            config.write("tools = false\n")
+        (home / "agents").mkdir()
+        (home / "agents" / f"{role}.md").write_text("---\nadapter: second\n---\n")
+        return Model(server)
+
     async def run(self, prompt: str = TASK, **rest: Any) -> WorkflowResult:
         """Run a task to its end."""
         request = RunRequest(name="task", prompt=prompt, **rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from tideate_core.agents import audit_plan, document_task, execute_plan, plan_ta
 from tideate_core.app import build_catalog, open_project
 from tideate_core.engine import OrchestratorDependencies, WorkflowHooks, WorkflowOrchestrator
 from tideate_core.gates import DocumentValidator, GateEnforcer, SelfCorrectionLoop
+from tideate_core.gates.correction import Corrected, CorrectionEnd
 from tideate_core.machines import WorkflowFSM, WorkflowState
 from tideate_core.mentions import ContextResolver
 from tideate_core.snapshots import SnapshotManager
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.builtin.task.runs.desk import Desk
-    from tideate_core.engine import Event
+    from tideate_core.engine import Event, WorkflowResult
+    from tideate_core.gates import GateResult, VerificationReport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,6 +98,57 @@ async def test_a_hook_that_raises_is_logged_and_breaks_nothing(
     assert "on_gate_pass" in caplog.text
 
 
+async def run_with(desk: Desk, prompt: str, **components: Any) -> WorkflowResult:
+    """Run a task by an orchestrator that is given some components."""
+    project = open_project(str(desk.root))
+    dependencies = OrchestratorDependencies(
+        build_catalog(desk.root),
+        AdapterPool(project.loaded.config),
+        project.loaded.config,
+        desk.front,
+        lambda _request: project.workspace,
+        PromptLibrary(),
+        lambda: Store.open(desk.site.private),
+        **components,
+    )
+    orchestrator = WorkflowOrchestrator(dependencies)
+    try:
+        return await orchestrator.execute_task(prompt)
+    finally:
+        await orchestrator.runner.aclose()
+        await dependencies.adapters.aclose()
+
+
+class Idle(SelfCorrectionLoop):
+    async def verify_and_correct(self, *_: Any, **__: Any) -> Corrected:
+        return Corrected(CorrectionEnd.PASSED, report())
+
+
+class Silent(GateEnforcer):
+    async def enforce_gate5(self, report: VerificationReport | None = None) -> GateResult:
+        return (await super().enforce_gate5(report)).model_copy(update={"report": None})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"self_correction_loop": Idle}, "the self-correction loop has not run its verifier"),
+        (
+            {"gate_enforcer": Silent(DocumentValidator(), Verifier(report()))},
+            "gate 5 of the gate enforcer has decided without a report",
+        ),
+    ],
+)
+async def test_a_component_that_leaves_out_the_verification_fails_the_task(
+    desk: Desk, given: dict[str, Any], words: str
+) -> None:
+    result = await run_with(desk, TASK, **given)
+    assert not result.ok
+    assert words in str(result.error)
+    assert desk.changed() == {}
+
+
 @pytest.mark.slow
 async def test_a_task_uses_the_components_that_its_orchestrator_was_given(desk: Desk, tmp_path: Path) -> None:
     calls: Counter[str] = Counter()
@@ -124,15 +177,9 @@ async def test_a_task_uses_the_components_that_its_orchestrator_was_given(desk: 
     gates = GateEnforcer(DocumentValidator(), Verifier(report(failed(Check.TESTS, "wrong")), report()))
     snapshots = SnapshotManager(desk.root, private=other)
     desk.model.says("corrector", edits({"src/tally/lines.py": f"{LINES}\n\nMORE = 1\n"}))
-    project = open_project(str(desk.root))
-    dependencies = OrchestratorDependencies(
-        build_catalog(desk.root),
-        AdapterPool(project.loaded.config),
-        project.loaded.config,
-        desk.front,
-        lambda _request: project.workspace,
-        PromptLibrary(),
-        lambda: Store.open(desk.site.private),
+    result = await run_with(
+        desk,
+        f"{TASK} @Guide",
         fsm=fsm,
         gate_enforcer=gates,
         context_resolver=ContextResolver(other),
@@ -143,12 +190,6 @@ async def test_a_task_uses_the_components_that_its_orchestrator_was_given(desk: 
         documenter=counted("documenter", document_task),
         self_correction_loop=Loop,
     )
-    orchestrator = WorkflowOrchestrator(dependencies)
-    try:
-        result = await orchestrator.execute_task(f"{TASK} @Guide")
-    finally:
-        await orchestrator.runner.aclose()
-        await dependencies.adapters.aclose()
     assert (result.ok, result.attempts) == (True, 1), result.error
     assert [machine.state for machine in machines] == [WorkflowState.COMPLETE]
     agents = dict.fromkeys(("planner", "auditor", "executor", "documenter"), 1)
