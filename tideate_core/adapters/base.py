@@ -60,7 +60,7 @@ class Prompt:
 
 
 class NewPart(str):
-    """A piece of a stream that does not continue what came before: of a second answer, or of a call."""
+    """First piece of a new part of a stream: of a second answer, or of a call."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ class Adapter(Protocol):
         ...
 
     async def check(self) -> str:
-        """Return one line on what would answer, for `doctor` and `:checkhealth`.
+        """Return one line about the model that would answer, for `doctor` and `:checkhealth`.
 
         :raises AdapterError: nothing would.
         """
@@ -182,7 +182,7 @@ class Adapter(Protocol):
 
 
 class _NoModel:
-    """Stands in a run that asks nobody."""
+    """Adapter of a run that asks no model."""
 
     name = "no model"
     demonstration = False

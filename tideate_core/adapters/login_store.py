@@ -104,7 +104,7 @@ class LoginStore:
         return self._whole(provider, login) if login is not None else None
 
     def all(self) -> dict[str, Login]:
-        """Return the logins by provider; of those in the keyring what is no secret.
+        """Return the logins by provider; without the secrets that the keyring has.
 
         :raises StateError: the file cannot be used.
         """
@@ -125,7 +125,7 @@ class LoginStore:
             login_keyring.delete(earlier)
 
     def move(self) -> list[str]:
-        """Bring all logins where the configuration says; return the providers whose were elsewhere.
+        """Move all logins to where the configuration says; return the providers of those moved.
 
         :raises ConfigError: the configuration cannot be read.
         :raises StateError: the file or the keyring cannot be used; what was not moved is where it was.
@@ -179,7 +179,7 @@ class LoginStore:
             os.close(lock)
 
     def _take_lock(self, name: str, late: str, stop: threading.Event) -> int:
-        """Take the lock of a file; closing what is returned releases it.
+        """Lock a file; return a descriptor, and closing it releases the lock.
 
         :param late: what to say where it cannot be taken in time.
         :param stop: set where it is not wanted any more.
@@ -234,7 +234,7 @@ class LoginStore:
         return logins
 
     def _in_keyring(self, provider: str, login: Login) -> Login:
-        """Keep a login in the keyring; return what the file has of it."""
+        """Write a login to the keyring; return the part of it that is kept in the file."""
         name = f"{provider} ({self.path})"
         login_keyring.write(name, json.dumps(login, sort_keys=True))
         return {key: login[key] for key in PLAIN if key in login} | {IN_KEYRING: name}

@@ -174,7 +174,7 @@ class ProviderSource:
 
 
 class _Secrets:
-    """The secrets of a login, as they are now, and those of headers."""
+    """Current secrets of a login and of headers."""
 
     def __init__(self, login: LoginSecrets, headers: tuple[str, ...]) -> None:
         self._login = login

@@ -1,4 +1,4 @@
-"""Recording of real exchanges in a file, whole or reduced to what the model said."""
+"""Recording of exchanges with a model in a file, whole or only with the model's answers."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class Exchange(BaseModel):
 
 
 class Keys(NamedTuple):
-    """The keys by which an exchange is found: see `Exchange`."""
+    """Keys of an exchange in a recording: see `Exchange`."""
 
     key: str
     said: str
 
 
 def turn_keys(conversation: Conversation) -> Keys:
-    """Return what a recorded turn is found by.
+    """Return the keys of a turn.
 
     Ids of calls, and what only the provider reads, differ in each run and do not count.
     """
@@ -103,7 +103,7 @@ def turn_keys(conversation: Conversation) -> Keys:
 
 
 def prompt_keys(prompt: Prompt, schema: type[BaseModel] | None) -> Keys:
-    """Return what a recorded answer is found by."""
+    """Return the keys of an answer."""
     name = schema.__name__ if schema else None
     history = [[turn.user, turn.assistant] for turn in prompt.history]
     said = [turn.assistant for turn in prompt.history]

@@ -105,7 +105,7 @@ class ReplayAdapter:
         self._loaded = None
 
     async def _find(self, keys: Keys, origin: Origin, asked: str) -> tuple[Exchange, str]:
-        """Return an exchange, and what the person should know of it.
+        """Return an exchange, and a notice for the person if its prompt differed.
 
         :raises InvalidReply: there is none.
         """
@@ -150,7 +150,7 @@ class ReplayAdapter:
 
 
 class _Index:
-    """A recording's exchanges by what they are found by, and which of them were given."""
+    """A recording's exchanges by their keys, and which of them were replayed."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording

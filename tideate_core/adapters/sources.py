@@ -64,7 +64,7 @@ class ModelSource(Protocol):
         ...
 
     async def check(self, opened: OpenModel) -> str:
-        """Return one line on what would answer.
+        """Return one line about the model that would answer.
 
         :raises Exception: nothing would; what the model's library raises is the caller's to translate.
         """
