@@ -123,6 +123,23 @@ def test_a_run_goes_on_where_nobody_reads_what_it_says(shell: Shell, answering: 
     assert (only_run(shell)["state"], file.read_text()) == ("completed", SHORT)
 
 
+def hooked(
+    shell: Shell, code: str, *words: str, number: signal.Signals = signal.SIGINT
+) -> subprocess.CompletedProcess[str]:
+    """Run a command by a program of its own, which neither SIGINT nor the signal finds ignored."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        env=shell.env,
+        cwd=shell.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in {number, signal.SIGINT}],
+    )
+
+
 @pytest.mark.parametrize("words", [["history"], ["run", "ask", "x"], ["--help"]])
 def test_ctrl_c_at_any_time_shows_no_traceback(
     shell: Shell, answering: ModelServer, words: list[str]
@@ -142,17 +159,7 @@ def test_ctrl_c_at_any_time_shows_no_traceback(
         "main()\n"
     )
     for at in (1, 2, 5, 20, 100, 200, 400, 600):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(at), *words],
-            env=shell.env,
-            cwd=shell.project,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
+        done = hooked(shell, code, str(at), *words)
         assert done.returncode in (0, 2, 130), (at, done.stderr)
         assert "Traceback" not in done.stderr, at
         assert "KeyboardInterrupt" not in done.stderr, at
@@ -187,17 +194,7 @@ def signalled(
         "sys.addaudithook(hook)\n"
         "main()\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        env=shell.env,
-        cwd=shell.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in {number, signal.SIGINT}],
-    )
+    return hooked(shell, code, *words, number=number)
 
 
 @pytest.mark.parametrize(

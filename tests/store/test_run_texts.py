@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,10 +13,19 @@ from tests.store.past import NOON, Past, big, run_id
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Fork, Retention, Store
 from tideate_core.store.records import StepStart
-from tideate_core.store.run_texts import LONGEST, WITH_WORD, query_of
+from tideate_core.store.run_texts import LONGEST, TOKENIZER, WITH_WORD, query_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CHECK = "INSERT INTO run_words (run_words, rank) VALUES ('integrity-check', 1)"
 """Fails where the index is not that of the texts."""
+
+
+def test_stems_are_those_of_the_index(private: Path) -> None:
+    Store.open(private).close()
+    [(sql,)] = query(private, "SELECT sql FROM sqlite_master WHERE name = 'run_words'")
+    assert f"tokenize = '{TOKENIZER}'" in sql
 
 
 def conversation(*said: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NEAREST_FIRST",
     "SEARCH",
+    "TOKENIZER",
     "WITH_WORD",
     "add_prompt",
     "excerpt_of",
@@ -61,7 +62,7 @@ _NEAR: Final = 400
 
 _WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
 
-_TOKENIZE: Final = "porter unicode61 remove_diacritics 2"
+TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 """Tokenizer of `run_words`."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")
 _ASKED: Final = 4_000
@@ -122,7 +123,7 @@ def telling_words(text: str) -> list[str]:
 def _stems(words: Sequence[str]) -> list[str]:
     """Return the stem that the index has of each word."""
     with closing(sqlite3.connect(":memory:")) as index:
-        index.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{_TOKENIZE}')")
+        index.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
         index.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, instance)")
         index.executemany("INSERT INTO words VALUES (?)", [(word,) for word in words])
         found = dict(index.execute("SELECT doc, min(term) FROM stems GROUP BY doc"))
