@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.adapters import ModelTurn, OfferedTool, RequestedCall, ToolResult, Usage, UserMessage
 from tideate_core.config import LimitsConfig
-from tideate_core.engine.outgoing import Outgoing
-from tideate_core.engine.spending import Ledger
+from tideate_core.engine.context.memory import Ledger
+from tideate_core.engine.context.model import Outgoing
 from tideate_core.workflows import MISSING, Allowance, CallReport
 
 if TYPE_CHECKING:

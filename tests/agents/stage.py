@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.agents.roles import Roles
 from tideate_core.agents.stage import TaskBrief
-from tideate_core.engine.outgoing import Outgoing
+from tideate_core.engine.context.model import Outgoing
 from tideate_core.errors import ConfigError
 from tideate_core.workflows import MISSING, Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace

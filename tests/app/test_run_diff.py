@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
-from tests.engine.test_scheduler import graph, step
+from tests.engine.test_loop import graph, step
 from tideate_core.app import compare_runs, compared_texts
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunNotFound

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.engine.conftest import Bench
-from tests.engine.test_scheduler import graph, step
+from tests.engine.test_loop import graph, step
 from tideate_core.app import export_runs
 from tideate_core.errors import RunNotFound
 

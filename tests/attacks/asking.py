@@ -15,7 +15,7 @@ from typing import Any
 from tideate_core.cli.render.output import messages
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.engine import ConfirmationRequest
-from tideate_core.engine.tools.permission import described
+from tideate_core.engine.tools import described
 from tideate_core.mcp.client import Tool
 from tideate_core.workspace.executable_files import ExecutableFile
 

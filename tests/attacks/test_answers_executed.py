@@ -10,7 +10,7 @@ import pytest
 from tests.engine.conftest import Bench, bench, tools
 from tideate_core.config.schema import LandConfig
 from tideate_core.engine import EventName, PolicyFrontEnd
-from tideate_core.engine.recorded_run import recorded_result
+from tideate_core.engine.past import recorded_result
 from tideate_core.store import Store
 from tideate_core.workspace import FileChange, Workspace
 from tideate_core.workspace.executable_files import executable_changes, reason_by_path, reason_of_change

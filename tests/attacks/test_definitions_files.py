@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tideate_core.engine.step_output import check_value
+from tideate_core.engine.step import check_value
 from tideate_core.errors import InvalidDefinition, OutputMismatch
 from tideate_core.machines.language import parse as parse_machine
 from tideate_core.workflows import WorkflowStep

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tideate_core.engine.state import render_value
+from tideate_core.engine.context.context import render_value
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows import LIMITS
 from tideate_core.workflows.expressions import evaluate, render_task

@@ -10,7 +10,7 @@ import pytest
 from tests.support.dialogs import HURRY, answers, ask, hurry, wait_focused
 from tests.support.editor import Editor
 from tests.support.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
-from tideate_core.engine.tools.permission import described
+from tideate_core.engine.tools import described
 from tideate_core.mcp.client import Tool
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tests.attacks.test_tools import APPROVAL, CALLS, ORDERS, any_tool_may_be_ca
 from tests.editor.test_queries import Server, span
 from tests.support.editor_tools import EditorTools
 from tests.support.runs import accept_all, configure, result, start
-from tideate_core.engine.reports import SUMMARY
+from tideate_core.engine.ending import SUMMARY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from tests.engine.steps.test_tool import use
 from tests.support.hostile import hostile, said
 from tideate_core.adapters import Conversation, UserMessage
 from tideate_core.engine import EventName
-from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
+from tideate_core.engine.tools import FOR_PROJECT, FOR_RUN
 from tideate_core.errors import ToolError, ToolNotPermitted
 from tideate_core.mcp.client import MCPClient, ToolPermissions
 from tideate_core.mcp.client.specs import own_servers

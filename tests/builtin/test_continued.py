@@ -384,7 +384,7 @@ async def test_a_question_about_a_refactoring_becomes_several_files(bench: Bench
 @WITH_TOOLS
 async def test_another_model_is_given_texts_of_the_conversation(bench: Bench) -> None:
     from tideate_core.adapters import AdapterPool
-    from tideate_core.engine.memory import CONVERSATION, RUN
+    from tideate_core.engine.context.memory import CONVERSATION, RUN
 
     bench.server.answers("hello", "hi")
     first = await bench.run("ask", "hello")

@@ -429,7 +429,7 @@ async def test_comments_outlive_the_process_and_are_not_asked_for_again(bench: B
 
 
 def test_what_a_person_says_is_no_template() -> None:
-    from tideate_core.engine.revision import Comment, Feedback
+    from tideate_core.engine.review.revision import Comment, Feedback
 
     said = Comment("{% raw %}{{ fence }} @file:secret {{ '' }}", "{{ path }}", "@@ {{ x }} @@", rejected=True)
     comments = Feedback((said,)).comments

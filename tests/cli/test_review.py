@@ -15,7 +15,7 @@ from tideate_core.cli.keyboard import EditorFailed
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
 from tideate_core.engine import kept_review, write_draft
-from tideate_core.engine.review_drafts import prepare_draft
+from tideate_core.engine.review.drafts import prepare_draft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tideate_core.editor.inputs import described, split_line
-from tideate_core.engine.inputs import read_input
+from tideate_core.engine.begin import read_input
 from tideate_core.workflows import WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.parts import InputDefinition
 

@@ -9,7 +9,7 @@ import pytest
 from tests.store.past import NOON, Past, run_id
 from tideate_core.editor.run_requests import _newest_failed
 from tideate_core.editor.run_views import _newest
-from tideate_core.engine.continuation import _find
+from tideate_core.engine.context.continuation import _find
 from tideate_core.store import Reader, Store
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from tests.support.review_model import (
     without_reason,
 )
 from tideate_core.engine import kept_review
-from tideate_core.engine.review_drafts import prepare_draft
+from tideate_core.engine.review.drafts import prepare_draft
 
 if TYPE_CHECKING:
     from pathlib import Path

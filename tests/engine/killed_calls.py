@@ -27,7 +27,7 @@ from tests.support.resumed import go_on
 from tideate_core.agents.tools.table import GROUPS
 from tideate_core.config import Config
 from tideate_core.engine import RunRequest, WorkflowRunner
-from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.context.context import Context
 from tideate_core.mcp.client import MCPClient, ToolPermissions, servers_of
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary, WorkflowDefinition
@@ -70,9 +70,9 @@ def add_line(path: Path, value: Any) -> int:
 
 def be_mortal(deeds: Path, places: str) -> None:
     """Have this process killed where it comes further than those before."""
-    take_turn, report_call, remember = StepRun.take_turn, StepRun.report_call, StepRun.remember
+    take_turn, report_call, remember = Context.take_turn, Context.report_call, Context.remember
 
-    async def taken(self: StepRun, *args: Any, **named: Any) -> Any:
+    async def taken(self: Context, *args: Any, **named: Any) -> Any:
         before = self.usage
         turn = await take_turn(self, *args, **named)
         if "after" in places and self.usage != before:  # a turn that was recorded before takes nothing
@@ -80,18 +80,18 @@ def be_mortal(deeds: Path, places: str) -> None:
         return turn
 
     @contextmanager
-    def reported(self: StepRun, tool: str, arguments: Any, *, server: str = "") -> Iterator[Any]:
+    def reported(self: Context, tool: str, arguments: Any, *, server: str = "") -> Iterator[Any]:
         with report_call(self, tool, arguments, server=server) as report:
             yield report
         if add_line(deeds, [server, tool, arguments]) == 1 and "inside" in places:
             die()
 
-    async def remembered(self: StepRun, key: str, value: Any) -> None:
+    async def remembered(self: Context, key: str, value: Any) -> None:
         await remember(self, key, value)
         if "recorded" in places and re.fullmatch(r"loop:.*:call:\d+", key):
             die()
 
-    StepRun.take_turn, StepRun.report_call, StepRun.remember = taken, reported, remembered  # type: ignore[method-assign]
+    Context.take_turn, Context.report_call, Context.remember = taken, reported, remembered  # type: ignore[method-assign]
 
 
 class OutsideBench(Bench):

@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.builtin.test_buffer_workflows import LOOP, analyzed
 from tideate_core.engine import ConfirmationRequest, PolicyFrontEnd, RunRequest, write_draft
-from tideate_core.engine.review_drafts import prepare_draft, prepare_empty_draft
-from tideate_core.engine.revision import Revision
+from tideate_core.engine.review.drafts import prepare_draft, prepare_empty_draft
+from tideate_core.engine.review.revision import Revision
 from tideate_core.errors import PersonNeeded
 from tideate_core.workspace import FileChange
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tideate_core.engine.call_words import LONGEST, summarize_call
+from tideate_core.engine.events import LONGEST, summarize_call
 
 
 @pytest.mark.parametrize(

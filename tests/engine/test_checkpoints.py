@@ -10,9 +10,8 @@ import pytest
 from tests.engine.logbook import RUN
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.checkpoints import CheckpointManager
-from tideate_core.engine.recorded_run import load_recorded_run
-from tideate_core.engine.stored_definition import stored_definition
+from tideate_core.engine.fork.checkpoints import CheckpointManager
+from tideate_core.engine.past import load_recorded_run, stored_definition
 from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
 from tideate_core.store import RunLog, Store, checkpoints, log_statements
 from tideate_core.store.records import Graph, NewRun, StepOutcome, StepStart

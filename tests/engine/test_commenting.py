@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tideate_core.engine.commenting import CommentRounds, PlaceComment, changed_lines, follow_renames
+from tideate_core.engine.review.written import CommentRounds, PlaceComment, changed_lines, follow_renames
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import Decision
 

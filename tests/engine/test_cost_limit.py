@@ -21,7 +21,7 @@ from tideate_core.adapters import (
 )
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.cost_limit import conversation_tokens, estimated_tokens
+from tideate_core.engine.context.model import conversation_tokens, estimated_tokens
 from tideate_core.workflows import StepContext, WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.parts import NestedWorkflow
 

@@ -13,8 +13,7 @@ from tideate_core.adapters import Prompt, Reply
 from tideate_core.config import LimitsConfig
 from tideate_core.engine.driver import Settled, Work
 from tideate_core.engine.drivers.graph import GraphDriver
-from tideate_core.engine.drivers.machine import MachineDriver
-from tideate_core.engine.drivers.machine_prompts import choice_among, exit_word
+from tideate_core.engine.drivers.machine import MachineDriver, choice_among, exit_word
 from tideate_core.engine.events import EventName
 from tideate_core.errors import InvalidDefinition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition

@@ -15,7 +15,7 @@ import pytest
 
 from tests.engine.conftest import LIMIT, Bench
 from tests.engine.logbook import RUN
-from tests.engine.test_scheduler import graph, step
+from tests.engine.test_loop import graph, step
 from tideate_core.engine import EventName, RunEdits, RunRollback, split_run_step, writers_of
 from tideate_core.errors import (
     InvalidInput,

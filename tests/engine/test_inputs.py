@@ -8,7 +8,7 @@ import pytest
 
 from tideate_core.config import LimitsConfig
 from tideate_core.engine import RunRequest
-from tideate_core.engine.inputs import check_inputs, typed_inputs
+from tideate_core.engine.begin import check_inputs, typed_inputs
 from tideate_core.errors import InvalidInput, NotText
 from tideate_core.workflows import BufferContext, RunContext, Selection, WorkflowDefinition
 

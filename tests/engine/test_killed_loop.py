@@ -26,7 +26,7 @@ from types import SimpleNamespace
 from tests.engine.conftest import Bench
 from tests.engine.logbook import RUN
 from tideate_core.agents.tools import tool as tools
-from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.context.context import Context
 
 root, url, where = sys.argv[1:]
 
@@ -34,7 +34,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def die_after_a_new_turn():
-    take_turn = StepRun.take_turn
+    take_turn = Context.take_turn
 
     async def taken(self, *args, **named):
         before = self.usage
@@ -43,7 +43,7 @@ def die_after_a_new_turn():
             die()
         return turn
 
-    StepRun.take_turn = taken
+    Context.take_turn = taken
 
 async def main():
     bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=True)

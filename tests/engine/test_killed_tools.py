@@ -28,12 +28,12 @@ from tests.engine.conftest import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_killed_tools import FLOW
 from tideate_core.engine import RunRequest, review
-from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.context.context import Context
 from tideate_core.workflows import WorkflowDefinition
 from tests.support.resumed import go_on
 
 root, url, where = sys.argv[1:]
-take_turn, write = StepRun.take_turn, review.write_changes
+take_turn, write = Context.take_turn, review.write_changes
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -53,7 +53,7 @@ async def main():
     bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=True)
     bench.registry.register(WorkflowDefinition.model_validate(FLOW), {})
     if where == "turn":
-        StepRun.take_turn = taken
+        Context.take_turn = taken
     else:
         review.write_changes = written
     await go_on(bench.runner, RunRequest(name="flow", execution_id=RUN))

@@ -4,7 +4,9 @@ from typing import Any, cast
 
 from tests.engine.logbook import Logbook
 from tideate_core.adapters import Usage
-from tideate_core.engine.memory import MISSING, Memory, digest_of, spent_on
+from tideate_core.engine.context.memory import Memory, spent_on
+from tideate_core.util.json_digest import digest_of
+from tideate_core.workflows import MISSING
 
 
 def memory(log: Logbook, memos: dict[str, dict[str, Any]] | None = None) -> Memory:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.engine.test_loop import graph, step
 from tests.engine.test_resumed_runs import Stop, events_of, row_of
 from tests.engine.test_rollback import adds, content, rolled_back
-from tests.engine.test_scheduler import graph, step
+from tideate_core.engine.ending import SUMMARY
 from tideate_core.engine.recovery import (
     EndedRun,
     UnfinishedRollback,
     end_abandoned_run,
     roll_back_abandoned_run,
 )
-from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store import resumable_runs, state_of
 

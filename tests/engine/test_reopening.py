@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.past import NOON, Past, run_id
-from tideate_core.engine.reopening import declined_question
+from tideate_core.engine.fork.forking import declined_question
 from tideate_core.errors import InvalidInput, RunEnded
 from tideate_core.store import Store
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.logbook import RUN
-from tideate_core.engine.reports import (
+from tideate_core.engine.ending import (
     SUMMARY,
     StepCounts,
     WorkflowSummaryDTO,

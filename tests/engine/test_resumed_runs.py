@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench, no
-from tests.engine.test_scheduler import graph, passing, step
+from tests.engine.test_loop import graph, passing, step
 from tideate_core.adapters import Conversation, Prompt, UserMessage
 from tideate_core.config import Config
 from tideate_core.engine import EventName, said_in_step
-from tideate_core.engine.scheduler import Scheduler
+from tideate_core.engine.loop import StepLoop
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotFound, StepFailed, StoreError, UnknownAdapter
 from tideate_core.store import writer
 from tideate_core.workflows import Confirm, Decision, StepContext, WorkflowRegistry
@@ -576,7 +576,7 @@ async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_t
         bench.runner.leave()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Scheduler, "_skip_the_rest", left_before)
+    monkeypatch.setattr(StepLoop, "_skip_the_rest", left_before)
     graph(bench, {"bad": fails}, step("a"), step("bad", "a"), step("after", "bad"), step("last", "after"))
     left = await bench.run("g")
     monkeypatch.undo()

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.support.work import assert_linear
-from tideate_core.engine.composed_hunks import MadeHunks
-from tideate_core.engine.decisions import Decided, carried, reduced
-from tideate_core.engine.moved_hunks import TextNow
-from tideate_core.engine.revision import Feedback, Revision
+from tideate_core.engine.review.hunks import Decided, MadeHunks, TextNow, carried, reduced
+from tideate_core.engine.review.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase
 

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
+from tests.engine.test_loop import passing, step
 from tests.engine.test_resumed_runs import Stop, events_of, row_of
-from tests.engine.test_scheduler import passing, step
 from tests.workspace.project import Editor
 from tideate_core.engine import EventName
+from tideate_core.engine.families import family_members, rolled_back_runs, run_families, runs_with_changes
 from tideate_core.engine.rollback import RunRollback, forget_changes, nothing_changed_error
-from tideate_core.engine.written_runs import (
-    family_members,
-    rolled_back_runs,
-    run_families,
-    runs_with_changes,
-)
 from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
 from tideate_core.store import Reader
 from tideate_core.workflows import WorkflowDefinition

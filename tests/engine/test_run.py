@@ -1,226 +1,137 @@
-"""A model that works with tools, and its person: a pause within its loop, and messages to it."""
+"""A cancelled run whose end cannot be written: its steps stop at once, and it is said what is waited for."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
-from tests.engine.test_resumed_runs import row_of, taken_up
-from tests.engine.test_scheduler import Room, graph, paused, step
-from tideate_core.adapters import OfferedTool, Prompt
-from tideate_core.agents.loop import WorkLoop
-from tideate_core.engine import EventName
-from tideate_core.errors import InvalidInput, RunNotFound, StoreError
-from tideate_core.store import Message
+from tests.engine.conftest import LIMIT
+from tests.engine.test_loop import graph, paused, step
+from tests.engine.test_resumed_runs import events_of
+from tideate_core.engine import EventName, run, task_group
+from tideate_core.errors import WorkspaceError
+from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from tideate_core.store import NewRun, RunLog
-    from tideate_core.workflows import StepContext, StepHandler
-
-pytestmark = pytest.mark.concurrency
-
-
-@pytest.fixture
-def tools() -> bool:
-    return True
+    from tests.engine.conftest import Bench
+    from tideate_core.store import CheckpointRow, NewRun, RunLog, Store
+    from tideate_core.workflows import StepContext
 
 
-class Looking:
-    """A step whose model calls the tool `look` until it answers.
+async def cancelled_while(bench: Bench, lock: bool) -> list[str]:
+    """Cancel a run, with its database locked or a step that takes its time; return what was told of it."""
+    started, stopped, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    :param when: pauses the run in the call of this number.
-    """
+    async def works(_step: StepContext) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+            if not lock:
+                await go.wait()
 
-    def __init__(self, bench: Bench, when: int | None = None) -> None:
-        self.bench = bench
-        self.when = when
-        self.calls: list[Any] = []
-
-    async def __call__(self, step: StepContext) -> str:
-        async def look(arguments: dict[str, Any], _key: str) -> str:
-            self.calls.append(arguments)
-            if len(self.calls) == self.when:
-                self.bench.runner.pause(step.execution_id)
-            return f"seen in {step.step}"
-
-        tool = OfferedTool("look", "Look.", {"type": "object"}, look)
-        return (await WorkLoop(step, "look", [tool]).run(Prompt(f"work in {step.step}"))).text
-
-
-def called(bench: Bench, *steps: str) -> None:
-    """Have each step's model call the tool once, then answer."""
-    for name in steps:
-        bench.server.calls(f"work in {name}", "look", {"from": name}, times=1)
-        bench.server.answers(f"seen in {name}", f"done in {name}")
-
-
-async def until_paused(bench: Bench) -> None:
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
-
-
-async def test_no_turn_is_asked_for_while_a_run_is_paused(bench: Bench) -> None:
-    called(bench, "a")
-    graph(bench, {"a": Looking(bench, 1)}, step("a"))
+    graph(bench, {"a": works}, step("a"))
     task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    (run,) = bench.runner.running
-    await (await bench.runner.store()).checkpoint(run.id, at=1)
-    assert (await row_of(bench.runner, run.id)).status == "paused"
-    assert (paused(run), len(bench.server.requests)) == (True, 1)
-    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
-    assert told.items() >= {"step": "a", "within": True}.items()
-    assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the model's next turn"
-    bench.runner.resume(run.id)
+    await asyncio.wait_for(started.wait(), LIMIT)
+    with closing(sqlite3.connect(bench.private / "tideate.db", isolation_level=None)) as other:
+        if lock:
+            other.execute("BEGIN IMMEDIATE")
+        bench.runner.cancel()
+        await asyncio.wait_for(stopped.wait(), LIMIT)  # while the lock is held
+        await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
+        go.set()
+        other.close()
     result = await asyncio.wait_for(task, LIMIT)
-    assert (result.results, len(bench.server.requests)) == ({"a": "done in a"}, 2)
-    assert [data["step"] for data in bench.front.data(EventName.WORKFLOW_RESUMED)] == ["a"]
+    assert result.reason == "cancelled"
+    assert (await events_of(bench.runner, result.execution_id))[-1].name == EventName.WORKFLOW_CANCELLED
+    return [data["message"] for data in bench.front.data(EventName.NOTICE)]
 
 
-async def test_a_turn_under_way_is_finished_before_a_pause(bench: Bench) -> None:
-    gate = bench.server.holds("work in a", text="half")
-    bench.server.answers("seen", "never asked")
-    graph(bench, {"a": Looking(bench)}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
-    (run,) = bench.runner.running
-    bench.runner.pause(run.id)
-    assert not paused(run)
-    gate.release()
-    await until_paused(bench)
-    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
-    assert told.items() >= {"step": "b"}.items()
-    bench.runner.resume(run.id)
-    assert (await asyncio.wait_for(task, LIMIT)).results["a"] == "half"
+@pytest.mark.slow
+async def test_steps_stop_though_the_database_is_locked_and_that_is_said(bench: Bench) -> None:
+    (told,) = await cancelled_while(bench, lock=True)
+    assert "waits for the database, which another process keeps locked" in told
 
 
-async def test_a_run_is_paused_once_the_steps_beside_the_loop_have_ended(bench: Bench) -> None:
-    room = Room()
-    called(bench, "a")
-    graph(bench, {"a": Looking(bench, 1), "slow": room.enter}, step("a"), step("slow"))
-    task = asyncio.create_task(bench.run("g"))
-    await room.holds("slow")
-    await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
-    (run,) = bench.runner.running
-    assert not paused(run)
-    room.let_out("slow")
-    await until_paused(bench)
-    assert list(run.settled) == ["slow"]
-    bench.runner.resume(run.id)
-    assert (await asyncio.wait_for(task, LIMIT)).results == {"a": "done in a", "slow": "SLOW"}
-
-
-@pytest.mark.parametrize("items", [["x", "y"], ["x", "y", "z"]])
-async def test_items_that_loop_side_by_side_are_one_step_that_stands_still(
-    bench: Bench, items: list[str]
+async def test_a_step_that_takes_its_time_to_stop_is_said_to(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [f"each[{number}]" for number in range(len(items))]
-    called(bench, *names, "b")
-    each = {"id": "each", "for_each": {"items": "context.names", "max_parallel": 2}}
-    handlers: dict[str, StepHandler] = {"each": Looking(bench, 1), "b": Looking(bench)}
-    graph(bench, handlers, each, step("b"), context={"names": items})
+    monkeypatch.setattr(run, "LATE", 0.05)
+    (told,) = await cancelled_while(bench, lock=False)
+    assert told == "cancelled; waits for what is under way to end"
+
+
+async def test_a_run_that_ends_at_once_is_not_said_to_wait(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = asyncio.Event()
+    monkeypatch.setattr(run.Run, "_explain_delay", lambda _: told.set())
+    started = asyncio.Event()
+
+    async def works(_step: StepContext) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    graph(bench, {"a": works}, step("a"))
     task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    (run,) = bench.runner.running
-    asked = len(bench.server.requests)
-    await (await bench.runner.store()).checkpoint(run.id, at=1)
-    assert (paused(run), bench.server.in_flight, len(bench.server.requests)) == (True, 0, asked)
-    bench.runner.resume(run.id)
-    result = await asyncio.wait_for(task, LIMIT)
-    assert result.results == {"each": [f"done in {name}" for name in names], "b": "done in b"}
-    assert len(bench.front.data(EventName.WORKFLOW_PAUSED)) == 1
-    assert len(bench.front.data(EventName.WORKFLOW_RESUMED)) == 1
-
-
-async def test_a_run_that_was_left_while_it_was_paused_within_a_loop_goes_on_there(bench: Bench) -> None:
-    called(bench, "a")
-    looking = Looking(bench, 1)
-    graph(bench, {"a": looking}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    bench.runner.leave()
-    left = await task
-    assert (await row_of(bench.runner, left.execution_id)).status == "paused"
-    result = await taken_up(bench, left)
-    assert (result.ok, result.results) == (True, {"a": "done in a"})
-    assert looking.calls == [{"from": "a"}], "its call was recorded"
-    assert len(bench.server.requests) == 2
-
-
-async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> None:
-    called(bench, "a")
-    bench.server.answers("keep the name", "kept", times=1)
-    looking = Looking(bench, 1)
-    graph(bench, {"a": looking}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    (run,) = bench.runner.running
-    assert await bench.runner.say(None, "keep the name, please") == run.id
-    bench.runner.resume(run.id)
-    await asyncio.wait_for(task, LIMIT)
-    last = bench.server.requests[-1]["messages"][-1]
-    assert (last["role"], last["content"]) == ("user", "keep the name, please")
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
-    assert told[1:] == ["you: keep the name, please", "the model reads what you said: keep the name, please"]
-
-
-async def test_a_message_of_another_process_reaches_the_model(bench: Bench) -> None:
-    called(bench, "a")
-    graph(bench, {"a": Looking(bench, 1)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    (run,) = bench.runner.running
-    other = await bench.make_runner(bench.config).store()
-    await other.send_control_request(run.id, Message("keep the name"))
-    await bench.front.until(lambda: "you: keep the name" in str(bench.front.data(EventName.NOTICE)))
-    bench.runner.resume(run.id)
-    await asyncio.wait_for(task, LIMIT)
-    assert bench.server.requests[-1]["messages"][-1]["content"] == "keep the name"
-
-
-async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> None:
-    gate = bench.server.holds("work in a", text="half")
-    graph(bench, {"a": Looking(bench)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
-    await bench.runner.say(None, "too late")
-    gate.release()
-    assert (await asyncio.wait_for(task, LIMIT)).ok
-    last = bench.front.data(EventName.NOTICE)[-1]
-    assert (last["message"], last["level"]) == ("no model read what you said: too late", "warn")
-
-
-async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
-    with pytest.raises(RunNotFound):
-        await bench.runner.say(None, "hello")
-    called(bench, "a")
-    graph(bench, {"a": Looking(bench, 1)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await until_paused(bench)
-    with pytest.raises(InvalidInput, match="nothing to say"):
-        await bench.runner.say(None, " ")
+    await asyncio.wait_for(started.wait(), LIMIT)
+    [cancelled] = bench.runner.running
     bench.runner.cancel()
-    await task
+    assert (await asyncio.wait_for(task, LIMIT)).reason == "cancelled"
+    assert cancelled._late_notice is not None
+    assert cancelled._late_notice.cancelled()
+    assert not told.is_set()
 
 
-@pytest.mark.parametrize("tools", [False])
-async def test_a_run_whose_model_takes_no_turns_refuses_a_message(bench: Bench) -> None:
-    gate = bench.server.holds("why")
-    task = asyncio.create_task(bench.run("ask", "why"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
-    (run,) = bench.runner.running
-    with pytest.raises(InvalidInput, match="does not work with tools"):
-        await bench.runner.say(run.id, "hello")
-    other = await bench.make_runner(bench.config).store()
-    await other.send_control_request(run.id, Message("hello"))
-    await bench.front.until(lambda: "was not passed on" in str(bench.front.data(EventName.NOTICE)))
-    gate.release()
-    assert (await asyncio.wait_for(task, LIMIT)).ok
+@pytest.mark.parametrize("by", ["the person", "its timeout"])
+async def test_what_a_handler_writes_after_it_was_left_to_itself_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """It goes on though it was stopped: that is said, and its writes do not reach the project."""
+    monkeypatch.setattr(task_group, "GRACE", 0.05)
+    monkeypatch.setattr(task_group, "LOOK", 0.01)
+    started, go = asyncio.Event(), asyncio.Event()
+    came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def stubborn(context: StepContext) -> None:
+        started.set()
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+        late = FileChange("late.txt", "create", None, "late\n")
+        try:
+            await context.workspace.apply([late], execution_id=context.execution_id)
+        except WorkspaceError as error:
+            came.set_result(str(error))
+        else:
+            came.set_result("written")
+
+    limits = {"timeout": 50} if by == "its timeout" else {}
+    graph(bench, {"a": stubborn}, step("a", **limits))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(started.wait(), LIMIT)
+    if by == "the person":
+        bench.runner.cancel()
+    result = await asyncio.wait_for(task, LIMIT)
+    assert not result.ok
+    words = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert "a is still running though it was stopped; what it writes now is refused" in words
+    go.set()
+    assert await asyncio.wait_for(came, LIMIT) == "the step 'a' was stopped; nothing more of it is written"
+    assert not (bench.workspace().root / "late.txt").exists()  # type: ignore[operator]
 
 
-async def test_a_message_waits_until_its_run_is_in_the_store(bench: Bench, monkeypatch: Any) -> None:
+async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to_its_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, opening, may_open = await bench.runner.store(), asyncio.Event(), asyncio.Event()
     begin = store.begin
 
@@ -229,32 +140,119 @@ async def test_a_message_waits_until_its_run_is_in_the_store(bench: Bench, monke
         await may_open.wait()
         return await begin(run)
 
+    async def never(_step: StepContext) -> None:
+        raise AssertionError("no step may begin")
+
     monkeypatch.setattr(store, "begin", begin_later)
-    called(bench, "a")
-    graph(bench, {"a": Looking(bench)}, step("a"))
+    graph(bench, {"a": never}, step("a"))
     task = asyncio.create_task(bench.run("g"))
     await asyncio.wait_for(opening.wait(), LIMIT)
-    saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
+    task.cancel()
     may_open.set()
-    (said_to, result) = await asyncio.wait_for(asyncio.gather(saying, task), LIMIT)
-    assert (said_to, result.ok) == (result.execution_id, True)
-    assert "keep the name" in str(bench.server.requests[-1]["messages"])
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, LIMIT)
+    await bench.front.until(lambda: "WORKFLOW_CANCELLED" in bench.front.names())
+    (row,) = await asyncio.to_thread(store.reader().runs)
+    assert (row.status, row.ended) == ("cancelled", True)
 
 
-async def test_a_message_to_a_run_that_cannot_begin_is_refused(bench: Bench, monkeypatch: Any) -> None:
-    store, opening, may_fail = await bench.runner.store(), asyncio.Event(), asyncio.Event()
+class HeldWrites:
+    """Holds back what the store writes for checkpoints, until it is released."""
 
-    async def fail(_run: NewRun) -> RunLog:
-        opening.set()
-        await may_fail.wait()
-        raise StoreError("the disk is full")
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self._write = store.checkpoint
+        monkeypatch.setattr(store, "checkpoint", self._checkpoint)
 
-    monkeypatch.setattr(store, "begin", fail)
-    graph(bench, {"a": Looking(bench)}, step("a"))
+    async def _checkpoint(self, run: str, *, at: int) -> CheckpointRow:
+        self.begun.set()
+        await self.go_on.wait()
+        return await self._write(run, at=at)
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a step ends", "a pause", "a cancel"])
+async def test_a_checkpoint_is_created_once_it_is_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Document 5, `CreateCheckpoint` and `CheckpointCreated`."""
+    held, may_end = HeldWrites(await bench.runner.store(), monkeypatch), asyncio.Event()
+
+    async def waits(_step: StepContext) -> None:
+        await may_end.wait()
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": waits, "b": ends}, step("a"), step("b", "a"))
     task = asyncio.create_task(bench.run("g"))
-    await asyncio.wait_for(opening.wait(), LIMIT)
-    saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
-    may_fail.set()
-    assert (await asyncio.wait_for(task, LIMIT)).error == "the disk is full"
-    with pytest.raises(InvalidInput, match="has come to its end"):
-        await asyncio.wait_for(saying, LIMIT)
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    (run,) = bench.runner.running
+    making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
+    await held.begun.wait()
+    assert run.machine.state.value == "creating_checkpoint"
+    if meanwhile == "a cancel":
+        bench.runner.cancel(run.id)
+        await asyncio.wait([task])
+        held.go_on.set()
+        assert (await making).manual
+        assert run.machine.state is ExecutionState.CANCELLED
+        return
+    if meanwhile == "a pause":
+        bench.runner.pause(run.id)
+    if meanwhile != "nothing":
+        may_end.set()
+        await bench.front.until(lambda: "STEP_COMPLETED" in bench.front.names())
+    if meanwhile == "a pause":
+        await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+        bench.runner.resume(run.id)
+    held.go_on.set()
+    await making
+    may_end.set()
+    assert (await asyncio.wait_for(task, LIMIT)).ok
+    history = [move.event for move in run.machine.get_history()]
+    at = history.index(ExecutionEvent.CREATE_CHECKPOINT)
+    assert history[at + 1] is ExecutionEvent.CHECKPOINT_CREATED
+
+
+async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldWrites(await bench.runner.store(), monkeypatch)
+
+    async def pauses(context: StepContext) -> None:
+        bench.runner.pause(context.execution_id)
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    (run,) = bench.runner.running
+    making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
+    await held.begun.wait()
+    assert run.is_paused
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).ok
+    held.go_on.set()
+    await making
+    assert run.machine.state is ExecutionState.COMPLETED
+
+
+async def test_a_checkpoint_can_be_made_of_a_run_that_is_paused(bench: Bench) -> None:
+    async def pauses(context: StepContext) -> None:
+        bench.runner.pause(context.execution_id)
+
+    async def ends(_step: StepContext) -> str:
+        return "done"
+
+    graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
+    task = asyncio.create_task(bench.run("g"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    (run,) = bench.runner.running
+    row = await bench.runner.persist_checkpoint(run.id)
+    made = [data for data in bench.front.data(EventName.CHECKPOINT_CREATED) if data["manual"]]
+    assert [data["checkpoint_id"] for data in made] == [row.id]
+    assert paused(run)
+    bench.runner.resume(run.id)
+    assert (await asyncio.wait_for(task, LIMIT)).ok

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideate_core.engine.selected_text import Subject
+from tideate_core.engine.request import Subject
 from tideate_core.workflows import BufferContext, RunContext, Selection
 
 BUFFER = BufferContext(number=1, path="/project/src/a.py", text="a\r\nb\r\nc\r\nd", filetype="python")

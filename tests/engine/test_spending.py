@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tests.agents.loop_step import turn
 from tests.engine.logbook import Logbook
 from tideate_core.config import LimitsConfig
-from tideate_core.engine.memory import Memory
-from tideate_core.engine.spending import Ledger, Spent
+from tideate_core.engine.context.memory import Ledger, Memory, Spent
 
 if TYPE_CHECKING:
     from tideate_core.adapters import ModelTurn

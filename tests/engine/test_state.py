@@ -9,8 +9,8 @@ import pytest
 
 from tideate_core import workflows
 from tideate_core.engine import EventName, RunRequest
+from tideate_core.engine.context.context import StateManager, about, render_value
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.state import StateManager, about, render_value
 from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.workflows import BufferContext, RunContext, Selection, WorkflowDefinition
 

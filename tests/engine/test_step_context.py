@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
 
 from tests.engine.logbook import RUN, Logbook, Watcher
+from tests.support.bare_run import bare_run
 from tideate_core.adapters import Prompt, Reply, Usage
-from tideate_core.config import LimitsConfig
-from tideate_core.engine import Execution, RunRequest
+from tideate_core.engine import RunRequest
+from tideate_core.engine.context.context import Context
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.memory import Memory
-from tideate_core.engine.recording import Recorder
-from tideate_core.engine.step_context import StepEnvironment, StepRun
 from tideate_core.errors import InvalidReply
 from tideate_core.workflows import (
     BufferContext,
     Decision,
-    PromptLibrary,
     RunContext,
     Selection,
     WorkflowDefinition,
 )
 from tideate_core.workflows.handler import MISSING
-from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,24 +72,21 @@ class Process:
         )
         request = RunRequest(name="w", prompt="do it", context=context, inputs={"n": 1}, execution_id=RUN)
         definition = WorkflowDefinition.chain("w", ["a", "b"], context={"tone": "dry"})
-        self.execution = Execution(request, definition, cast("Any", None))
         self.model, self.front = Model(), Watcher()
-        self.memory = Memory(cast("Any", log), {step: dict(kept) for step, kept in log.memos.items()})
-        self.recorder = Recorder(RUN, self.front, cast("Any", log))
-        self._root = root
-
-    def step(self, name: str = "a", attempt: int = 1) -> StepRun:
-        environment = StepEnvironment(
-            self.execution,
-            cast("Any", self.model),
-            self.front,
-            Workspace(self._root, private=self._root / ".tideate"),
-            PromptLibrary(),
-            LimitsConfig(),
-            self.memory,
-            self.recorder,
+        memos = {step: dict(kept) for step, kept in log.memos.items()}
+        self.run = bare_run(
+            request,
+            definition=definition,
+            front=self.front,
+            adapter=self.model,
+            root=root,
+            log=log,
+            memos=memos,
         )
-        return StepRun(environment, name, attempt)
+        self.memory = self.run.memory
+
+    def step(self, name: str = "a", attempt: int = 1) -> Context:
+        return Context(self.run, name, attempt)
 
 
 @pytest.fixture
@@ -146,7 +139,7 @@ async def test_a_replayed_answer_takes_no_tokens_again(
     second = after_crash()
     step = second.step()
     await step.ask(Prompt("well?"))
-    assert second.execution.usage == Usage()
+    assert second.run.usage == Usage()
     assert step.usage == Usage(10, 2, 0.25)
 
 
@@ -209,7 +202,7 @@ async def test_an_empty_answer_is_not_kept(first: Process, after_crash: Callable
 async def test_a_question_after_the_end_of_a_step_is_marked(first: Process, log: Logbook) -> None:
     first.model.answers = [says("x"), says("y")]
     await first.step().ask(Prompt("in it"))
-    first.execution.settled["a"] = Settled("a", "completed")
+    first.run.settled["a"] = Settled("a", "completed")
     await first.step().ask(Prompt("after it"))
     assert [memo["late"] for memo in log.memos["a"].values()] == [False, True]
 
@@ -338,8 +331,8 @@ def test_the_reason_of_a_refusal_reaches_the_next_attempt_only(first: Process) -
 
 
 def test_templates_see_inputs_context_steps_and_the_prompt(first: Process) -> None:
-    first.execution.settle(Settled("a", "completed", {"files": ["x"]}))
-    first.execution.settle(Settled("b", "failed", error="no", error_code="StepFailed"))
+    first.run.settle(Settled("a", "completed", {"files": ["x"]}))
+    first.run.settle(Settled("b", "failed", error="no", error_code="StepFailed"))
     values = first.step("b").values()
     assert values["inputs"] == {"n": 1}
     assert values["prompt"] == "do it"
@@ -353,7 +346,7 @@ def test_what_is_changed_is_known_of_the_step_and_of_the_run(first: Process) -> 
     a, b = first.step("a"), first.step("b")
     a.changed(["x", "y"])
     b.changed(["y", "z"])
-    assert (a.files, b.files, first.execution.files) == (["x", "y"], ["y", "z"], ["x", "y", "z"])
+    assert (a.files, b.files, first.run.files) == (["x", "y"], ["y", "z"], ["x", "y", "z"])
 
 
 def test_a_decision_comes_back_from_json_as_it_was() -> None:

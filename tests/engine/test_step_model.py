@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
+from tests.engine.test_loop import graph, step
+from tests.engine.test_pauses import Looking
 from tests.engine.test_resumed_runs import Stop, taken_up
-from tests.engine.test_run import Looking
-from tests.engine.test_scheduler import graph, step
 from tideate_core.adapters import Conversation, OfferedTool, Prompt, UserMessage
 from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.engine import EventName

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine.step_output import check_output
+from tideate_core.engine.step import check_output
 from tideate_core.errors import InvalidDefinition, OutputMismatch
 from tideate_core.workflows import WorkflowStep
 

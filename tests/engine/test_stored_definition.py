@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.logbook import RUN, Watcher
 from tests.support.state import trust_file
-from tideate_core.engine.stored_definition import definition_for, stored_definition
+from tideate_core.engine.past import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged
 from tideate_core.project import Trust
 from tideate_core.workflows import (

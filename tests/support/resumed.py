@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.recorded_run import recorded_result
+from tideate_core.engine.past import recorded_result
 from tideate_core.errors import RunEnded, RunNotFound
 
 if TYPE_CHECKING:

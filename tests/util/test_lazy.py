@@ -49,7 +49,7 @@ OF_OTHER_RUNS = frozenset(
         "tideate_core.adapters.sources",
         "tideate_core.agents.coder",
         "tideate_core.builtin",
-        "tideate_core.engine.checkpoints",
+        "tideate_core.engine.fork.checkpoints",
         "tideate_core.engine.drivers.machine",
         "tideate_core.machines.language",
         "tideate_core.workflows.catalog",

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from tideate_core.engine import (
         Changed,
         ComparisonResult,
-        Execution,
         FrontEnd,
         PromptPreview,
         RollbackOutcome,
+        Run,
         RunEdits,
         WorkflowResult,
     )
@@ -349,7 +349,7 @@ class Projects:
         graph = next((run.driver.graph() for _, run in self._under_way() if run.id == execution_id), None)
         return lane_rows(graph.execution_order, graph.edges) if graph else {}
 
-    def _under_way(self) -> Iterator[tuple[Path, Execution]]:
+    def _under_way(self) -> Iterator[tuple[Path, Run]]:
         for root, projects in self._open.items():
             for project in projects:
                 yield from ((root, run) for run in project.runner.running)

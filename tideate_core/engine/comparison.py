@@ -1,8 +1,8 @@
-"""Comparison: runs of several models at one request, of which one is taken.
+"""Comparison of several models: each runs the same request, and the person takes one run.
 
-Each is a run like any other. It comes as far as its review and waits there, with nothing written, until
-all others wait or have ended and a person has chosen. What is reviewed then is the chosen run, and hunks
-of the others can be taken in place of its own.
+Each is an ordinary run. It proceeds to its review and waits there, with nothing written, until all others
+wait or have ended and a person has chosen one. The chosen run is reviewed, and hunks of the others can
+replace its own.
 """
 
 from __future__ import annotations
@@ -13,46 +13,43 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.begun_answers import read_begun
-from tideate_core.engine.confirmation import ConfirmationRequest
-from tideate_core.engine.recorded_run import find_run, recorded_result
-from tideate_core.engine.result import WorkflowResult, usage_json
-from tideate_core.engine.run import RunRequest
+from tideate_core.engine.events import ConfirmationRequest
+from tideate_core.engine.past import find_run, recorded_result
+from tideate_core.engine.request import RunRequest, WorkflowResult, usage_json
+from tideate_core.engine.review.drafts import read_begun
 from tideate_core.errors import InvalidInput, PersonNeeded, TideateError
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.events import Event
+    from tideate_core.engine.events import Event, FrontEnd
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.workflows import EditorAccess
 
     Begin = Callable[["FrontEnd"], Awaitable[WorkflowResult]]
 
-__all__ = ["Comparison", "ComparisonResult", "compared_requests"]
 
 ALONE: Final = "comparison"
-"""Who answers the questions of a run that are about nothing that is written."""
+"""Author of answers that need no person because nothing is written."""
 NOT_TAKEN: Final = "none of the answers was taken"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The end of a comparison."""
+    """Result of a comparison."""
 
     results: list[WorkflowResult]
-    """Of the runs, in the order of the models."""
+    """Results of the runs, in the order of the models."""
     adapters: list[str]
     taken: str | None = None
-    """The id of the run that was taken."""
+    """Id of the run that was taken."""
     reason: str = ""
-    """Why none was."""
+    """Why no run was taken."""
 
     @property
     def result(self) -> WorkflowResult | None:
-        """The result of the run that was taken."""
+        """Result of the run that was taken."""
         return next((one for one in self.results if one.execution_id == self.taken), None)
 
     def as_json(self) -> dict[str, Any]:
@@ -70,9 +67,9 @@ class ComparisonResult:
 
 
 def compared_requests(request: RunRequest, adapters: Sequence[str]) -> list[RunRequest]:
-    """Return a request for each of some models.
+    """Return one request for each model.
 
-    :raises InvalidInput: there are fewer than two, or one comes twice.
+    :raises InvalidInput: there are fewer than two models, or one is given twice.
     """
     if twice := next((name for name in adapters if adapters.count(name) > 1), None):
         raise InvalidInput(f"the model {twice!r} is given twice; a comparison is of different ones")
@@ -86,10 +83,10 @@ def compared_requests(request: RunRequest, adapters: Sequence[str]) -> list[RunR
 
 
 class _ComparedRun:
-    """One run of a comparison; to it this is the front end.
+    """One run of a comparison, and its front end.
 
-    :param changed: set when it comes to its review, leaves it, or ends.
-    :param measure: returns tokens, cost and time of a run that is under way, by its id.
+    :param changed: set when the run reaches its review, leaves it, or ends.
+    :param measure: returns tokens, cost and time of an active run, by id.
     """
 
     def __init__(
@@ -108,9 +105,9 @@ class _ComparedRun:
         self.begin = begin
         self.result: WorkflowResult | None = None
         self.review: ConfirmationRequest | None = None
-        """The question at which it waits."""
+        """The review at which the run waits."""
         self.presented: tuple[str, str] | None = None
-        """The new text that it would show, with its filetype."""
+        """The new text to show, with its filetype."""
         self._answer: asyncio.Future[Decision] | None = None
         self._spent: dict[str, Any] = {}
         self._measure = measure
@@ -127,14 +124,14 @@ class _ComparedRun:
 
     @property
     def answered(self) -> bool:
-        """It ended with an answer that is there to be read."""
+        """The run ended with a readable answer."""
         result = self.result
         return result is not None and result.ok and bool(result.response) and not result.unchanged
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if request.execution_id != self.id or request.kind not in {"plan", "review"}:
             return await self._front.confirm(request)
-        if request.kind == "plan":  # what comes of it is reviewed
+        if request.kind == "plan":  # its result is reviewed
             return Decision(True, (await read_begun(request)).accepted_rest(), by=ALONE)
         self._spent = self._measure(self.id)
         self.review, self._answer = request, asyncio.get_running_loop().create_future()
@@ -146,14 +143,14 @@ class _ComparedRun:
             self._changed.set()
 
     def facts(self) -> dict[str, Any]:
-        """Return tokens, cost and time of it until its review, or its end."""
+        """Return tokens, cost and time of the run up to its review or end."""
         result = self.result
         if result is None:
             return self._spent
         return {"duration_ms": result.duration_ms, "usage": usage_json(result.usage)}
 
     def decide(self, decision: Decision) -> None:
-        """Let it go on from its review."""
+        """Continue the run from its review."""
         assert self._answer is not None  # noqa: S101 it waits there
         if not self._answer.done():
             self._answer.set_result(decision)
@@ -166,7 +163,7 @@ class _ComparedRun:
         self.presented = (text, filetype)
 
     async def run(self) -> None:
-        """Bring it to its end; a failure is kept with it, and the others go on."""
+        """Execute the run to its end; a failure is stored with it, and the others continue."""
         try:
             self.result = await self.begin(self)
         except TideateError as error:
@@ -177,10 +174,10 @@ class _ComparedRun:
 
 
 class Comparison:
-    """Runs side by side of which a person takes one.
+    """Comparison of concurrent runs: the person takes one.
 
-    :param front: is asked which one, and its review.
-    :param take: the model whose answer is taken unasked; None asks.
+    :param front: asks which run to take, and shows its review.
+    :param take: the model whose run is taken without a question; None: ask.
     """
 
     def __init__(self, runner: WorkflowRunner, front: FrontEnd, *, take: str | None = None) -> None:
@@ -192,11 +189,11 @@ class Comparison:
         self._workflow = ""
 
     async def run(self, requests: Iterable[RunRequest]) -> ComparisonResult:
-        """Begin the runs, and bring all of them to their end.
+        """Execute all runs to their ends.
 
-        :raises InvalidInput: runs at this workflow could not stand side by side.
-        :raises UnknownAdapter: there is no such model.
-        :raises asyncio.CancelledError: the caller was cancelled; so are the runs.
+        :raises InvalidInput: runs of this workflow cannot be compared.
+        :raises UnknownAdapter: a model is unknown.
+        :raises asyncio.CancelledError: the caller was cancelled, and so were the runs.
         """
         wanted = [*requests]
         for request in wanted:
@@ -215,11 +212,11 @@ class Comparison:
         self._runner.check_adapter(str(request.adapter))
 
     async def resume(self, wanted: str) -> ComparisonResult:
-        """Go on with the runs that an earlier process left.
+        """Continue the runs that an earlier process left.
 
-        :param wanted: one of the runs.
+        :param wanted: the id of one of the runs.
         :raises RunNotFound: no run has this id.
-        :raises InvalidInput: it is none of a comparison.
+        :raises InvalidInput: it does not belong to a comparison.
         :raises StoreError: the store cannot be read.
         """
         store = await self._runner.store()
@@ -265,7 +262,7 @@ class Comparison:
             except PersonNeeded as error:
                 taken, reason = None, str(error)
                 self._runner.leave()
-            except TideateError as error:  # of the front end: what the models made is kept with their runs
+            except TideateError as error:  # of the front end: the models' work is stored with their runs
                 taken, reason = None, str(error)
             for run in self._waiting():
                 run.decide(Decision(False, by=ALONE, reason=reason))
@@ -279,7 +276,7 @@ class Comparison:
         )
 
     async def _decide(self) -> tuple[_ComparedRun | None, str]:
-        """Return the run that was taken, and what is said to those that wait then."""
+        """Return the taken run, and the reason given to the waiting ones."""
         chosen: _ComparedRun | None = None
         while True:
             await self._settled()
@@ -302,10 +299,10 @@ class Comparison:
             elif self._take is not None or len(self._waiting()) < 2:
                 return None, decision.reason or NOT_TAKEN
             else:
-                chosen = None  # another one can be chosen, and this one again
+                chosen = None  # any run can be chosen again
 
     async def _settled(self) -> None:
-        """Wait until each run has ended, or waits at its review."""
+        """Wait until every run has ended or waits at its review."""
         while not all(one.ended or one.review for one in self._runs):
             self._changed.clear()
             await self._changed.wait()
@@ -314,11 +311,11 @@ class Comparison:
         return [one for one in self._runs if one.review is not None]
 
     def _candidates(self) -> list[_ComparedRun]:
-        """Return the runs that can be taken: those at a review, else those whose answer can be read."""
+        """Return the runs that can be taken: at a review, otherwise with a readable answer."""
         return self._waiting() or [one for one in self._runs if one.answered]
 
     async def _choose(self, candidates: Sequence[_ComparedRun]) -> _ComparedRun | str | None:
-        """Return the run that is chosen; else why none is, or None where one of them went meanwhile."""
+        """Return the chosen run, the reason that none is chosen, or None if a run ended meanwhile."""
         if self._take is not None:
             wanted = next((one for one in candidates if one.adapter == self._take), None)
             return wanted or f"the adapter {self._take!r} gave no answer that can be taken"
@@ -357,7 +354,7 @@ class Comparison:
         return shape | {"state": _state(result), "error": result.error, "response": result.response}
 
     async def _review(self, chosen: _ComparedRun) -> Decision | None:
-        """Return the person's decisions on a run; None where it went meanwhile."""
+        """Return the person's decisions on a run; None if it ended meanwhile."""
         if chosen.review is None:
             return None
         others = [
@@ -369,7 +366,7 @@ class Comparison:
         return await self._ask(replace(chosen.review, payload=payload))
 
     async def _ask(self, request: ConfirmationRequest) -> Decision | None:
-        """Return the answer to a question; None where a run ended or went on meanwhile."""
+        """Return the answer to a question; None if a run ended or continued meanwhile."""
         self._changed.clear()
         asking = asyncio.create_task(self._front.confirm(request))
         change = asyncio.create_task(self._changed.wait())

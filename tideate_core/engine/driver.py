@@ -1,25 +1,125 @@
-"""Driver protocol: the steps of a run in their order, by the kind of its workflow."""
+"""Driver: the interface that decides which step runs next, and the hooks of a kind of workflow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from tideate_core.adapters import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tideate_core.engine.run import Run
     from tideate_core.gates import TaskResult
+    from tideate_core.project import Documents
     from tideate_core.snapshots import SnapshotManager
-    from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
+    from tideate_core.store import Ending
+    from tideate_core.workflows import (
+        DependencyGraph,
+        StepContext,
+        StepHandler,
+        WorkflowStep,
+    )
 
-__all__ = ["Driver", "Question", "Reversible", "Settled", "Work"]
+
+@dataclass(frozen=True, slots=True)
+class DriverSummary:
+    """Facts about a run that only its kind of workflow can derive from the steps' results."""
+
+    attempts: int | None = None
+    """Corrections of its own work; None for a workflow without corrections."""
+    snapshot: str | None = None
+    """The id of the snapshot that it made before it wrote anything."""
+    plan_id: str | None = None
+    """Id of the plan that it executes."""
+    result: TaskResult | None = None
+    """The files that a task's execution changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCounts:
+    """Agents of a plan that a run executed, and counts of its steps by their end."""
+
+    agents: tuple[str, ...]
+    total: int
+    completed: int
+    failed: int
+
+
+class DriverHooks:
+    """Hooks of a kind of workflow; these defaults suit most workflows."""
+
+    name: str = ""
+    """The workflow's name; empty without own hooks."""
+    is_reversible: bool = False
+    """Its runs are all or nothing: changes are rolled back unless the run completes."""
+    asks_model: bool = True
+    """It needs an adapter; otherwise it runs without one, even if one is configured."""
+    takes_prompt: bool = True
+    """Its steps use the prompt; otherwise a prompt is refused."""
+    carries_out_tasks: bool = False
+    """A `WorkflowOrchestrator` runs it for the tasks of a program."""
+
+    def driver(self, run: Run) -> Driver | None:
+        """Return the workflow's own driver for a run; None: it uses the graph or machine driver.
+
+        :raises InvalidInput: the run cannot start as requested.
+        """
+        return None
+
+    def restart(self, steps: Sequence[str]) -> Sequence[str] | None:
+        """Return the ended steps that a run from a checkpoint repeats, in order.
+
+        None: the failed ones, and those skipped because of them.
+        """
+        return None
+
+    def summary(self, results: Mapping[str, Any]) -> DriverSummary:
+        """Return the facts in the results of a run's completed steps."""
+        return DriverSummary()
+
+    def conclude(
+        self,
+        run_id: str,
+        results: Mapping[str, Any],
+        ending: Ending,
+        documents: Documents,
+        checkpoints: Sequence[str],
+    ) -> PlanCounts | None:
+        """Write the documents of an ended run; return the counts of its plan, if it had one. Blocking.
+
+        :param checkpoints: ids of the run's checkpoints, the oldest first.
+        :raises StoreError: they cannot be written.
+        """
+        return None
+
+
+NO_HOOKS: Final = DriverHooks()
+_registered: dict[tuple[str, str], DriverHooks] = {}
+
+
+def register_driver_hooks(name: str, kind: str, hooks: DriverHooks) -> None:
+    """Register the hooks of a built-in workflow."""
+    _registered[name, kind] = hooks
+
+
+def driver_hooks(name: str, kind: str, source: str) -> DriverHooks:
+    """Return the hooks of a workflow.
+
+    :param source: only `builtin` has own hooks; a file with the same name is another workflow.
+    """
+    return _registered.get((name, kind), NO_HOOKS) if source == "builtin" else NO_HOOKS
+
+
+def task_workflow() -> str:
+    """Return the name of the workflow that executes a program's tasks; empty if none is registered."""
+    return next((hooks.name for hooks in _registered.values() if hooks.carries_out_tasks), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The end of a step, as a resumed run is given it back."""
+    """End of a step, as a resumed run reads it."""
 
     step: str
     status: Literal["completed", "failed", "skipped"]
@@ -29,12 +129,12 @@ class Settled:
     duration_ms: int = 0
     usage: Usage = field(default_factory=Usage)
     files: tuple[str, ...] = ()
-    """Files and buffers that it changed."""
+    """Changed files and buffers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to the person before the step starts; `details` is Markdown."""
+    """Question to the person before a step starts; `details` is Markdown."""
 
     message: str
     details: str = ""
@@ -43,33 +143,33 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One step of a run."""
+    """Step that is ready to run."""
 
     step: str
     """Unique in the run."""
     handler: StepHandler
     index: int
-    """From 1: of a graph its place in the order of execution, of a machine the count of its works."""
+    """From 1: the position in a graph's execution order, or the count of a machine's steps."""
     total: int
-    """0 where nobody knows how many there will be."""
+    """Total number of steps; 0 if unknown."""
     question: Question | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     """Additional data of the step's events."""
     agent: str = "handler"
-    """The doer: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    """The executor: an agent's name, `handler`, `tool`, `workflow` or `machine`."""
     task: str = ""
-    """Its task, as the definition words it."""
+    """The task in the words of the definition."""
     dependencies: tuple[str, ...] = ()
     idempotent: bool = True
     """It may start again after a crash without a question."""
     exclusive: bool = False
-    """Nothing else of the run works beside it."""
+    """No other step of the run runs at the same time."""
     priority: float = 0.0
-    """Milliseconds of the longest path from its start to the end of the run; the greatest goes first."""
+    """Milliseconds of the longest path from its start to the run's end; the highest starts first."""
     impossible: str = ""
-    """The reason that it can never run and is skipped at once; empty where it can."""
+    """Reason that it can never run and is skipped; empty if it can."""
     step_definition: WorkflowStep | None = None
-    """None of a machine's state."""
+    """None for a machine's state."""
 
     @property
     def name(self) -> str:
@@ -82,48 +182,48 @@ class Work:
 
 
 class Reversible(Protocol):
-    """An all-or-nothing run: its writes are rolled back where it breaks off."""
+    """All-or-nothing run: its changes are rolled back unless it completes."""
 
     @property
     def attempts(self) -> int:
-        """The number of corrections of its own writes."""
+        """Number of corrections of its own changes."""
         ...
 
     @property
     def result(self) -> TaskResult | None:
-        """The files that a task changed; None before its execution."""
+        """Files that a task changed; None before its execution."""
         ...
 
     @property
     def snapshot(self) -> str | None:
-        """The id of the snapshot that was made before it wrote anything."""
+        """Id of the snapshot made before the first write."""
         ...
 
     @property
     def snapshots(self) -> SnapshotManager | None:
-        """The manager that made the snapshot; None: the project's."""
+        """Manager of the snapshot; None: the project's."""
         ...
 
     @property
     def checks_ran(self) -> bool:
-        """Programs ran that may have written files, too."""
+        """Checks ran, which may have written files."""
         ...
 
     def stage_of(self, step: str | None) -> int | None:
-        """Return the number of the stage that a step or its gate belongs to; None for the preparation."""
+        """Return the stage number of a step or its gate; None for the preparation."""
         ...
 
     def reset(self) -> None:
-        """Return to the beginning: its writes were rolled back."""
+        """Return to the initial state after a rollback."""
         ...
 
 
 class Driver(Protocol):
-    """The order of one run's steps: gives those that may start, and is given how each ended."""
+    """Order of one run's steps: yields the steps that may start, and learns how each ended."""
 
     @property
     def has_steps(self) -> bool:
-        """There is something to do at all."""
+        """The workflow has steps."""
         ...
 
     @property
@@ -133,79 +233,79 @@ class Driver(Protocol):
 
     @property
     def has_more(self) -> bool:
-        """Not everything has ended yet."""
+        """Some steps have not ended."""
         ...
 
     @property
     def batches_done(self) -> int:
-        """The number of batches of the execution order that have ended; 0 of a machine."""
+        """Number of completed batches of the execution order; 0 for a machine."""
         ...
 
     @property
     def at_last(self) -> bool:
-        """Nothing can come after the steps that are under way."""
+        """No step can follow the running ones."""
         ...
 
     @property
     def reversible(self) -> Reversible | None:
-        """Given where the run is all or nothing."""
+        """Set if the run is all or nothing."""
         ...
 
     @property
     def path(self) -> list[dict[str, str]] | None:
-        """The moves made so far, None where there are no moves."""
+        """Moves of a machine so far; None for a graph."""
         ...
 
     def prepare(self) -> None:
-        """Make what the order of the steps needs.
+        """Compute the order of the steps.
 
-        :raises InvalidDefinition: there is no such order.
+        :raises InvalidDefinition: there is no valid order.
         """
         ...
 
     def outline(self) -> dict[str, Any]:
-        """Return what the run's first event says about the workflow."""
+        """Return the workflow's data for the run's first event."""
         ...
 
     def graph(self) -> DependencyGraph | None:
-        """Return the order of the steps once it is prepared, None of a machine."""
+        """Return the prepared order of the steps; None for a machine."""
         ...
 
     def ready_steps(self) -> list[Work]:
-        """Return the steps that may start now; each is given once.
+        """Return the steps that may start now, each once.
 
-        :raises MoveLimitReached: it would be one too many.
+        :raises MoveLimitReached: the machine would exceed its moves.
         """
         ...
 
     def begin_step(self, work: Work) -> None:
-        """The step starts: the person agreed, where one was asked."""
+        """Note that a step starts, after any question about it."""
         ...
 
     async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
-        """Find what comes next of a step that is done and recorded.
+        """Advance after a completed and recorded step.
 
-        :param value: its result.
-        :param step: its context, to ask with.
+        :param value: the step's result.
+        :param step: the step's context, for questions.
         """
         ...
 
     async def fail_step(self, work: Work, settled: Settled) -> bool:
-        """Return whether the run goes on without a step that failed; that is recorded."""
+        """Advance after a failed and recorded step; return whether the run continues without it."""
         ...
 
     def skip_step(self, work: Work) -> None:
-        """Pass over a step that was not wanted or not possible; that is recorded."""
+        """Advance after a skipped and recorded step."""
         ...
 
     def unstarted_steps(self) -> list[Work]:
-        """Return the steps that were never given: a run that failed skips them."""
+        """Return the steps that were never ready, which a failed run skips."""
         ...
 
     def response(self) -> Any:
-        """Return what a completed run answers."""
+        """Return the response of a completed run."""
         ...
 
     def unfinished_response(self) -> Any:
-        """Return what a run that broke off leaves; None where that is nothing."""
+        """Return the response of a run that did not complete; None without one."""
         ...

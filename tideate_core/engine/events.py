@@ -1,4 +1,4 @@
-"""Events of a run with their wire names, and hooks for programs that embed the engine."""
+"""Interface to front ends: events of a run, hooks for embedding programs, and questions to the person."""
 
 from __future__ import annotations
 
@@ -10,29 +10,133 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tideate_core.engine.call_words import summarize_call
 from tideate_core.errors import TideateError
-from tideate_core.workflows import CallReport
+from tideate_core.workflows import CallReport, Decision
 
-__all__ = [
-    "TRANSIENT",
-    "Emit",
-    "Event",
-    "EventName",
-    "WorkflowHooks",
-    "error_fields",
-    "failure_fields",
-    "identity",
-    "report_call",
-]
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator, Mapping
+
+    Export = Callable[[str], Awaitable[object]]
+    from collections.abc import Sequence
+
+    from tideate_core.workflows import DecisionKind, EditorAccess
+    from tideate_core.workspace import ExecutableFile
+
+
+LONGEST_VALUE: Final = 60
+MOST_RANGES: Final = 3
+LONGEST: Final = 160
+"""Characters of a summary."""
+
+Arguments = dict[str, Any]
+
+
+def summarize_call(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return a tool call in one line: `read_file src/a.py 10-40`, `search "def total" in *.py`.
+
+    :param arguments: unchecked arguments from a model.
+    """
+    left = {key: value for key, value in arguments.items() if value not in (None, "", False)}
+    name = f"{server}/{tool}" if server else tool
+    parts = [part(left) for part in _PARTS]
+    rest = [_named(key, value) for key, value in left.items()]
+    return _cut(" ".join(" ".join(filter(None, [name, *parts, *rest])).split()), LONGEST)
+
+
+def _searched(left: Arguments) -> str:
+    return " ".join(f'"{_value(left.pop(key))}"' for key in ("pattern", "query", "title") if key in left)
+
+
+def _names(left: Arguments) -> str:
+    return " ".join(_value(left.pop(key)) for key in ("revision", "name", "symbol") if key in left)
+
+
+def _glob(left: Arguments) -> str:
+    if "glob" not in left:
+        return ""
+    return f"in {_value(left.pop('glob'))}"
+
+
+def _path(left: Arguments) -> str:
+    return _value(left.pop("path")) if "path" in left else ""
+
+
+def _files(left: Arguments) -> str:
+    """Return the paths in a list of files with options."""
+    files = left.get("files")
+    if not isinstance(files, list) or not all(isinstance(one, dict) and "path" in one for one in files):
+        return ""
+    return ", ".join(_value(one["path"]) for one in left.pop("files"))
+
+
+def _lines(left: Arguments) -> str:
+    """Return the requested lines; empty if all are."""
+    if isinstance(left.get("ranges"), list):
+        return _ranges(left.pop("ranges"))
+    if "line" in left and "end_line" not in left:
+        return f"line {_value(left.pop('line'))}"
+    first = next((left.pop(key) for key in ("first", "line") if key in left), None)
+    last = next((left.pop(key) for key in ("last", "end_line") if key in left), None)
+    if last is not None:
+        return f"{_value(first or 1)}-{_value(last)}"
+    return "" if first in (None, 1) else f"{_value(first)}-"
+
+
+def _ranges(ranges: list[Any]) -> str:
+    shown = [
+        "-".join(map(_value, one)) if isinstance(one, list) else _value(one) for one in ranges[:MOST_RANGES]
+    ]
+    more = len(ranges) - MOST_RANGES
+    return ",".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _target(left: Arguments) -> str:
+    return " ".join(f"→ {_value(left.pop(key))}" for key in ("to", "new_name") if key in left)
+
+
+def _amount(left: Arguments) -> str:
+    """Return the size of a change instead of its text."""
+    words = []
+    if isinstance(left.get("edits"), list):
+        count = len(left.pop("edits"))
+        words.append(f"({count} edit{'' if count == 1 else 's'})")
+    if isinstance(left.get("text"), str):
+        words.append(f"({len(left.pop('text'))} characters)")
+    return " ".join(words)
+
+
+_PARTS: Final[tuple[Callable[[Arguments], str], ...]] = (
+    _searched,
+    _path,
+    _files,
+    _lines,
+    _names,
+    _glob,
+    _target,
+    _amount,
+)
+
+
+def _named(key: str, value: Any) -> str:
+    return _cut(key, LONGEST_VALUE) if value is True else f"{_cut(key, LONGEST_VALUE)}={_value(value)}"
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return _cut(" ".join(text[: 10 * LONGEST_VALUE].split()), LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
 
 log = logging.getLogger(__name__)
 
 
 class EventName(StrEnum):
-    """The names on the wire; other tools read the stream by them."""
+    """Names of events on the wire, which other tools rely on."""
 
     WORKFLOW_STARTED = "SD_EVENT_WORKFLOW_STARTED"
     WORKFLOW_COMPLETED = "SD_EVENT_WORKFLOW_COMPLETED"
@@ -70,12 +174,12 @@ class EventName(StrEnum):
 TRANSIENT: Final = frozenset(
     {EventName.TOKEN, EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
 )
-"""Told as they come, and not kept."""
+"""Events that are shown and not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened to one run."""
+    """Event of a run."""
 
     name: EventName
     execution_id: str
@@ -83,7 +187,7 @@ class Event:
     at: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     """Milliseconds since the epoch."""
     sequence: int | None = None
-    """Its place among the run's events in the store, from 1; None of what is not kept (`TRANSIENT`)."""
+    """Number among the run's stored events, from 1; None for `TRANSIENT` events."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}
@@ -91,29 +195,29 @@ class Event:
 
 
 def identity(run: str, plan: str) -> dict[str, str]:
-    """Return the fields by which other tools identify the run of a workflow event.
+    """Return the fields that identify the run of a workflow event for other tools.
 
-    :param plan: the id of the plan that the run carries out, or the workflow's name.
+    :param plan: id of the plan that the run executes, or the workflow's name.
     """
     return {"workflowId": run, "planId": plan}
 
 
 Emit = Callable[[EventName, dict[str, Any]], None]
-"""Sends an event of one run."""
+"""Function that sends an event of a run."""
 Hook = Callable[[Event], None]
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
-    """Return an error as results and events carry it."""
+    """Return the fields of an error in results and events."""
     if isinstance(error, TideateError):
         return {"error": str(error), "error_code": error.code}
     return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
 
 
 def failure_fields(error: BaseException) -> dict[str, Any]:
-    """Return the fields of a failure's record: the error, and the chain of its causes.
+    """Return the fields of a failure: the error and its chain of causes.
 
-    Of errors that are not tideate's own the chain has only the type: their words may hold a key.
+    Foreign errors appear in the chain by type only, because their messages may contain a key.
     """
     causes: list[str] = []
     found: BaseException | None = error
@@ -141,15 +245,15 @@ _OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 MOST_CAUSES: Final = 8
-"""Causes of an error that its record names."""
+"""Causes listed for an error."""
 SHOWN: Final = 2_000
-"""Characters of a tool call's arguments, and of its result, that its events have."""
+"""Characters of a tool call's arguments and result in events."""
 
 _numbers: Final = count(1)
 
 
 class EmitOfStep(Protocol):
-    """Sends an event of a step."""
+    """Function that sends an event of a step."""
 
     def __call__(self, event: EventName, /, **data: Any) -> None: ...
 
@@ -158,11 +262,11 @@ class EmitOfStep(Protocol):
 def report_call(
     emit: EmitOfStep, tool: str, arguments: Mapping[str, Any], *, server: str = ""
 ) -> Iterator[CallReport]:
-    """Tell of a tool call, at its begin and at its end; an exception is told and raised.
+    """Report the begin and the end of a tool call; exceptions are reported and raised.
 
     Both events have the same number as `call`, and a `summary` of one line.
 
-    :param server: of the tool; empty of those that come with tideate.
+    :param server: the tool's server; empty for built-in tools.
     """
     summary = summarize_call(server, tool, arguments)
     place = {"call": next(_numbers), "server": server, "tool": tool, "summary": summary}
@@ -192,13 +296,13 @@ def _head(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowHooks:
-    """Called with the event, on the run's event loop: return soon. None is not called.
+    """Hooks of an embedding program, called with the event on the run's event loop; they must return soon.
 
-    One that raises is logged, and the run goes on.
+    An exception in a hook is logged, and the run continues.
     """
 
     on_workflow_start: Hook | None = None
-    """Also of a run that goes on in this process."""
+    """Also called for a resumed run."""
     on_workflow_end: Hook | None = None
     """Completed, failed or cancelled."""
     on_step_start: Hook | None = None
@@ -208,20 +312,66 @@ class WorkflowHooks:
     on_error: Hook | None = None
     """The run failed."""
     on_stage_start: Hook | None = None
-    """A step of a task begins that is one of its five stages; its event's data has `stage`, from 1."""
+    """One of a task's five stages begins; the event's data has `stage`, from 1."""
     on_stage_complete: Hook | None = None
     on_gate_pass: Hook | None = None
     on_gate_fail: Hook | None = None
     on_event: Hook | None = None
-    """Everything, pieces of streamed answers too."""
+    """Every event, including pieces of streamed answers."""
 
     def notify(self, event: Event) -> None:
-        """Call what wants to know of this event."""
+        """Call the hooks for an event."""
         for name in (*_CALLED.get(event.name, ()), "on_event"):
             hook: Hook | None = getattr(self, name)
             if hook is None or (name in _OF_STAGES and "stage" not in event.data):
                 continue
             try:
                 hook(event)
-            except Exception:  # another's code may raise anything
+            except Exception:  # a foreign hook may raise anything
                 log.exception("the hook %s raised at %s of run %s", name, event.name, event.execution_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationRequest:
+    """Question to a person; `details` is Markdown, `payload` is JSON by kind."""
+
+    execution_id: str
+    workflow: str
+    step: str
+    kind: DecisionKind
+    message: str
+    details: str = ""
+    payload: Any = None
+    demonstration: bool = False
+    """The question is about the work of an unreliable demonstration model."""
+    executed: Sequence[ExecutableFile] = ()
+    """Files of the change or plan that other tools execute by themselves; front ends warn about them."""
+    draft: str = ""
+    """File in which a front end stores the partial answer to a review, plan or document; empty: none."""
+    unread: str = ""
+    """Why an earlier draft cannot be used; empty: it can, or there is none."""
+
+    def as_json(self) -> dict[str, Any]:
+        shape = {name: getattr(self, name) for name in self.__slots__}
+        return {**shape, "executed": [one.as_json() for one in self.executed]}
+
+
+class FrontEnd(Protocol):
+    """Front end (editor, shell or policy): shows events and answers questions, nothing else."""
+
+    @property
+    def editor(self) -> EditorAccess | None:
+        """Access to a running editor; None without one."""
+        ...
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Return the answer; cancellation withdraws the question."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Receive an event; must return at once."""
+        ...
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Show a new text without a file."""
+        ...

@@ -1,33 +1,30 @@
-"""Answers by rule, where no person is asked."""
+"""Front end that answers questions by a policy, without a person."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.engine.begun_answers import WAITS, read_begun
+from tideate_core.engine.review.drafts import WAITS, read_begun
 from tideate_core.errors import PersonNeeded
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.engine.confirmation import ConfirmationRequest
-    from tideate_core.engine.events import Event
+    from tideate_core.engine.events import ConfirmationRequest, Event
     from tideate_core.workflows import EditorAccess
 
-__all__ = ["FROM_DRAFT", "PERSONS", "PolicyFrontEnd", "declined_unasked"]
 
 FROM_DRAFT: Final = "policy:draft"
-"""Who gave an answer that a person began and a policy completed."""
+"""Author of an answer that a person began and a policy completed."""
 PERSONS: Final = frozenset({"user", FROM_DRAFT})
-"""Who gives answers that a person wrote. If one cannot be used, the person is asked again."""
+"""Authors of answers that a person wrote. If such an answer is unusable, the person is asked again."""
 
 
 def declined_unasked(request: ConfirmationRequest) -> Decision | None:
-    """Return the answer to a question that no person is to be asked, None to all others.
+    """Decline a question for permission if the person wants no questions; None for other questions.
 
-    Where the person wants no confirmations, a tool is not called for that: it asks for permission, and only
-    a rule may give it then.
+    Without confirmations a tool still needs permission, which only a rule can give then.
     """
     if request.kind != "tool" or not request.payload.get("unattended"):
         return None
@@ -40,14 +37,13 @@ def declined_unasked(request: ConfirmationRequest) -> Decision | None:
 
 
 class PolicyFrontEnd:
-    """Answers by rule, where no person is asked.
+    """Front end that answers by rule, without a person.
 
-    What a person has decided of a question before is kept: a yes accepts the rest.
+    Earlier decisions of a person on a question are kept; accepting accepts the rest.
 
-    :param accept: the answer to gates, plans and reviews. New syntax errors, and edits of a model that
-        is only a demonstration, are never accepted by rule. None: nobody said, and nobody can be asked; that
-        declines.
-    :param sink: takes the events.
+    :param accept: the answer to gates, plans and reviews. New syntax errors and edits of a demonstration
+        model are never accepted by rule. None: decline, because no person can be asked.
+    :param sink: receives the events.
     """
 
     editor: EditorAccess | None = None
@@ -59,7 +55,7 @@ class PolicyFrontEnd:
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Return the answer.
 
-        :raises PersonNeeded: the person began an answer that this one would lose.
+        :raises PersonNeeded: it would lose a person's partial answer.
         """
         begun = await read_begun(request)
         if not self._accept:
@@ -81,4 +77,4 @@ class PolicyFrontEnd:
             self._sink(event)
 
     async def present(self, text: str, filetype: str) -> None:
-        """Nothing to do: the text is part of the run's result."""
+        """Ignore the text: it is part of the run's result."""

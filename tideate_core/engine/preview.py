@@ -1,53 +1,50 @@
-"""Preview of a run's first prompt: rendered as the run would render it, asked of nobody, kept nowhere."""
+"""Preview of a run's first prompt; no model is asked and nothing is stored."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from tideate_core.engine.mentions import rules_and_material
-from tideate_core.engine.preparation import Preparation
-from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.begin import prepare, read_workflow
+from tideate_core.engine.context.context import Context
+from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.prompt_material import rules_and_material
+from tideate_core.engine.run import Run
 from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from pydantic import BaseModel
-
-    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
-    from tideate_core.engine.live_run import LiveRun
-    from tideate_core.engine.run import RunRequest
-    from tideate_core.engine.step_context import StepEnvironment
-    from tideate_core.engine.stored_definition import Workflows
-    from tideate_core.workflows import DecisionKind, Registration, WorkflowStep
-    from tideate_core.workspace import ExecutableFile
-
-__all__ = ["PromptPreview", "preview_prompt"]
+    from tideate_core.adapters import Adapter, AdapterPool, Conversation, OfferedTool, Prompt
+    from tideate_core.engine.events import ConfirmationRequest
+    from tideate_core.engine.request import RunRequest
+    from tideate_core.engine.runner import WorkflowRunner
+    from tideate_core.workflows import EditorAccess, StepContext
 
 
 @dataclass(slots=True)
 class PromptPreview:
-    """The first prompt of a run, as far as it is known before the run."""
+    """The first prompt of a run, as far as it is known before the run begins."""
 
     workflow: str
     step: str
     adapter: str
     context_tokens: int | None
-    """Tokens that prompt and answer share, None where the limit is not known."""
+    """Tokens that prompt and answer share; None if the limit is unknown."""
     exact: bool = False
-    """`system` and `user` are what the model is sent; else `user` is what stands before a step's words."""
+    """`system` and `user` are the whole prompt; otherwise `user` is the material before a step's template."""
     system: str = ""
     user: str = ""
     tools: list[str] = field(default_factory=list)
     """Names of the tools that the model may call."""
     asks: list[str] = field(default_factory=list)
-    """Questions that a person is asked first; what they are about is left out until then."""
+    """Questions that a person is asked first; their material is left out."""
     notices: list[str] = field(default_factory=list)
     tasks: dict[str, str] = field(default_factory=dict)
-    """Templates of the steps that start first, by step; of a prompt that is not exact."""
+    """Templates of the first steps, by step, if the prompt is not exact."""
     inputs: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,28 +57,29 @@ class PromptPreview:
         return {name: getattr(self, name) for name in (*self.__slots__, "tokens")}
 
 
-async def preview_prompt(
-    request: RunRequest,
-    workflows: Workflows,
-    prepare: Callable[[RunRequest, Registration, None, Preparation], LiveRun],
-) -> PromptPreview:
+async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptPreview:
     """Return the first prompt of a run that is not begun.
 
-    The steps of the built-in workflows are carried out up to their first question to a model; other steps may
-    do anything, so that of them only the definition, the rules and the material are returned.
+    The first step of a built-in workflow is executed up to its first question to a model. Steps of other
+    workflows may do anything: only their definition, the rules and the material are returned.
 
-    :param prepare: gives the run as it would begin.
-    :raises TideateError: it could not begin; says why.
+    :raises TideateError: the run could not begin; says why.
     """
-    preparation = Preparation(request)
-    registration = preparation.parse(partial(workflows.get, request.name, obfuscate=request.obfuscate))
-    run = prepare(request, registration, None, preparation).step_environment
+    front = _PreviewFront(runner.front.editor)
+    run = Run(_preview_runner(runner, front), request)
+    read_workflow(run, partial(runner.registry.get, request.name, obfuscate=request.obfuscate))
+    prepare(run)
+    run.offering = cast("Any", _NamedServers(runner.tools.names if runner.tools is not None else ()))
+    for part in (run.memory, run.recorder):
+        part.attach(cast("Any", _NoLog()))
+    registration = run.registration
     definition = registration.definition
-    first = _first_steps(definition) if isinstance(definition, WorkflowDefinition) else []
+    steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
+    first = [step for step in steps if not step.dependencies]
     name = first[0].id if first else ""
-    step = _PreviewStep(run, name, definition=first[0] if first else None)
+    step = Context(run, name, definition=first[0] if first else None)
     shown = PromptPreview(definition.name, name, run.adapter.name, step.context_tokens)
-    shown.asks, shown.notices, shown.inputs = step.asks, step.notices, dict(step.inputs)
+    shown.asks, shown.notices, shown.inputs = front.asks, front.notices, dict(step.inputs)
     handler = registration.handlers.get(first[0].handler_name) if first else None
     if registration.source == "builtin" and first and first[0].kind == "handler" and handler:
         try:
@@ -91,14 +89,16 @@ async def preview_prompt(
             shown.system, shown.user, shown.tools = reached.system, reached.user, reached.tools
         return shown
     shown.tasks = {one.id: one.task or one.kind for one in first}
-    texts = [step.prompt, *shown.tasks.values()]
-    shown.user = await rules_and_material(step, "\n".join(texts))
+    shown.user = await rules_and_material(step, "\n".join([step.prompt, *shown.tasks.values()]))
     return shown
 
 
-def _first_steps(definition: WorkflowDefinition) -> list[WorkflowStep]:
-    """Return the steps that wait for no other."""
-    return [step for step in definition.steps if not step.dependencies]
+def _preview_runner(runner: WorkflowRunner, front: _PreviewFront) -> WorkflowRunner:
+    """Return a copy of a runner that asks no model, starts no server and tells only this front end."""
+    preview = copy(runner)
+    preview.front, preview.hooks = front, None
+    preview.adapters = cast("AdapterPool", _PreviewPool(runner.adapters))
+    return preview
 
 
 class _Reached(Exception):
@@ -111,73 +111,77 @@ class _Reached(Exception):
         self.tools = [tool.name for tool in tools]
 
 
-class _PreviewStep(StepRun):
-    """The context of a step that ends where a model would be asked; nobody is told or asked anything."""
+class _PreviewFront:
+    """Front end that keeps notices and questions, and declines."""
 
-    def __init__(self, run: StepEnvironment, step: str, definition: WorkflowStep | None) -> None:
-        super().__init__(run, step, definition=definition)
+    def __init__(self, editor: EditorAccess | None) -> None:
+        self.editor = editor
         self.asks: list[str] = []
         self.notices: list[str] = []
 
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        schema: type[BaseModel] | None = None,
-        quiet: bool = False,
-        adapter: str | None = None,
-    ) -> Reply:
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        self.asks.append(request.message)
+        return Decision(False, by="preview", reason="nobody was asked")
+
+    def emit(self, event: Event) -> None:
+        if event.name is EventName.NOTICE:
+            self.notices.append(event.data["message"])
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Show nothing."""
+
+
+class _PreviewPool:
+    """Adapters that end a step where they would send its prompt."""
+
+    def __init__(self, pool: AdapterPool) -> None:
+        self._pool = pool
+
+    def get(self, name: str) -> _PreviewAdapter:
+        return _PreviewAdapter(self._pool.get(name))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+
+class _PreviewAdapter:
+    """Adapter that ends the step with its prompt."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    async def ask(self, prompt: Prompt, **_: Any) -> NoReturn:
         raise _Reached(prompt.system, prompt.user)
 
-    async def take_turn(
-        self,
-        conversation: Conversation,
-        tools: Sequence[OfferedTool],
-        *,
-        key: str,
-        quiet: bool = False,
-        adapter: str | None = None,
-    ) -> ModelTurn:
+    async def take_turn(self, conversation: Conversation, tools: Sequence[OfferedTool], **_: Any) -> NoReturn:
         user = "\n\n".join(message.text for message in conversation.messages if message.text)
         raise _Reached(conversation.system, user, tools)
 
-    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        return []  # a server would be started
 
-    async def confirm(
-        self,
-        kind: DecisionKind,
-        message: str,
-        *,
-        details: str = "",
-        payload: Any = None,
-        executed: Sequence[ExecutableFile] = (),
-    ) -> Decision:
-        self.asks.append(message)
-        return Decision(False, by="preview", reason="nobody was asked")
+class _NamedServers:
+    """Offering of MCP servers that are not started: their names without their tools."""
 
-    def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
-    ) -> None:
-        self.notices.append(message)
+    def __init__(self, servers: Collection[str]) -> None:
+        self.servers = servers
 
-    def render(self, name: str, **values: Any) -> Prompt:
-        return self.run.prompts.render(name, notice=self.notices.append, **values)
+    async def find(self, step: StepContext, names: Sequence[str]) -> list[OfferedTool]:
+        return []
 
-    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        return await produce()
 
-    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        return await produce()
+class _NoLog:
+    """Log of a run that is not stored."""
 
-    async def remember(self, key: str, value: Any) -> None:
-        """Keep nothing: no run has begun."""
+    def event(self, name: str, at: int, data: dict[str, Any]) -> int:
+        return 0
 
-    def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> NoReturn:
-        raise AssertionError(f"a step came to the gate {name!r} before it asked a model: {issues}")
+    def note(self, step: str, key: str, value: Any) -> None:
+        """Keep nothing."""
 
-    async def present(self, text: str, filetype: str) -> None:
-        """Show nothing: no run has begun."""
+    async def remember(self, step: str, key: str, value: Any) -> None:
+        """Keep nothing."""
 
-    def report_call(self, tool: str, arguments: Mapping[str, Any], *, server: str = "") -> NoReturn:
-        raise AssertionError(f"a step called {server or 'a tool'}, {tool!r}, before it asked a model")
+    async def flush(self) -> None:
+        """Nothing is durable."""

@@ -7,65 +7,57 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.context.memory import PENDING_END, RUN
+from tideate_core.engine.driver import driver_hooks
+from tideate_core.engine.ending import (
+    foreign_changes,
+    release_snapshots,
+    roll_back_run,
+    rollback_fields,
+    row_of_abandoned,
+    write_run_documents,
+)
 from tideate_core.engine.events import EventName, identity
-from tideate_core.engine.lifecycle import write_run_documents
-from tideate_core.engine.memory import PENDING_END, RUN
-from tideate_core.engine.recorded_run import load_recorded_run
-from tideate_core.engine.recording import Recorder, now_ms, tokens_of
-from tideate_core.engine.run_store import new_run, release_lease
-from tideate_core.engine.stored_definition import stored_definition, stored_graph
+from tideate_core.engine.past import (
+    load_recorded_run,
+    release_lease,
+    stored_definition,
+    stored_graph,
+)
+from tideate_core.engine.recorder import Recorder
 from tideate_core.errors import RunNotActive
-from tideate_core.store import Ending
 from tideate_core.util.escaping import counted
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.engine.confirmation import ConfirmationRequest
-    from tideate_core.engine.events import Event
-    from tideate_core.engine.recorded_run import RecordedRun
-    from tideate_core.engine.run import Execution, RunRequest
+    from tideate_core.engine.events import ConfirmationRequest, Event
+    from tideate_core.engine.past import RecordedRun
+    from tideate_core.engine.request import RunRequest
+    from tideate_core.engine.run import Run
     from tideate_core.store import Definition, RunLog, RunRow, Store
-    from tideate_core.workflows import Decision, MachineWorkflow, Registration
+    from tideate_core.workflows import Decision, MachineWorkflow
     from tideate_core.workspace import RollbackResult, Workspace
-
-__all__ = [
-    "EndedRun",
-    "UnfinishedRollback",
-    "end_abandoned_run",
-    "end_adopted",
-    "leftover_notice",
-    "rebind_buffer",
-    "restored_notices",
-    "roll_back_abandoned_run",
-    "roll_back_unfinished_steps",
-    "store_chosen_definition",
-]
-
 
 logger = logging.getLogger(__name__)
 
 
-async def store_chosen_definition(
-    store: Store, stored: Definition, registration: Registration, execution: Execution
-) -> None:
-    """Write down what a run of this process goes on with, where it is another one than it began with.
+async def store_chosen_definition(store: Store, stored: Definition, run: Run) -> None:
+    """Store the definition that a resumed run continues with, if it differs from the one it began with.
 
     :raises StoreError: it cannot be written.
     """
-    chosen = stored_definition(registration)
+    chosen = stored_definition(run.registration)
     if (chosen.kind, chosen.text) != (stored.kind, stored.text):
-        await store.change_definition(new_run(execution, chosen, None))
+        await store.change_definition(run.row(chosen, nested=False))
 
 
 async def rebind_buffer(request: RunRequest, workspace: Workspace) -> RunRequest:
-    """Return the request with its buffer as the editor has it now.
+    """Return the request with the buffer's current number in the editor.
 
-    An editor that was started again numbers its buffers anew, and this one may not be loaded at all: then
-    edits go to the file. The text stays the one that the run began with, so that an edit is refused where
-    the person has changed it since.
+    A restarted editor renumbers its buffers; if this one is not loaded, edits go to the file. The text stays
+    the one that the run began with, so that an edit is refused if the person changed it since.
     """
     context = request.context
     buffer = context.buffer
@@ -74,17 +66,17 @@ async def rebind_buffer(request: RunRequest, workspace: Workspace) -> RunRequest
     number, tick = await workspace.find_again(buffer.path, buffer.number, buffer.text) or (None, None)
     change: dict[str, Any] = {"buffer": buffer.model_copy(update={"number": number, "tick": tick})}
     if number is None and workspace.root is not None:
-        change["cwd"] = str(workspace.root)  # the path of an edit to a file is relative to the root
+        change["cwd"] = str(workspace.root)  # paths of edits to files are relative to the root
     return request.model_copy(update={"context": context.model_copy(update=change)})
 
 
 async def roll_back_unfinished_steps(
     workspace: Workspace, run_id: str, recorded: RecordedRun, definition: WorkflowDefinition | MachineWorkflow
 ) -> list[dict[str, Any]]:
-    """Roll back what unfinished steps wrote, but for those that a person has to be asked about first.
+    """Roll back the changes of unfinished steps, except of steps that the person is asked about first.
 
-    :returns: notices of restored files, and of files left because a finished step wrote over them.
-    :raises WorkspaceError: something was changed since, or the journal is damaged.
+    :returns: notices about restored files, and about files left because a finished step overwrote them.
+    :raises WorkspaceError: a file was changed since, or the journal is damaged.
     """
     left: list[str] = []
     steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
@@ -95,13 +87,13 @@ async def roll_back_unfinished_steps(
 
 
 def restored_notices(restored: Sequence[str], step: str = "") -> list[dict[str, Any]]:
-    """Return the notice of files rolled back before a step starts again; empty without files."""
+    """Return the notice about files rolled back before a step starts again; empty without files."""
     message = f"{counted(restored=restored)}; the unfinished step starts again"
     return [{"step": step, "message": message, "level": "info"}] if restored else []
 
 
 def leftover_notice(name: str, step: str = "") -> dict[str, Any]:
-    """Return the notice of what could not be rolled back before a step starts again."""
+    """Return the notice about a file that could not be rolled back before a step starts again."""
     message = (
         f"{name} was written by a step that did not finish, and then by one that did: it was left as it is, "
         "and the step that starts again finds there what it wrote itself"
@@ -110,7 +102,7 @@ def leftover_notice(name: str, step: str = "") -> dict[str, Any]:
 
 
 class _Nobody:
-    """Watches a run that is only written to its end; implements the engine's `FrontEnd`."""
+    """`FrontEnd` of a run that is ended without running."""
 
     editor = None
 
@@ -118,45 +110,45 @@ class _Nobody:
         raise AssertionError(f"a run that is only ended asks nothing: {request.message}")
 
     def emit(self, event: Event) -> None:
-        """Nobody watches."""
+        """Show nothing."""
 
     async def present(self, text: str, filetype: str) -> None:
-        """Nobody watches."""
+        """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run that was ended while steps of it had not."""
+    """A run that was ended with unfinished steps."""
 
     finished: frozenset[str]
-    """The steps whose work stays, and items that are done of others."""
+    """Ended steps, and completed items of others."""
     kept: frozenset[str] = frozenset()
-    """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
-    wrote, a receipt perhaps, is all that tells of it. It stays until the person rolls it back."""
+    """Unfinished steps that must not run twice: their changes stay until the person rolls them back, because
+    they may be the only trace of work that is done for good."""
     rollback: RollbackResult | None = None
-    """The outcome of its rollback as a whole, of an all-or-nothing run."""
+    """Outcome of the rollback of an all-or-nothing run."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedRollback:
-    """The outcome for the files that unfinished steps had written."""
+    """Outcome for files that unfinished steps had written."""
 
     restored: list[str]
     kept: list[str]
-    """Left as they are: written by a step that must not be done twice."""
+    """Files left unchanged, written by a step that must not run twice."""
 
 
 async def end_abandoned_run(
     store: Store, run: RunRow, workspace: Workspace | None = None
 ) -> dict[str, EndedRun]:
-    """End a run as cancelled, and the runs that are its steps.
+    """End a run and its nested runs as cancelled.
 
-    :param workspace: in which an all-or-nothing run is rolled back before it is ended; None: it is not.
-    :returns: each run that was ended, for `roll_back_abandoned_run`.
-    :raises RunNotActive: it is a step of another run and ends with that one.
+    :param workspace: rolls back an all-or-nothing run before its end; None: it is not rolled back.
+    :returns: the ended runs, for `roll_back_abandoned_run`.
+    :raises RunNotActive: it is nested and ends with the run around it.
     :raises RunIsOwned: a living process has it.
     :raises RunEnded: it has ended.
-    :raises WorkspaceError: it cannot be rolled back, so it was not ended; resumed, it is rolled back.
+    :raises WorkspaceError: it cannot be rolled back and was not ended; a resumed run is rolled back.
     :raises StoreError: it cannot be written.
     """
     if run.parent is not None and not run.ended:
@@ -176,11 +168,11 @@ async def end_adopted(
     keep_all: bool = False,
     rolled_back: RollbackResult | None = None,
 ) -> dict[str, EndedRun]:
-    """End a run of this process as cancelled, and the runs that are its steps, as `end_abandoned_run`.
+    """End a run that this process owns and its nested runs as cancelled; see `end_abandoned_run`.
 
-    :param keep_all: the run is the work of a step that must not be done twice.
-    :param rolled_back: the outcome of a rollback that came before.
-    :raises RunIsOwned: a living process has a run that is its step.
+    :param keep_all: the run belongs to a step that must not run twice.
+    :param rolled_back: the outcome of an earlier rollback.
+    :raises RunIsOwned: a living process has a nested run.
     :raises StoreError: it cannot be written.
     """
     _, definition, recorded = await load_recorded_run(store, run.id)
@@ -191,13 +183,11 @@ async def end_adopted(
         "step": run.current_step,
         "duration_ms": recorded.elapsed_ms,
     }
-    ending, rollback = _ending(recorded), None
+    ending, rollback = row_of_abandoned(recorded), None
     hooks = driver_hooks(definition.name, definition.kind, definition.source)
     ids = identity(run.id, hooks.summary(recorded.results).plan_id or run.name)
     recorder.identify = lambda: ids
     if rolled_back is not None:
-        from tideate_core.engine.automatic_rollback import rollback_fields
-
         recorder.event(EventName.ROLLED_BACK, rollback_fields(rolled_back, None, "", ()))
     if workspace is not None and hooks.is_reversible:
         snapshot = hooks.summary(recorded.results).snapshot
@@ -219,9 +209,9 @@ async def end_adopted(
     once, nests = _done_once(definition)
     kept = recorded.running if keep_all else recorded.running & once
     ended_runs = {run.id: EndedRun(frozenset(recorded.finished), kept, rollback)}
-    # after it: were this process to end here, nothing could resume it any more
+    # afterwards: if this process ended here, the run could not be resumed
     for child in await asyncio.to_thread(store.reader().unfinished_within, run.id):
-        # of several such steps nobody knows here which one the child is: rather keep too much
+        # which of several such steps the nested run is, is unknown here: keep too much rather than too little
         ended_runs |= await _end_run(store, child, workspace, keep_all=bool(kept & nests) or keep_all)
     return ended_runs
 
@@ -234,19 +224,11 @@ async def _roll_back(
     run: RunRow,
     snapshot: str | None,
 ) -> RollbackResult:
-    """Roll back a run that is all or nothing.
+    """Roll back an all-or-nothing run.
 
-    :param snapshot: that was made before it wrote.
+    :param snapshot: made before the first write.
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
-    # here, because few runs are
-    from tideate_core.engine.automatic_rollback import (
-        foreign_changes,
-        release_snapshots,
-        roll_back_run,
-        rollback_fields,
-    )
-
     if recorded.pending_end is None:
         end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}
         await log.remember(RUN, PENDING_END, {**end, "error_code": None})
@@ -260,13 +242,13 @@ async def _roll_back(
 async def roll_back_abandoned_run(
     workspace: Workspace, ended_runs: dict[str, EndedRun]
 ) -> UnfinishedRollback:
-    """Roll back what steps wrote that did not finish before their run was ended, but for what is to be kept.
+    """Roll back the changes of unfinished steps of ended runs, except kept ones.
 
-    :raises RollbackConflict: something was changed since; what that run wrote stays.
+    :raises RollbackConflict: a file was changed since; the changes of that run stay.
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
     done = UnfinishedRollback([], [])
-    # a run's steps end after those of the run within them: what was written last goes first
+    # nested runs end before their step: roll back the last writes first
     for run, ended in reversed(ended_runs.items()):
         if ended.rollback is not None:
             done.restored.extend([*ended.rollback.restored, *ended.rollback.merged])
@@ -288,20 +270,6 @@ async def _end_run(
 
 
 def _done_once(definition: Definition) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the steps that must not be done twice, and those of them that are runs of their own."""
+    """Return the steps that must not run twice, and the nested runs among them."""
     once = [step for step in stored_graph(definition).steps if not step.idempotent]
     return frozenset(step.id for step in once), frozenset(step.id for step in once if step.is_run)
-
-
-def _ending(recorded: RecordedRun) -> Ending:
-    steps = [settled.status for settled in recorded.settled.values()]
-    return Ending(
-        "cancelled",
-        now_ms(),
-        recorded.elapsed_ms,
-        tokens=tokens_of(recorded.usage),
-        files=recorded.files,
-        completed_steps=steps.count("completed"),
-        failed_steps=steps.count("failed"),
-        reason="cancelled",
-    )

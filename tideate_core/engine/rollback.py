@@ -1,4 +1,4 @@
-"""Rollback on request: preview what runs wrote, and roll it back."""
+"""Rollback of a run's changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.automatic_rollback import rollback_fields
+from tideate_core.engine.ending import rollback_fields
 from tideate_core.engine.events import EventName
-from tideate_core.engine.recording import now_ms
+from tideate_core.engine.past import release_lease
+from tideate_core.engine.recorder import now_ms
 from tideate_core.engine.recovery import end_adopted
-from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
 from tideate_core.workspace import Journal, Rollback, Root, plan_rollback
@@ -24,30 +24,24 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow, Store
     from tideate_core.workspace import Buffers, RollbackPlan, RollbackResult
 
-__all__ = [
-    "RollbackOutcome",
-    "RunRollback",
-    "forget_changes",
-    "nothing_changed_error",
-]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackOutcome:
-    """The outcome of a rollback."""
+    """Outcome of a rollback."""
 
     restored: list[str]
     """Files and buffers; empty if everything was as before the run."""
     cancelled: bool
-    """The run had not ended, and has now: it would not find what it wrote."""
+    """The run had not ended and was cancelled, because its changes are gone."""
     merged: list[str] = field(default_factory=list)
-    """Those of what was restored in which changes made since were kept."""
+    """Restored files in which later changes were kept."""
 
 
 def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput:
-    """Return the error that says why there is nothing to roll back of a run.
+    """Return the error that explains why a run has nothing to roll back.
 
     :raises RunNotFound: there is no such run.
     :raises StoreError: the store cannot be read.
@@ -61,7 +55,7 @@ def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput:
 
 
 def forget_changes(private: Path, run: str) -> None:
-    """Forget what a run changed: it cannot be rolled back any more.
+    """Delete the journal of a run's changes; it cannot be rolled back afterwards.
 
     :raises WorkspaceError: the journal is damaged.
     """
@@ -71,11 +65,11 @@ def forget_changes(private: Path, run: str) -> None:
 
 
 class RunRollback:
-    """Rollback of what families of runs wrote in one project.
+    """Rollback of the changes of runs in one project.
 
-    :param root: of the project; None where there is none, then only buffers were changed.
-    :param private: where its journal and its store are.
-    :param buffers: the editor's, None outside it.
+    :param root: the project's root; None: only buffers were changed.
+    :param private: directory of the journal and the store.
+    :param buffers: the editor's buffers; None outside an editor.
     """
 
     def __init__(self, root: Path | None, private: Path, buffers: Buffers | None = None) -> None:
@@ -84,26 +78,26 @@ class RunRollback:
         self._buffers = buffers
 
     def preview(self, members: Sequence[str]) -> RollbackPlan:
-        """Return what a rollback would restore on disk, and what stands in its way; blocking.
+        """Return the files that a rollback would restore on disk, and its conflicts; blocking.
 
-        :raises WorkspaceError: the journal is damaged, or something cannot be read.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be read.
         """
         return plan_rollback(self._root, Journal(self._private).records(*members), None)
 
     async def plan(self, members: Sequence[str]) -> RollbackPlan:
-        """Return the same with the editor's buffers in view.
+        """Return the preview with the editor's buffers.
 
-        :raises WorkspaceError: as of `preview`.
+        :raises WorkspaceError: as `preview`.
         """
         return await Rollback(self._root, self._buffers, Journal(self._private)).plan(members)
 
     async def restore_files(
         self, members: Sequence[str], on_write: Callable[[], object] = lambda: None
     ) -> RollbackResult:
-        """Restore all that runs wrote, or nothing; returns what was restored.
+        """Restore all files that runs wrote, or none; return the restored ones.
 
         :param on_write: called before the first file is written.
-        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises RollbackConflict: a file was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         rollback = Rollback(self._root, self._buffers, Journal(self._private))
@@ -116,13 +110,13 @@ class RunRollback:
         store: Callable[[], AbstractAsyncContextManager[Store]],
         on_write: Callable[[], object] = lambda: None,
     ) -> RollbackOutcome:
-        """Roll back a run, and end it if it could still go on.
+        """Roll back a run, and end it if it has not ended.
 
-        :param members: the runs whose changes are its.
+        :param members: the runs whose changes belong to it.
         :param store: opened only for a known run, to record the restored files.
         :param on_write: called before the first file is written.
         :raises RunIsOwned: a living process has it.
-        :raises RollbackConflict: something was changed since; nothing was restored or ended.
+        :raises RollbackConflict: a file was changed since; nothing was restored or ended.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         :raises StoreError: the run's end cannot be written.
         """
@@ -135,7 +129,7 @@ class RunRollback:
                 await _record(store, run, done)
             return _outcome(done, cancelled=False)
         async with store() as opened:
-            owned = await opened.adopt(run.id)  # or another process would continue it meanwhile
+            owned = await opened.adopt(run.id)  # otherwise another process could continue it meanwhile
             try:
                 done = await self.restore_files(members, on_write)
                 await end_adopted(opened, owned, run, rolled_back=done)
@@ -166,6 +160,6 @@ def _known(private: Path, run_id: str) -> RunRow | None:
     try:
         return reader.run(run_id)
     except (RunNotFound, StoreError):
-        return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
+        return None  # a deleted run or an unreadable store: the journal is enough
     finally:
         reader.close()

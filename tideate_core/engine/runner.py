@@ -1,73 +1,67 @@
-"""Runner: starts, resumes, cancels and pauses runs, nests one in another, and always reports an end."""
+"""Runner: start, resume, fork, nest, control and supervise runs; every run is reported to its end."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.continuation import continued_request
-from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.inputs import (
-    check_inputs,
-    gives_prompt,
-    refuse_unknown,
-    refuse_unread_prompt,
-    typed_inputs,
+from tideate_core.engine.begin import prepare, read_workflow, refuse, restore_workflow
+from tideate_core.engine.context.context import Context
+from tideate_core.engine.context.memory import Ledger
+from tideate_core.engine.past import (
+    definition_for,
+    find_run,
+    load_recorded_run,
+    recorded_result,
+    release_lease,
 )
-from tideate_core.engine.lifecycle import CannotGoOn
-from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
-from tideate_core.engine.preparation import Preparation
-from tideate_core.engine.preview import preview_prompt
-from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorder_of
-from tideate_core.engine.recovery import (
-    rebind_buffer,
-    roll_back_unfinished_steps,
-    store_chosen_definition,
-)
-from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest
-from tideate_core.engine.run_controls import RunControls
-from tideate_core.engine.run_store import LazyStore, release_lease, summary_place
-from tideate_core.engine.step_services import Services
-from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.tools.calls import Offering
-from tideate_core.errors import TideateError
+from tideate_core.engine.recorder import now_ms
+from tideate_core.engine.run import Run
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError
+from tideate_core.store import TAKEOVER_AFTER
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from tideate_core.adapters import AdapterPool
+    from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
-    from tideate_core.engine.checkpoints import CheckpointRestoreDTO
-    from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.driver import Driver
-    from tideate_core.engine.events import WorkflowHooks
-    from tideate_core.engine.forking import RunEdits
-    from tideate_core.engine.live_run import ParentStep
+    from tideate_core.engine.events import FrontEnd, WorkflowHooks
+    from tideate_core.engine.fork.checkpoints import CheckpointRestoreDTO
+    from tideate_core.engine.fork.forking import RunEdits
+    from tideate_core.engine.orchestrator import TaskComponents
+    from tideate_core.engine.past import Changed, Workflows
     from tideate_core.engine.preview import PromptPreview
-    from tideate_core.engine.recorded_run import RecordedRun
-    from tideate_core.engine.result import WorkflowResult
-    from tideate_core.engine.run import RunMachine
-    from tideate_core.engine.step_services import ToolCaller
-    from tideate_core.engine.stored_definition import Changed, Workflows
-    from tideate_core.engine.task_components import TaskComponents
-    from tideate_core.store import Store
+    from tideate_core.engine.request import RunRequest, WorkflowResult
+    from tideate_core.mcp.client import MCPClient
+    from tideate_core.store import CheckpointRow, Store
     from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
 
-__all__ = ["WorkflowRunner"]
+
+class CannotGoOn(StoreError):
+    """A nested run cannot continue now; it and the run around it have not ended and can be resumed.
+
+    :param code: the code of the error that is in its way.
+    """
+
+    def __init__(self, message: str, code: str | None) -> None:
+        super().__init__(message)
+        self._code = code
+
+    @property
+    def code(self) -> str:
+        return self._code or super().code
 
 
-class WorkflowRunner(RunControls):
-    """Several runs at once, each with its own lifecycle, task and result.
+class WorkflowRunner:
+    """Executes workflows concurrently, and controls the runs that are active.
 
     :param workspace: called once for a run.
-    :param store: opens the runs' database; called in a thread, when the first run begins.
-    :param tools: calls tools of MCP servers, None where there are none.
-    :param task: components of its tasks; None: tideate's own.
+    :param store: opens the runs' database; called in a thread when the first run begins.
+    :param tools: calls tools of MCP servers; None: there are no servers.
+    :param task: the components of tasks; None: the built-in ones.
     """
 
     def __init__(
@@ -81,81 +75,97 @@ class WorkflowRunner(RunControls):
         store: Callable[[], Store],
         *,
         hooks: WorkflowHooks | None = None,
-        tools: ToolCaller | None = None,
+        tools: MCPClient | None = None,
         task: TaskComponents | None = None,
     ) -> None:
-        super().__init__(LazyStore(store))
         self.registry = registry
-        self._front = front
-        self._dependencies = RunDependencies(adapters, config, front, workspace, prompts, hooks)
-        self._tool_caller = tools
-        self._task = task
+        self.adapters = adapters
+        self.config = config
+        self.front = front
+        self.workspace = workspace
+        self.prompts = prompts
+        self.hooks = hooks
+        self.tools = tools
+        self.task = task
+        self._store = LazyStore(store)
+        self._active: dict[str, Run] = {}
 
     async def store(self) -> Store:
-        """Return the runs' database, opened if it was not.
+        """Return the runs' database, opened on demand.
 
         :raises StoreError: it cannot be used; says why.
         """
         return await self._store.get()
+
+    async def aclose(self) -> None:
+        """Close the store; no run may be active."""
+        await self._store.close()
+
+    # -- starting and resuming --------------------------------------------------------------------------
 
     async def run(
         self, request: RunRequest, *, hooks: WorkflowHooks | None = None, front: FrontEnd | None = None
     ) -> WorkflowResult:
         """Run a workflow to its end. Failures are results, not exceptions.
 
-        :param hooks: of this run, in place of the runner's; so is `front`.
-        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        :param hooks: for this run, instead of the runner's; so is `front`.
+        :raises asyncio.CancelledError: the caller was cancelled, and so was the run.
         """
-        return await self._run(request, None, hooks, front=front)
+        run = Run(self, request, hooks=hooks, front=front)
+        return await self._refused(run) or await self._supervise(run, run.execute())
 
     async def run_step(
         self, request: RunRequest, step: str, *, hooks: WorkflowHooks | None = None
     ) -> WorkflowResult:
-        """Run one step, after those that it depends on; its result is the response. See `run`."""
+        """Run one step and the steps that it depends on; its result is the response. See `run`."""
         return await self.run(request.model_copy(update={"step": step}), hooks=hooks)
 
     async def run_text(
         self,
         request: RunRequest,
         text: str,
-        format: TextFormat,  # noqa: A002 what everybody calls it
+        format: TextFormat,  # noqa: A002 the usual name
         *,
-        machine: RunMachine | None = None,
+        on_run: Callable[[Run], None] = lambda _run: None,
     ) -> WorkflowResult:
         """Run a workflow that is given as text. Failures are results, not exceptions.
 
-        :param request: its name is the workflow's.
-        :param machine: an idle one that follows the run.
-        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        :param request: names the workflow.
+        :param on_run: called with the run before it starts.
+        :raises asyncio.CancelledError: the caller was cancelled, and so was the run.
         """
+        run = Run(self, request)
+        on_run(run)
         read = partial(self.registry.parse, text, format, request.name)
-        return await self._run(request, None, read=read, machine=machine)
+        return await self._refused(run, read) or await self._supervise(run, run.execute())
 
     async def resume_run(
         self,
         execution_id: str,
         *,
-        takeover_after: float = TAKE_OVER_AFTER,
+        takeover_after: float = TAKEOVER_AFTER,
         changed: Changed = "ask",
-        machine: RunMachine | None = None,
         front: FrontEnd | None = None,
+        on_run: Callable[[Run], None] = lambda _run: None,
     ) -> WorkflowResult:
         """Continue a run where its last commit left it, to its end.
 
         Completed steps are not run again; steps that were running start again.
 
-        :param takeover_after: seconds without a heartbeat after which a run of another machine is taken over.
-        :param changed: what counts where the workflow's file is another one than the run began with.
-        :param machine: an idle one that follows the run.
-        :param front: in place of the runner's.
+        :param takeover_after: seconds without a heartbeat after which another machine's run is taken over.
+        :param changed: the definition that counts if the workflow's file changed since the run began.
+        :param front: instead of the runner's.
+        :param on_run: called with the run before it continues.
         :raises RunNotFound: no run has this id.
         :raises RunIsOwned: a living process is running it.
         :raises RunEnded: there is nothing left to do.
         :raises DefinitionChanged: the person has to say which definition counts.
-        :raises TideateError: it cannot go on as it was; says why.
-        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        :raises TideateError: it cannot continue; says why.
+        :raises asyncio.CancelledError: the caller was cancelled, and so was the run.
         """
-        return await self._resume(execution_id, None, takeover_after, changed, machine, front=front)
+        return await self._resume(
+            execution_id, takeover_after=takeover_after, changed=changed, front=front, on_run=on_run
+        )
 
     async def fork_run(
         self,
@@ -166,26 +176,26 @@ class WorkflowRunner(RunControls):
         changed: Changed = "stored",
         or_whole: bool = False,
     ) -> WorkflowResult:
-        """Run an ended run anew from a step on, as a new run that reuses what it does not depend on.
+        """Rerun an ended run from a step on, as a new run that reuses the results before it.
 
-        The old run stays as it is, and what it wrote, too.
+        The old run and its changes stay.
 
         :param step: None: the first that failed.
-        :param changed: what counts where the workflow's file is another one than the run began with.
-        :param or_whole: where no step is named and none failed, all of the run is run anew.
+        :param changed: the definition that counts if the workflow's file changed since.
+        :param or_whole: rerun the whole run if no step is named and none failed.
         :raises RunNotFound: no run has this id.
-        :raises RunEnded: it has not ended.
-        :raises InvalidInput: it cannot be forked there, or what the step needs was rolled back; says why.
-        :raises TideateError: it cannot go on as it was; says why.
+        :raises RunEnded: the run has not ended.
+        :raises InvalidInput: it cannot be forked there, or a change that the step needs was rolled back.
+        :raises TideateError: it cannot continue; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        from tideate_core.engine.forking import begin_fork, plan_fork
+        from tideate_core.engine.fork.forking import begin_fork, plan_fork
 
         store = await self._store.get()
         reader = store.reader()
         plan = await asyncio.to_thread(plan_fork, reader, execution_id, step, edits, or_whole=or_whole)
-        notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, changed)
-        return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, changed, notices=notices)
+        notices = await begin_fork(self, store, plan, changed)
+        return await self._resume(plan.request.execution_id, changed=changed, notices=notices)
 
     async def check_fork(
         self,
@@ -196,236 +206,323 @@ class WorkflowRunner(RunControls):
         changed: Changed = "stored",
         or_whole: bool = False,
     ) -> None:
-        """Refuse what `fork_run` would refuse, and a model without a key; nothing is begun.
+        """Check whether `fork_run` could begin and its model has a key; nothing is begun.
 
-        :raises TideateError: it could not begin, or its model not be asked; says why.
+        :raises TideateError: it could not; says why.
         """
-        from tideate_core.engine.forking import check_fork, check_model, plan_fork
+        from tideate_core.engine.fork.forking import check_fork, check_model, plan_fork
 
         store = await self._store.get()
         plan = await asyncio.to_thread(
             plan_fork, store.reader(), execution_id, step, edits, or_whole=or_whole
         )
-        dependencies = self._dependencies
-        *_, registration = await check_fork(store, plan, self.registry, self._front, dependencies, changed)
-        await check_model(plan, registration, dependencies)
+        *_, registration = await check_fork(self, store, plan, changed)
+        await check_model(self, plan, registration)
 
     async def review_again(self, execution_id: str, new_id: str | None = None) -> WorkflowResult:
-        """Ask the declined question of an ended run again, as a new run that has what the model had made.
+        """Ask the declined question of an ended run again, as a new run with the model's work.
 
-        The old run stays as it is.
+        The old run stays.
 
-        :param new_id: of the new run; None: any.
+        :param new_id: the id of the new run; None: a random one.
         :raises RunNotFound: no run has this id.
-        :raises RunEnded: it has not ended.
-        :raises InvalidInput: no question of it was declined; says why.
-        :raises TideateError: it cannot go on as it was; says why.
+        :raises RunEnded: the run has not ended.
+        :raises InvalidInput: none of its questions was declined.
+        :raises TideateError: it cannot continue; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        from tideate_core.engine.forking import RunEdits, begin_fork, plan_reopening
+        from tideate_core.engine.fork.forking import RunEdits, begin_fork, plan_reopening
 
         store = await self._store.get()
         edits = RunEdits(execution_id=new_id)
         plan = await asyncio.to_thread(plan_reopening, store.reader(), execution_id, edits)
-        notices = await begin_fork(store, plan, self.registry, self._front, self._dependencies, "stored")
-        return await self._resume(plan.request.execution_id, None, TAKE_OVER_AFTER, "stored", notices=notices)
+        notices = await begin_fork(self, store, plan, "stored")
+        return await self._resume(plan.request.execution_id, changed="stored", notices=notices)
 
-    def check_adapter(self, name: str) -> None:
-        """Look for an adapter; nothing is asked or started.
+    async def run_nested(self, parent: Run, step: str, request: RunRequest) -> WorkflowResult:
+        """Begin a nested run, resume it, or return how it ended in an earlier process; see `Run.nest`.
 
-        :raises UnknownAdapter: there is none of this name.
+        :raises CannotGoOn: it has not ended, but cannot continue now.
         """
-        self._dependencies.adapters.get(name)
+        store = await self._store.get()
+        known = await find_run(store, request.execution_id) if parent.recorded is not None else None
+        if known is None:
+            request = request.inheriting(parent.request)
+            run = Run(self, request, parent=parent, parent_step=step)
+            return await self._refused(run) or await self._supervise(run, run.execute())
+        if known.ended:
+            reader = store.reader()
+            memos = await asyncio.to_thread(reader.memos, known.id)
+            parent.memory.ledger.open_within(known.id, Ledger(memos))
+            return await asyncio.to_thread(recorded_result, reader, known)
+        try:
+            return await self._resume(
+                known.id,
+                parent=parent,
+                parent_step=step,
+                takeover_after=parent.takeover_after,
+                changed="stored",
+            )
+        except TideateError as error:
+            raise CannotGoOn(str(error), error.code) from error
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""
-        return await preview_prompt(request, self.registry, self._prepare)
+        from tideate_core.engine.preview import preview_prompt
+
+        return await preview_prompt(self, request)
+
+    def check_adapter(self, name: str) -> None:
+        """Look an adapter up; no model is asked.
+
+        :raises UnknownAdapter: no adapter has this name.
+        """
+        self.adapters.get(name)
 
     async def restore_checkpoint(self, checkpoint_id: str) -> CheckpointRestoreDTO:
-        """Make a new run that stands where the checkpoint was made; the old run stays as it is.
+        """Make a new run that stands at the checkpoint; the old run stays.
 
-        :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+        :raises CheckpointNotFound: no checkpoint has this id or prefix.
         :raises StoreError: it cannot be written.
         """
-        from tideate_core.engine.checkpoints import CheckpointManager
+        from tideate_core.engine.fork.checkpoints import CheckpointManager
 
         return await CheckpointManager(await self._store.get()).restore(checkpoint_id)
 
-    async def aclose(self) -> None:
-        """Close the store; no run may be under way."""
-        await self._store.close()
+    async def _refused(
+        self, run: Run, read: Callable[[], Registration] | None = None
+    ) -> WorkflowResult | None:
+        """Prepare a new run; return its result if it cannot start.
 
-    async def _run(
-        self,
-        request: RunRequest,
-        parent: ParentStep,
-        hooks: WorkflowHooks | None = None,
-        *,
-        read: Callable[[], Registration] | None = None,
-        machine: RunMachine | None = None,
-        front: FrontEnd | None = None,
-    ) -> WorkflowResult:
-        preparation = Preparation(request, machine=machine)
+        :param read: reads the workflow; None: the registry looks it up by name.
+        """
+        request = run.request
         try:
-            read = read or partial(self.registry.get, request.name, obfuscate=request.obfuscate)
-            registration = preparation.parse(read)
-            request = await continued_request(request, registration, self.store, self._dependencies.workspace)
-            live = self._prepare(request, registration, parent, preparation, hooks=hooks, front=front)
+            read_workflow(run, read or partial(self.registry.get, request.name, obfuscate=request.obfuscate))
+            if request.continues is not None:
+                from tideate_core.engine.context.continuation import continued_request
+
+                run.request = await continued_request(request, run.registration, self.store, self.workspace)
+            self._refuse_active(run.id)
+            prepare(run)
         except TideateError as error:
-            tell, nested = (front or self._front).emit, parent is not None
-            return await preparation.refuse(error, self.store, tell, nested=nested)
-
-        async def begin_and_drive() -> None:
-            live.adapter  # noqa: B018 a run that nobody can answer is not begun
-            store = await self._store.get()
-            await live.open_in(store, stored_definition(registration))
-            await live.drive()
-
-        return await self._supervise(live, begin_and_drive())
+            return await refuse(run, error)
+        return None
 
     async def _resume(
         self,
         execution_id: str,
-        parent: ParentStep,
-        takeover_after: float,
-        changed: Changed,
-        machine: RunMachine | None = None,
         *,
-        notices: Iterable[dict[str, Any]] = (),
+        takeover_after: float = TAKEOVER_AFTER,
+        changed: Changed,
         front: FrontEnd | None = None,
+        parent: Run | None = None,
+        parent_step: str = "",
+        notices: Iterable[dict[str, Any]] = (),
+        on_run: Callable[[Run], None] = lambda _run: None,
     ) -> WorkflowResult:
-        self._refuse_twice(execution_id)
+        from tideate_core.engine.recovery import (
+            rebind_buffer,
+            roll_back_unfinished_steps,
+            store_chosen_definition,
+        )
+
+        self._refuse_active(execution_id)
         store = await self._store.get()
         log = await store.adopt(execution_id, takeover_after=takeover_after)
         try:
             request, stored, recorded = await load_recorded_run(store, execution_id)
-            preparation = Preparation(request, resumed=True, machine=machine)
-            hide, asked = request.obfuscate, front or self._front
             registration = await definition_for(
-                execution_id, stored, self.registry, changed=changed, front=asked, obfuscate=hide
+                execution_id,
+                stored,
+                self.registry,
+                changed=changed,
+                front=front or self.front,
+                obfuscate=request.obfuscate,
             )
-            workspace = self._dependencies.workspace(request)
+            workspace = self.workspace(request)
             request = await rebind_buffer(request, workspace)
-            live = self._prepare(request, registration, parent, preparation, recorded, front=front)
-            live.execution.takeover_after = takeover_after
-            live.adapter  # noqa: B018 a run that nobody can answer stays as it is
-            await store_chosen_definition(store, stored, registration, live.execution)
+            run = Run(self, request, front=front, recorded=recorded, parent=parent, parent_step=parent_step)
+            on_run(run)
+            run.takeover_after = takeover_after
+            restore_workflow(run, registration)
+            self._refuse_active(execution_id)
+            prepare(run)
+            run.adapter  # noqa: B018 without an adapter the stored run stays as it is
+            await store_chosen_definition(store, stored, run)
             rolled_back: list[dict[str, Any]] = []
-            if recorded.pending_end is None:  # else all of it is rolled back
-                definition = registration.definition
-                rolled_back = await roll_back_unfinished_steps(workspace, execution_id, recorded, definition)
+            if recorded.pending_end is None:  # otherwise all of it is rolled back
+                rolled_back = await roll_back_unfinished_steps(
+                    workspace, execution_id, recorded, registration.definition
+                )
         except BaseException:
             await release_lease(log)
             raise
-        live.attach(log, store)
-        return await self._supervise(live, live.drive((*notices, *rolled_back)))
+        run.attach(log, store)
+        return await self._supervise(run, run.execute((*notices, *rolled_back)))
 
-    async def _run_nested(self, parent_id: str, step: str, request: RunRequest) -> WorkflowResult:
-        """Run a workflow as a step of another: begin it, resume it, or return how it ended before.
+    async def _supervise(self, run: Run, execution: Coroutine[Any, Any, None]) -> WorkflowResult:
+        """Execute a run in a task of its own, and record its end even if the caller is cancelled."""
+        task = asyncio.create_task(execution, name=f"run {run.id}")
+        run.drive_with(task)
+        self._active[run.id] = run
+        cancelled = await wait_uncancelled(task, run.cancel_with_caller)
+        # imported here: nothing of it is needed before the first end
+        from tideate_core.engine.ending import documents_of, finish
 
-        What it takes counts to its parent, too; what the request leaves open is as in the parent.
-
-        :raises CannotGoOn: it has not ended, but does not go on now.
-        """
-        parent = self._running[parent_id]
-        # it ends by itself when its parent is stopped, and so that its end is recorded
-        with parent.task_group.unlimited_grace(step.partition("[")[0]):
-            result = await self._begin_or_resume_nested(parent, step, request)
-            parent.add_usage(step, result)
-            return result
-
-    async def _begin_or_resume_nested(
-        self, parent: LiveRun, step: str, request: RunRequest
-    ) -> WorkflowResult:
-        store = await self._store.get()
-        known = await find_run(store, request.execution_id) if parent.was_resumed else None
-        if known is None:
-            return await self._run(request.inheriting(parent.execution.request), (parent, step))
-        if known.ended:
-            return await parent.ended_within(store.reader(), known)
         try:
-            return await self._resume(known.id, (parent, step), parent.execution.takeover_after, "stored")
-        except TideateError as error:
-            raise CannotGoOn(str(error), error.code) from error
-
-    async def _supervise(self, live: LiveRun, drive: Coroutine[Any, Any, None]) -> WorkflowResult:
-        """Drive a run in a task of its own, and record its end however the caller is cancelled."""
-        execution = live.execution
-        task = asyncio.create_task(drive, name=f"run {execution.id}")
-        execution.drive_with(task)
-        self._running[execution.id] = live
-        cancelled = await wait_uncancelled(task, live.cancel_with_caller)
-        try:
-            await execution.close()
+            await run.close()
         finally:
-            del self._running[execution.id]
+            del self._active[run.id]
             ending = asyncio.create_task(
-                live.finish(task, partial(summary_place, self._store.get)), name=f"end {execution.id}"
+                finish(run, task, partial(documents_of, self.store)), name=f"end {run.id}"
             )
             cancelled = await wait_uncancelled(ending) or cancelled
-            live.cancellation_notice.withdraw()
-            live.over.set()
+            run.forget_delay()
+            run.over.set()
         if cancelled:
             raise asyncio.CancelledError
         result = ending.result()
-        if live.parent and (execution.left or execution.stopped_by) and not result.cancelled:
+        if run.parent is not None and (run.left or run.stopped_by) and not result.cancelled:
             raise CannotGoOn(str(result.error), result.error_code)
         return result
 
-    def _prepare(
-        self,
-        request: RunRequest,
-        registration: Registration,
-        parent: ParentStep,
-        preparation: Preparation,
-        recorded: RecordedRun | None = None,
-        *,
-        hooks: WorkflowHooks | None = None,
-        front: FrontEnd | None = None,
-    ) -> LiveRun:
-        """Return a run that can start, as far as can be told before it does.
+    # -- controls of active runs ------------------------------------------------------------------------
 
-        :raises TideateError: it cannot; says why.
+    @property
+    def running(self) -> list[Run]:
+        """The active runs, newest first."""
+        return list(reversed(self._active.values()))
+
+    def execution(self, execution_id: str) -> Run:
+        """Return an active run.
+
+        :raises RunNotFound: no active run has this id.
         """
-        self._refuse_twice(request.execution_id)
-        definition, dependencies = registration.definition, self._dependencies
-        if front is not None:
-            dependencies = replace(dependencies, front=front)
-        recorder = recorder_of(
-            request.execution_id, dependencies.front, hooks or dependencies.hooks, recorded
-        )
-        own_hooks = driver_hooks(definition.name, registration.kind, registration.source)
-        services = Services(
-            definition.name,
-            recorder.event,
-            partial(self._run_nested, request.execution_id),
-            self.registry,
-            self._tool_caller,
-            asks_person(request, definition, dependencies.config),
-            self._store.get,
-            self._task,
-            partial(gives_prompt, definition, request.prompt),
-        )
+        if execution_id not in self._active:
+            raise RunNotFound(execution_id)
+        return self._active[execution_id]
 
-        def make_driver() -> Driver:
-            check_inputs(definition, request, dependencies.config.limits)
-            if recorded is None:
-                refuse_unknown(definition, request.inputs)
-            if recorded is None and parent is None:
-                refuse_unread_prompt(definition, request.prompt, takes_prompt=own_hooks.takes_prompt)
-            return driver_for(registration, request, dependencies.config, services)
+    def cancel(self, execution_id: str | None = None) -> list[str]:
+        """Cancel an active run, or all of them; return the ids.
 
-        driver = preparation.validate(make_driver)
-        inputs = typed_inputs(definition, request.inputs)
-        preparation.build_graph(driver)
-        around = parent[0].execution if parent else None
-        return LiveRun(
-            Execution(request, definition, driver, inputs, around, preparation.machine),
-            dependencies,
-            recorder,
-            gated=services.gated,
-            hooks=own_hooks,
-            offer=Offering(services),
-            recorded=recorded,
-            parent=parent,
-        )
+        :raises RunNotFound: no active run has this id.
+        """
+        runs = [self.execution(execution_id)] if execution_id else list(self._active.values())
+        for run in runs:
+            run.cancel()
+        return [run.id for run in runs]
+
+    def pause(self, execution_id: str) -> None:
+        """Stop a run before its next step.
+
+        :raises RunNotFound: no active run has this id.
+        """
+        self.execution(execution_id).pause()
+
+    def resume(self, execution_id: str) -> None:
+        """Continue a paused run.
+
+        :raises RunNotFound: no active run has this id.
+        """
+        self.execution(execution_id).resume()
+
+    async def say(self, execution_id: str | None, text: str) -> str:
+        """Tell a run's model something, see `Run.send`; return the run's id.
+
+        :param execution_id: None: the newest run that is not nested.
+        :raises RunNotFound: no active run has this id.
+        """
+        newest = (run.id for run in self.running if run.parent is None)
+        run = self.execution(execution_id or next(newest, ""))
+        await run.send(text)
+        return run.id
+
+    def leave(self, execution_id: str | None = None) -> list[str]:
+        """Stop a run, or all, without an end, so that they can be resumed; return the ids.
+
+        :param execution_id: the run that contains it, and those compared with that one, are left.
+        :raises RunNotFound: no active run has this id.
+        """
+        left = list(self._active)
+        if execution_id is not None:
+            outermost = self.execution(execution_id).outermost
+            left = [run for run in outermost.request.compared if run in self._active] or [outermost.id]
+        for run in left:
+            self.execution(run).leave()
+        return left
+
+    async def wait_until_over(self, runs: Iterable[str]) -> None:
+        """Wait until runs are inactive and the store has their ends."""
+        for run in [self._active[run] for run in runs if run in self._active]:
+            await run.over.wait()
+
+    async def persist_checkpoint(self, execution_id: str) -> CheckpointRow:
+        """Make a checkpoint of an active run.
+
+        :raises RunNotFound: no active run has this id.
+        :raises StoreError: it cannot be written.
+        """
+        run = self.execution(execution_id)
+        store = await self._store.get()
+        row = await run.checkpoint(store.checkpoint(execution_id, at=now_ms()))
+        run.report_checkpoint(row)
+        return row
+
+    async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
+        """Ask a run's adapter on behalf of a handler that lives in the front end.
+
+        :raises RunNotFound: no active run has this id.
+        """
+        from tideate_core.adapters import Prompt
+
+        run = self.execution(execution_id)
+        return await run.run_owned(Context(run, step).ask(Prompt(prompt, system)))
+
+    def _refuse_active(self, execution_id: str) -> None:
+        if execution_id in self._active:
+            raise InvalidInput(f"a run with the id {execution_id!r} is under way")
+
+
+class LazyStore:
+    """Store that is opened in a thread on demand, and again after a failure or if its file was replaced.
+
+    :param open_store: blocking.
+    """
+
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open = open_store
+        self._opening: asyncio.Task[Store] | None = None
+
+    async def get(self) -> Store:
+        """Return the store.
+
+        :raises StoreError: it cannot be opened.
+        """
+        opening = self._opening
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+            opening = self._opening = asyncio.create_task(
+                asyncio.to_thread(self._open), name="open the store"
+            )
+        elif opening.done():
+            store = opening.result()
+            if not store.is_gone:
+                return store
+            opening = self._opening = asyncio.create_task(
+                asyncio.to_thread(self._reopen, store), name="reopen the store"
+            )
+        # shielded: other callers wait for it, and a store that no caller gets would never be closed
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Close the store if it was opened."""
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return
+        await asyncio.wait({opening})
+        if not opening.cancelled() and opening.exception() is None:
+            await asyncio.to_thread(opening.result().close)
+
+    def _reopen(self, gone: Store) -> Store:
+        gone.close()
+        return self._open()

@@ -15,51 +15,49 @@ from tideate_core.workflows import working_time
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
-__all__ = ["GRACE", "TaskGroup"]
-
 
 logger = logging.getLogger(__name__)
 
 GRACE: Final = 5.0
-"""Seconds that a handler has to end in once it is stopped; then it is left to itself."""
+"""Seconds that a stopped handler has to end before it is left behind."""
 
 LOOK: Final = 0.5
-"""Seconds between two looks for handlers that hold a stopped group up."""
+"""Seconds between two checks for handlers that delay a stopped group."""
 
 OnLeft: TypeAlias = "Callable[[], object] | None"
-"""Called when a handler is left to itself."""
+"""Called when a handler is left behind."""
 
 _left_behind: set[asyncio.Future[Any]] = set()
-"""Tasks that did not end in time: the event loop keeps no task alive."""
+"""Tasks that did not end in time, referenced here because the event loop keeps no task alive."""
 
 
 class TaskGroup:
-    """Tasks of which the first that fails stops the others.
+    """Task group that cancels the other tasks when one fails.
 
-    As `asyncio.TaskGroup`, but for a handler that does not end when it is cancelled: nothing waits for that
-    longer than `GRACE`, and what still comes of it is nobody's concern.
+    Unlike `asyncio.TaskGroup`, it waits at most `GRACE` for handlers that ignore cancellation, and ignores
+    their later results.
     """
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._at_work: dict[asyncio.Task[Any], tuple[str, OnLeft]] = {}
-        """Tasks whose handler has control, the step, and what is called if it is left to itself."""
+        """Tasks that are running a handler, each with its step and `on_left`."""
         self._unlimited = Counter[str]()
         self._error: BaseException | None = None
         self._stopping = False
         self._change: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
-        """Return how many tasks have not ended."""
+        """Return the number of tasks that have not ended."""
         return len(self._tasks)
 
     @property
     def accepts(self) -> bool:
-        """A task may start: none has failed, and nobody stops them."""
+        """A task may start: none has failed, and the group is not stopping."""
         return not self._stopping and self._error is None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task. Only where it `accepts` one."""
+        """Start a task; only while the group `accepts` tasks."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -67,8 +65,8 @@ class TaskGroup:
     async def wait(self) -> None:
         """Wait until no task is left.
 
-        :raises Exception: of the first task that failed; the others have been stopped.
-        :raises asyncio.CancelledError: the caller was cancelled; all have been stopped.
+        :raises Exception: the error of the first failed task, after the others were stopped.
+        :raises asyncio.CancelledError: the caller was cancelled, and all tasks were stopped.
         """
         try:
             while self._tasks and self._error is None:
@@ -86,12 +84,12 @@ class TaskGroup:
     async def handle(
         self, step: str, work: Awaitable[Any], time_limit: int | None = None, on_left: OnLeft = None
     ) -> Any:
-        """Wait for a step's handler, in the task that this is called in.
+        """Wait for a step's handler, within the step's task.
 
         :param time_limit: milliseconds, None = no limit.
-        :param on_left: called if the handler goes on after it was stopped, and is left to itself.
+        :param on_left: called if the handler keeps running after it was stopped.
         :raises StepTimedOut: it took longer.
-        :raises StepFailed: it was cancelled, but by nobody who stopped the run.
+        :raises StepFailed: the handler was cancelled though the run was not stopped.
         """
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 a coroutine is run by one
@@ -103,7 +101,7 @@ class TaskGroup:
         try:
             try:
                 value = await work
-            finally:  # what follows is ours, no handler's
+            finally:  # the rest is not the handler's code
                 self._at_work.pop(task, None)
         except asyncio.CancelledError:
             if self._stopping:
@@ -117,7 +115,7 @@ class TaskGroup:
             logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
             raise asyncio.CancelledError from error
         cancelled = not self._stopping and await _swallow(task, before)
-        if self._stopping:  # whatever it made of that
+        if self._stopping:  # even if the handler ignored it
             raise asyncio.CancelledError
         if cancelled:
             raise _cancelled(step)
@@ -125,7 +123,7 @@ class TaskGroup:
 
     @contextmanager
     def unlimited_grace(self, step: str) -> Iterator[None]:
-        """Have a step's handler waited for without a limit: what it is in ends by itself."""
+        """Wait for a step's handler without a limit, because it ends by itself."""
         self._unlimited[step] += 1
         try:
             yield
@@ -141,7 +139,7 @@ class TaskGroup:
             self._change.set_result(None)
 
     async def _stop(self) -> bool:
-        """Cancel all tasks and wait for their end; returns whether the caller was cancelled meanwhile."""
+        """Cancel all tasks and wait for their end; return whether the caller was cancelled meanwhile."""
         self._stopping = True
         loop = asyncio.get_running_loop()
         last, cancelled = loop.time() + GRACE, False
@@ -170,7 +168,7 @@ class TaskGroup:
         ]
 
     def _leave(self) -> None:
-        """Wait no longer for handlers; what is being written down is waited for."""
+        """Stop waiting for handlers; writes to the store are still waited for."""
         for task in self._overdue():
             self._tasks.discard(task)
             step, on_left = self._at_work[task]
@@ -185,9 +183,9 @@ def _cancelled(step: str) -> StepFailed:
 
 
 async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
-    """Clear that a handler cancelled the task that it is called in; returns whether it would have ended that.
+    """Withdraw a handler's cancellation of its own task; return whether one was pending.
 
-    :param before: how many cancels the task had when the handler was called.
+    :param before: the task's count of cancellations when the handler was called.
     """
     if task.cancelling() <= before:
         return False
@@ -202,9 +200,9 @@ async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
 
 
 async def _timed(step: str, work: Awaitable[Any], time_limit: int, on_left: OnLeft) -> Any:
-    """Wait for a handler in a task of its own: whatever it makes of being cancelled, the step ends.
+    """Wait for a handler in a task of its own, so that the step ends even if it ignores cancellation.
 
-    :param time_limit: milliseconds, in which a person's time to answer does not count.
+    :param time_limit: milliseconds, without the time that a person takes to answer.
     :raises StepTimedOut: it took longer.
     """
     try:
@@ -212,7 +210,7 @@ async def _timed(step: str, work: Awaitable[Any], time_limit: int, on_left: OnLe
             doing = asyncio.ensure_future(work)
             await asyncio.wait({doing})
     except TimeoutError:
-        pass  # of the limit: whatever the handler raises is not raised by waiting for it
+        pass  # of the limit: the handler's own errors are raised by its result
     except asyncio.CancelledError:
         await _stop(step, doing, on_left)
         raise
@@ -225,7 +223,7 @@ async def _timed(step: str, work: Awaitable[Any], time_limit: int, on_left: OnLe
 
 
 async def _stop(step: str, doing: asyncio.Future[Any], on_left: OnLeft) -> None:
-    """Cancel a handler and wait for its end; what still comes of it is nobody's concern.
+    """Cancel a handler and wait for its end, at most `GRACE`.
 
     :raises asyncio.CancelledError: the caller was cancelled meanwhile.
     """

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tideate_core.store.database import FILE as FILE
     from tideate_core.store.gate_ledger import GateLedger as GateLedger
     from tideate_core.store.id_prefix import LAST as LAST
+    from tideate_core.store.leases import TAKEOVER_AFTER as TAKEOVER_AFTER
     from tideate_core.store.log import RunLog as RunLog
     from tideate_core.store.objects import DEPTH as DEPTH, is_deeper as is_deeper
     from tideate_core.store.reader import (
@@ -62,6 +63,7 @@ else:
                 "Graph Lease Message NewRun RunRow State Status StepOutcome StepRow StepStart "
                 "Tokens last_result_value state_of"
             ),
+            "leases": "TAKEOVER_AFTER",
             "retention": "Pruned Retention",
             "statistics": "CostRow GateCount GateOutcome MetricsRow",
             "store": "Store",

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builtin.review.conftest import FIRST, answering
 from tideate_core.engine import EventName, kept_answer, kept_review, write_draft
-from tideate_core.engine.review_drafts import prepare_draft
+from tideate_core.engine.review.drafts import prepare_draft
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:

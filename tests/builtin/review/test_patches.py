@@ -8,7 +8,7 @@ import pytest
 
 from tests.builtin.review.conftest import FIRST, git
 from tideate_core.engine import EventName
-from tideate_core.engine.review import MOST_REFUSED
+from tideate_core.engine.review.review import MOST_REFUSED
 from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision

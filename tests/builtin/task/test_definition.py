@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.bare_run import bare_run
 from tests.support.tally import DONE
 from tideate_core.app.wiring import build_catalog
 from tideate_core.builtin.task.definition import task_workflow
 from tideate_core.builtin.task.driver import HANDLERS, TaskDriver
-from tideate_core.config import Config
 from tideate_core.engine import RunRequest
-from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.begin import restore_workflow
+from tideate_core.engine.driver import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.drivers.machine import MachineDriver
-from tideate_core.engine.step_services import Services
-from tideate_core.engine.stored_definition import definition_for, stored_definition
+from tideate_core.engine.past import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidInput
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
 from tideate_core.machines.language import parse, write_definition
@@ -29,20 +29,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tests.builtin.task.runs.desk import Desk
-    from tideate_core.engine import ConfirmationRequest, WorkflowResult
+    from tideate_core.engine import ConfirmationRequest
     from tideate_core.engine.driver import Driver
 
 OWN = "# my own\n* to look: Look around.\nlook to *\n"
 
 
-async def nothing(step: str, request: RunRequest) -> WorkflowResult:
-    raise AssertionError(f"no run is within this one: {step} {request}")
-
-
 def driver_of(registration: Registration, **inputs: Any) -> Driver:
-    services = Services("task", lambda _name, _data: None, nothing, build_catalog(None))
-    request = RunRequest(name="task", prompt="x", inputs=inputs)
-    return driver_for(registration, request, Config(), services)
+    run = bare_run(RunRequest(name="task", prompt="x", inputs=inputs), registry=build_catalog(None))
+    restore_workflow(run, registration)
+    return driver_for(run)
 
 
 def test_the_machine_has_the_states_and_ways_of_the_table() -> None:

@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from tests.support.bare_run import bare_run
 from tests.support.tasks import PLAN, approved
 from tideate_core.builtin.task.definition import TaskHooks, task_workflow
 from tideate_core.builtin.task.driver import TaskDriver
 from tideate_core.builtin.task.environment import TaskEnvironment
-from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.step_services import Services
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines import WorkflowEvent as E
 from tideate_core.toolchain import Check
-from tideate_core.workflows import WorkflowRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine import WorkflowResult
     from tideate_core.engine.driver import Work
     from tideate_core.workflows import StepContext
 
@@ -61,11 +58,9 @@ class Course:
 
     def __init__(self, limits: Mapping[str, int] | None = None, *, confirm: tuple[str, ...] = ()) -> None:
         self.moves: list[dict[str, Any]] = []
-        config = Config.model_validate({"limits": limits or {}})
-        services = Services("task", self._tell, _nothing, WorkflowRegistry())
-        self.driver = TaskDriver(
-            task_workflow(), TaskEnvironment(config, services), confirm=confirm, prompt="x"
-        )
+        run = bare_run(RunRequest(name="task", prompt="x"), config={"limits": limits or {}})
+        run.recorder.event = self._tell  # type: ignore[method-assign]
+        self.driver = TaskDriver(task_workflow(), TaskEnvironment(run), confirm=confirm, prompt="x")
         self.driver.prepare()
         self.works: list[Work] = []
 
@@ -84,10 +79,6 @@ class Course:
     @property
     def steps(self) -> list[str]:
         return [work.step for work in self.works]
-
-
-async def _nothing(step: str, request: RunRequest) -> WorkflowResult:
-    raise AssertionError(f"no run is within this one: {step} {request}")
 
 
 async def test_the_straight_way() -> None:

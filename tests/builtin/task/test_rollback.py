@@ -17,7 +17,7 @@ from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import CODE, edits, plan
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunEdits, RunRequest
-from tideate_core.engine.recorded_run import recorded_result
+from tideate_core.engine.past import recorded_result
 from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import TaskResult
@@ -339,7 +339,7 @@ async def test_what_is_taken_back_is_not_put_back_step_by_step_first(
     async def refused(*_given: object) -> list[str]:
         raise AssertionError("steps are put back that are to be taken back with all others")
 
-    monkeypatch.setattr("tideate_core.engine.runner.roll_back_unfinished_steps", refused)
+    monkeypatch.setattr("tideate_core.engine.recovery.roll_back_unfinished_steps", refused)
     result = await resumed(runner)
     assert (result.error, result.rollback_performed, desk.changed()) == ("gone", True, {})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tideate_core.adapters import Prompt, Reply
-from tideate_core.engine.drivers.machine_prompts import MachineConversation
+from tideate_core.engine.drivers.machine import MachineConversation
 from tideate_core.machines.language import Transition
 from tideate_core.workflows import PromptLibrary, RunContext
 

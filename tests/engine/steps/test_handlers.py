@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine.state import render_value
+from tideate_core.engine.context.context import render_value
 from tideate_core.errors import InvalidDefinition
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tests.engine.steps.test_tool import READ, WRITE, Tools, use, writing
 from tideate_core.adapters import Prompt
 from tideate_core.agents import WorkLoop
 from tideate_core.engine import EventName
-from tideate_core.engine.tools.permission import LONGEST_DESCRIPTION
+from tideate_core.engine.tools import LONGEST_DESCRIPTION
 from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
 

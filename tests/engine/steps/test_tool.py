@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -115,7 +115,7 @@ def use(bench: Bench, tools: Tools | None, front: FrontEnd | None = None) -> Non
         lambda _request: bench.workspace(),
         PromptLibrary(),
         lambda: Store.open(bench.private),
-        tools=tools,
+        tools=cast("Any", tools),
     )
     bench.runners.append(bench.runner)
 

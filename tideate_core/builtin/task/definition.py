@@ -13,8 +13,7 @@ from tideate_core.workflows import MachineWorkflow
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tideate_core.config import Config
-    from tideate_core.engine import Driver, RunRequest, Services
+    from tideate_core.engine import Driver, Run
     from tideate_core.machines.language import MachineDefinition, State, Transition
 
 __all__ = ["TaskHooks", "task_workflow"]
@@ -106,22 +105,20 @@ class TaskHooks(DriverHooks):
     is_reversible = True
     carries_out_tasks = True
 
-    def driver(
-        self, definition: MachineWorkflow, request: RunRequest, config: Config, services: Services
-    ) -> Driver:
+    def driver(self, run: Run) -> Driver:
         # here, because few runs are tasks
         from tideate_core.builtin.task.driver import TaskDriver
         from tideate_core.builtin.task.environment import TaskEnvironment
         from tideate_core.engine import states_to_confirm
 
+        definition, request = run.definition, run.request
+        assert isinstance(definition, MachineWorkflow)  # noqa: S101 the workflow `task` is a machine
         if definition.obfuscator is not None:
             raise InvalidInput("the states of a task are known to everybody; run it without --obfuscate")
-        configured = config.workflows.get(definition.name)
+        configured = run.runner.config.workflows.get(definition.name)
         wanted = (configured.confirm if configured else None) or ()
         confirm = states_to_confirm(definition, wanted, {**request.options, **request.inputs})
-        return TaskDriver(
-            definition, TaskEnvironment(config, services), confirm=confirm, prompt=request.prompt
-        )
+        return TaskDriver(definition, TaskEnvironment(run), confirm=confirm, prompt=request.prompt)
 
     def restart(self, steps: Sequence[str]) -> Sequence[str]:
         """Return the first step that wrote to files and all after it.

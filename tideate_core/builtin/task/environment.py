@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from tideate_core.agents import Role
     from tideate_core.builtin.task.record import TaskRecord
-    from tideate_core.config import Config
-    from tideate_core.engine import EventName, Services
+    from tideate_core.engine import EventName, Run
     from tideate_core.gates import GateEnforcer, SelfCorrectionLoop, Verifier
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import GateCount, GateOutcome, Store
@@ -29,22 +28,21 @@ __all__ = ["TaskEnvironment", "root_of"]
 class TaskEnvironment:
     """Of one run."""
 
-    def __init__(self, config: Config, services: Services) -> None:
-        self.config = config
-        self.emit = services.emit
-        self.components = services.task or TaskComponents()
-        self._services = services
+    def __init__(self, run: Run) -> None:
+        self.config = run.runner.config
+        self.emit = run.recorder.event
+        self.components = run.runner.task or TaskComponents()
+        self._run = run
 
     @property
     def gated(self) -> bool:
         """A person is asked."""
-        return self._services.gated
+        return self._run.gated
 
     @cached_property
-    def ledger(self) -> _Ledger | None:
+    def ledger(self) -> _Ledger:
         """The counts of the gates' decisions."""
-        store = self._services.store
-        return None if store is None else _Ledger(store)
+        return _Ledger(self._run.runner.store)
 
     def report(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
         """Tell an event of a step."""

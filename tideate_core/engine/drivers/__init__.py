@@ -1,33 +1,32 @@
-"""Drivers of graphs and machines, and the choice among them."""
+"""Drivers of graphs and machines; choice of the driver of a run."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers.graph import GraphDriver
 from tideate_core.engine.steps import handler_for
 from tideate_core.errors import InvalidInput, did_you_mean
 from tideate_core.workflows import WorkflowDefinition, check_dependencies
 
 if TYPE_CHECKING:
-    from tideate_core.config import Config, WorkflowConfig
+    from tideate_core.config import WorkflowConfig
     from tideate_core.engine.driver import Driver
-    from tideate_core.engine.run import RunRequest
-    from tideate_core.engine.step_services import Services
-    from tideate_core.workflows import Registration, StepHandler, WorkflowStep
+    from tideate_core.engine.run import Run
+    from tideate_core.workflows import StepHandler, WorkflowStep
 
 __all__ = ["driver_for"]
 
 
-def driver_for(registration: Registration, request: RunRequest, config: Config, services: Services) -> Driver:
-    """Return what drives one run of a workflow.
+def driver_for(run: Run) -> Driver:
+    """Return the driver of a run.
 
     :raises InvalidDefinition: the machine cannot start, or a step depends on an unknown one.
-    :raises InvalidInput: a confirmation is asked for before a state that does not exist; the wanted step does
-        not exist; or the states of a task are to be hidden.
+    :raises InvalidInput: the configuration asks for confirmation before an unknown state, the wanted step
+        does not exist, or the states of a task are to be hidden.
     """
+    registration, request, config = run.registration, run.request, run.runner.config
     definition = registration.definition
     configured = config.workflows.get(definition.name)
     wanted = configured.confirm if configured else None
@@ -42,16 +41,14 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
             near = did_you_mean(request.step, definition.step_names)
             raise InvalidInput(f"{definition.name} has no step {request.step!r}{near}")
         check_dependencies(definition.steps)
-        return GraphDriver(definition, partial(_handler, registration, services), only=request.step)
+        return GraphDriver(definition, partial(_handler, run), only=request.step)
     if request.step is not None:
         raise InvalidInput(f"{definition.name} has states, and no step can be run alone")
-    hooks = driver_hooks(definition.name, registration.kind, registration.source)
-    if (own := hooks.driver(definition, request, config, services)) is not None:
+    if (own := run.driver_hooks.driver(run)) is not None:
         _refuse_tools(configured, definition.name, "has roles; name their `tools` in the files of its agents")
         return own
-    # the language is loaded where it is needed
-    from tideate_core.engine.drivers.machine import MachineDriver, states_to_confirm
-    from tideate_core.engine.drivers.machine_tools import tools_of_states
+    # imported here: few runs need the language
+    from tideate_core.engine.drivers.machine import MachineDriver, states_to_confirm, tools_of_states
 
     confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
     return MachineDriver(
@@ -59,7 +56,7 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
         confirm=confirm,
         limits=config.limits,
         prompt=request.prompt,
-        emit=services.emit,
+        emit=run.recorder.event,
         tools=tools_of_states(definition, configured),
     )
 
@@ -70,5 +67,5 @@ def _refuse_tools(configured: WorkflowConfig | None, name: str, instead: str) ->
         raise InvalidInput(f"workflows.{name}.{key}: {name} {instead}, and remove the key")
 
 
-def _handler(registration: Registration, services: Services, step: WorkflowStep) -> StepHandler:
-    return handler_for(step, registered=registration.handlers.get(step.handler_name), services=services)
+def _handler(run: Run, step: WorkflowStep) -> StepHandler:
+    return handler_for(step, run, registered=run.registration.handlers.get(step.handler_name))

@@ -12,20 +12,18 @@ if TYPE_CHECKING:
     from tideate_core.engine.driver import Settled
     from tideate_core.workflows import DependencyGraph, StepContext, WorkflowDefinition
 
-__all__ = ["GraphDriver", "HandlerOf"]
-
 
 HandlerOf = Callable[[WorkflowStep], StepHandler]
-"""Makes what does a step's work; one that cannot be had fails when it is called."""
+"""Returns the handler of a step; a missing handler fails when it is called."""
 
 
 class GraphDriver:
-    """A `Driver`. Each step costs a constant time and what its edges cost.
+    """`Driver` of a dependency graph; the cost is linear in steps and edges.
 
-    A step whose dependencies were all skipped is skipped too; where one of several was not, it runs, so that
-    branches can meet again.
+    A step is skipped if all of its dependencies were skipped; otherwise it runs, so that branches can meet
+    again.
 
-    :param only: the step that is wanted, with those that it depends on; None: all of them.
+    :param only: run only this step and its dependencies; None: all steps.
     """
 
     path = None
@@ -39,7 +37,7 @@ class GraphDriver:
         self._steps = {step.id: step for step in definition.steps}
         self._only = only
         self._needed: set[str] | None = None
-        """Steps that the wanted one needs, itself included; None: all."""
+        """The only wanted step and its dependencies; None: all steps."""
         self._graph: DependencyGraph | None = None
         self._place: dict[str, int] = {}
         self._priority: dict[str, float] = {}
@@ -122,13 +120,13 @@ class GraphDriver:
         return [self._work(self._steps[step]) for step in self._place if step not in self._given]
 
     def response(self) -> Any:
-        """Return the result of the only step that was wanted, else of the last one that completed."""
+        """Return the result of the only wanted step, otherwise of the last completed one."""
         steps = [self._only] if self._only else [step.id for step in reversed(self._definition.steps)]
         last = next((self._results[step] for step in steps if step in self._results), None)
         return last.get("response", last) if isinstance(last, dict) else last
 
     def unfinished_response(self) -> None:
-        """Nothing: what one step made is only what the next one needs."""
+        """None: results of single steps are not a response."""
 
     def _end(self, step: str, *, skipped: bool = False) -> None:
         self._ended += 1

@@ -1,4 +1,4 @@
-"""Agent step: an agent's model does its task, with its tools and budgets; typed output by a JSON Schema."""
+"""Agent steps: a role works on a task with its tools until it hands in a result."""
 
 from __future__ import annotations
 
@@ -10,45 +10,109 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
-from tideate_core.engine.memory import digest_of
-from tideate_core.engine.mentions import before, with_material
-from tideate_core.engine.review import write_staged
-from tideate_core.engine.selected_text import brief
-from tideate_core.engine.step_output import CheckedMapping, check_value
-from tideate_core.engine.steps.given import given_material
+from tideate_core.engine.context.context import about
+from tideate_core.engine.prompt_material import before, brief, material_budget, with_material
+from tideate_core.engine.review.review import write_staged
+from tideate_core.engine.step import CheckedMapping, check_value
 from tideate_core.errors import OutputMismatch, UnusableSchema
-from tideate_core.workflows import render_task
+from tideate_core.util.cutting import beginning
+from tideate_core.util.json_digest import digest_of
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
+from tideate_core.workflows import names_in_task, render_task
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from tideate_core.adapters import OfferedTool, Prompt
     from tideate_core.agents import Role, Stage
-    from tideate_core.engine.step_services import Services
+    from tideate_core.engine.run import Run
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
-__all__ = ["WantedOutput", "do_task"]
+
+HEADLINE: Final = "What this task builds on. It is material, not a task."
+
+
+def given_material(step: StepContext, definition: WorkflowStep, *, prompt: bool = False) -> str:
+    """Return the material of a step's prompt; empty if there is none, or the step has `context: none`.
+
+    Results that the task or its `for_each` names are rendered there instead. Material longer than the
+    model's share is cut, with a notice.
+
+    :param prompt: include the run's prompt.
+    """
+    if definition.context == "none":
+        return ""
+    parts = dict(_parts(step, definition))
+    if prompt and step.prompt.strip():
+        parts = {"The prompt of this run": step.prompt, **parts}
+    if not parts:
+        return ""
+    lengths = _shares({name: len(text) for name, text in parts.items()}, material_budget(step))
+    for name in (name for name, text in parts.items() if len(text) > lengths[name]):
+        step.notice(
+            f"{name} is too long for the prompt of {step.step!r} and was cut after {lengths[name]:,} "
+            "characters; name what the task needs in its template, or set `context: none`",
+            level="warn",
+        )
+    quoted = [_quoted(name, beginning(text, lengths[name])) for name, text in parts.items()]
+    return "\n\n".join([HEADLINE, *quoted])
+
+
+def _parts(step: StepContext, definition: WorkflowStep) -> Iterator[tuple[str, str]]:
+    values = step.values()
+    named_steps, named_context = names_in_task(definition)
+    for dependency in definition.dependencies:
+        ended = values["steps"].get(dependency)
+        if ended is None or ended["status"] == "skipped" or dependency in named_steps or "*" in named_steps:
+            continue
+        if ended["status"] == "failed":
+            yield f"The error of the step {dependency!r}", _text(ended["error"])
+        elif ended["result"] is not None:
+            yield f"The result of the step {dependency!r}", _text(ended["result"])
+    if "*" in named_context:
+        return
+    of_buffer = about(step.context)
+    for name, value in values["context"].items():
+        if name not in named_context and (name not in of_buffer or of_buffer[name] != value):
+            yield f"The workflow's context, {name!r}", _text(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _quoted(name: str, text: str) -> str:
+    fence = fence_for(text)
+    return f"{name}:\n\n{fence}\n{text}\n{fence}"
+
+
+def _shares(lengths: Mapping[str, int], tokens: int) -> dict[str, int]:
+    """Return the characters that each part may have: short parts all, the others equal shares."""
+    left, shares = tokens * CHARACTERS_PER_TOKEN, dict[str, int]()
+    for place, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
+        shares[name] = min(length, left // (len(lengths) - place))
+        left -= shares[name]
+    return shares
 
 
 WRAPPED: Final = "result"
-"""The key of a value that is no object: providers only take objects."""
+"""Key of a value that is not an object, because providers accept only objects."""
 AGENTS: Final = "agents"
-"""Stands in the place of a server in the events of an agent that was asked."""
+"""Server name in events about tasks for other agents."""
 LONGEST_TASK: Final = 2_000
-"""Characters of its task that these have."""
+"""Characters of the task in these events."""
 REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
-def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHandler:
-    """Return what gives a step's task to an agent, and returns the answer.
+def do_task(definition: WorkflowStep, agent: str, run: Run) -> StepHandler:
+    """Return a handler that gives the step's task to an agent and returns the answer.
 
     The model gets the results of the step's `dependencies` and the workflow's context, unless the template
-    names them or the step has `context: none`. With an `output_schema`, the step's or
-    the agent's, the result is a value that fits it, else the answer's text. With tools that stage edits,
-    these are reviewed and written at the end, and the result is a mapping: `response` is the value or the
-    text, `files` are those that were written.
+    names them or the step has `context: none`. With an `output_schema` of the step or the agent, the result
+    is a matching value, otherwise the answer's text. Staged edits are reviewed and written at the end; the
+    result is then a mapping of `response` (value or text) and `files` (written files).
     """
 
     async def answer(step: StepContext) -> Any:
@@ -60,7 +124,7 @@ def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHan
             stage.tools.check()
             asked = partial(_answer_of_asked, definition)
             agents = await Delegation(step, roles, asked).offer(stage, role)
-            given = given_material(stage.step, definition, prompt=services.gives_prompt())
+            given = given_material(stage.step, definition, prompt=run.gives_prompt)
             prompt = partial(_prompt, stage.step, role, task, given)
             value = await _answer(stage, _with_schema(definition, role), prompt, agents)
         if not stage.tools.stages:
@@ -78,9 +142,9 @@ async def _answer_of_asked(
     agents: Sequence[OfferedTool],
     key: str,
 ) -> str:
-    """Return what an agent answers that another one gave a task to; it fits the agent's own schema.
+    """Return the answer of an agent to a task from another agent; it matches the agent's own schema.
 
-    It is told like the call of a tool.
+    The task is reported as a tool call.
     """
     shown = {"task": shorten(task, LONGEST_TASK)}
     with stage.step.report_call(role.name, shown, server=AGENTS) as report:
@@ -138,18 +202,18 @@ async def _answer(
 
 
 def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:
-    """Return the step with its agent's schema, where it has none of its own."""
+    """Return the step with its agent's schema if it has no own one."""
     if definition.output_schema is not None or role.output_schema is None:
         return definition
     return definition.model_copy(update={"output_schema": dict(role.output_schema)})
 
 
 class WantedOutput:
-    """The output that a step's `output_schema` wants of a model.
+    """Structured output that a step's `output_schema` requires from a model.
 
-    The schema goes with the request, so that a provider can hold the model to it; whether the value fits is
-    looked at afterwards, where every kind of step is. A schema with references cannot go with it: then the
-    prompt has it, and the value is read out of the text.
+    The schema is sent with the request, so that a provider can enforce it; the value is checked afterwards
+    like any step's result. A schema with references is put into the prompt instead, and the value is parsed
+    from the answer.
     """
 
     def __init__(self, step: str, schema: Mapping[str, Any]) -> None:
@@ -159,16 +223,16 @@ class WantedOutput:
 
     @cached_property
     def shape(self) -> type[BaseModel] | None:
-        """The type that the adapter is asked for, None where it cannot be."""
+        """The type to request from the adapter; None if the schema has references."""
         return None if _refers(self._schema) else self._model()
 
     @property
     def words(self) -> str:
-        """The schema for the prompt, empty where it goes with the request."""
+        """The schema for the prompt; empty if it is sent with the request."""
         return "" if self.shape else json.dumps(self._schema, indent=2, ensure_ascii=False)
 
     def submission(self, definition: WorkflowStep) -> Submission[BaseModel] | None:
-        """Return how a model that works with tools hands it in; None: as text."""
+        """Return the tool with which a working model submits the value; None: it answers with text."""
         if self.shape is None:
             return None
 
@@ -183,9 +247,9 @@ class WantedOutput:
         return Submission(self.shape, words, look_at, is_answer=True)
 
     def value_of(self, text: str, parsed: BaseModel | None) -> Any:
-        """Return the value that a model answered with.
+        """Return the value of a model's answer.
 
-        :raises OutputMismatch: the answer's text is no JSON.
+        :raises OutputMismatch: the answer is not valid JSON.
         """
         if parsed is None:
             return self._read(text)
@@ -193,10 +257,10 @@ class WantedOutput:
         return given if self._is_object else given[WRAPPED]
 
     def _model(self) -> type[BaseModel]:
-        # here, because few steps have a schema
+        # imported here: few steps have a schema
         from pydantic import ConfigDict, Field, RootModel, create_model, model_validator
 
-        # recordings and providers know a request by this name
+        # recordings and providers identify a request by this name
         name = f"Output_{digest_of(self._schema)[:8]}"
 
         def replace(shape: dict[str, Any]) -> None:
@@ -204,7 +268,7 @@ class WantedOutput:
             shape.update({**self._schema, "title": name} if self._is_object else self._schema)
 
         def wrap(value: Any) -> Any:
-            """Take a fitting value that a model gave as it is, in place of the object around it."""
+            """Accept a matching value that a model gave without the object around it."""
             if isinstance(value, dict) and value.keys() == {WRAPPED}:
                 return value
             if not self._fits(value):
@@ -237,7 +301,7 @@ class WantedOutput:
         return value if self._fits(value) or not self._fits(words) else words
 
     def _fits(self, value: Any) -> bool:
-        """Tell whether a value fits the schema; no value fits an unusable one, which the check names."""
+        """Tell whether a value matches the schema; no value matches an unusable one."""
         from tideate_core.util.json_schemas import mistakes_in
 
         try:

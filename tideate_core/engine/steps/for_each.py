@@ -7,45 +7,39 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from tideate_core.engine.context.context import ItemContext
 from tideate_core.engine.events import EventName, error_fields
-from tideate_core.engine.memory import digest_of
-from tideate_core.engine.step_context import ItemRun
-from tideate_core.engine.step_output import CheckedList, check_json, check_value
-from tideate_core.engine.step_runner import FATAL
+from tideate_core.engine.step import FATAL, CheckedList, check_json, check_value
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
+from tideate_core.util.json_digest import digest_of
 from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.engine.step_context import StepRun
-    from tideate_core.engine.step_services import Services
+    from tideate_core.engine.context.context import Context
+    from tideate_core.engine.run import Run
     from tideate_core.workflows import ForEach, StepContext, StepHandler, WorkflowStep
 
-__all__ = ["MOST_ITEMS", "for_each"]
 
 MOST_ITEMS: Final = LIMITS.loop_items
 NEVER_PASSED_OVER: Final = (Declined, FrontEndGone, StoreError)
-"""Errors that end the run, also where it goes on without an item."""
+"""Errors that end the run even if it continues without failed items."""
 
 
-def for_each(
-    definition: WorkflowStep, loop: ForEach, handler: StepHandler, services: Services
-) -> StepHandler:
-    """Return what calls a handler for every item, and returns the results in the order of the items.
+def for_each(definition: WorkflowStep, loop: ForEach, handler: StepHandler, run: Run) -> StepHandler:
+    """Return a handler that calls another for every item, and returns the results in order.
 
-    An item's result is durable before the next item of its place starts: an item that is done is not done
-    again, neither after a crash nor at another attempt. The first item that fails cancels the others, unless
-    the step continues on errors: then, at the last attempt, what failed stands in the list as `error` and
-    `error_code`.
+    An item's result is durable before the next item starts in its place: completed items are not repeated
+    after a crash or in another attempt. The first failed item cancels the others, unless the step continues
+    on errors: then, after the last attempt, failed items are listed as `error` and `error_code`.
     """
 
-    async def run(step: StepContext) -> list[Any]:
-        return await _Loop(definition, handler, services, step, _items(loop, step)).run(
-            loop.max_parallel or step.concurrency
-        )
+    async def do_all(step: StepContext) -> list[Any]:
+        items = _items(loop, step)
+        return await _Loop(definition, handler, run, step, items).run(loop.max_parallel or step.concurrency)
 
-    return run
+    return do_all
 
 
 def _items(loop: ForEach, step: StepContext) -> list[Any]:
@@ -64,22 +58,22 @@ def _items(loop: ForEach, step: StepContext) -> list[Any]:
 
 
 class _Loop:
-    """One attempt of the step."""
+    """One attempt of a step with a list."""
 
     def __init__(
         self,
         definition: WorkflowStep,
         handler: StepHandler,
-        services: Services,
+        run: Run,
         step: StepContext,
         items: list[Any],
     ) -> None:
         self._definition = definition
         self._handler = handler
-        self._services = services
+        self._run = run
         self._step = step
         self._values = step.values()
-        """Once for all: a view of the steps, and texts that may be long."""
+        """Shared by all items: a view of the steps, and texts that may be long."""
         self._items = items
         self._results: list[Any] = [None] * len(items)
         self._failed: dict[int, Exception] = {}
@@ -96,12 +90,11 @@ class _Loop:
         again = [error for error in self._failed.values() if not isinstance(error, FATAL)]
         if again and self._step.attempt <= self._definition.retries:
             raise again[0]
-        # an agent's answers were held against the schema one by one
+        # each answer of an agent was checked against the schema
         return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
-        run = cast("StepRun", self._step).run
-        async with run.execution.place(self._step.step, run.recorder):
+        async with self._run.place(self._step.step):
             await self._work_off_all(waiting)
 
     async def _work_off_all(self, waiting: Iterator[int]) -> None:
@@ -124,7 +117,7 @@ class _Loop:
     async def _produce(self, index: int, item: Any) -> Any:
         feedback = self._step.recall(_refused(index)) or ""
         values = {**self._values, "item": item, "index": index}
-        context = ItemRun(cast("StepRun", self._step), index, len(self._items), values, feedback)
+        context = ItemContext(cast("Context", self._step), index, len(self._items), values, feedback)
         begun, ending = time.monotonic(), dict[str, Any](success=False)
         try:
             value = await self._value(context, index)
@@ -142,7 +135,7 @@ class _Loop:
         finally:
             duration = round((time.monotonic() - begun) * 1000)
             data = {"step": context.step, "duration_ms": duration, **ending}
-            self._services.emit(EventName.STEP_EXECUTED, data)
+            self._run.recorder.event(EventName.STEP_EXECUTED, data)
         return value
 
     async def _value(self, context: StepContext, index: int) -> Any:
@@ -150,7 +143,7 @@ class _Loop:
         value = outcome.value if isinstance(outcome, Confirm) else outcome
         check_json(context.step, value)
         check_value(self._definition, value, at=f"$[{index}]")
-        if not isinstance(outcome, Confirm) or not self._services.gated:
+        if not isinstance(outcome, Confirm) or not self._run.gated:
             return value
         decision = await context.confirm(
             outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload
@@ -165,6 +158,6 @@ def _refused(index: int) -> str:
 
 
 def _name(error: Exception, step: str) -> None:
-    """Say in an error which item it is of; it stays the one that it is, so that retries know it."""
+    """Add the item's name to an error in place, so that retries recognize it."""
     if isinstance(error, TideateError) and len(error.args) == 1:
         error.args = (f"{step}: {error}",)

@@ -6,33 +6,31 @@ import uuid
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.mentions import passing_on
-from tideate_core.engine.run import RunRequest
-from tideate_core.engine.state import render_value
+from tideate_core.engine.context.context import render_value
+from tideate_core.engine.prompt_material import passing_on
+from tideate_core.engine.request import RunRequest
 from tideate_core.errors import InvalidDefinition, InvalidInput, StepFailed
 from tideate_core.workflows import Declined, render_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.result import WorkflowResult
-    from tideate_core.engine.step_services import Services
+    from tideate_core.engine.request import WorkflowResult
+    from tideate_core.engine.run import Run
     from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
-
-__all__ = ["DEEPEST", "PATH", "ChildFailed", "child_id", "run_machine", "run_nested", "run_workflow"]
 
 
 DEEPEST: Final = 8
-"""Runs that may be within one another, the outermost counted."""
+"""Maximum depth of nested runs, including the outermost."""
 
-# the runs around a step, from the outermost: a task has it of the step that started it, after a crash too
+# the runs around a step, from the outermost; tasks inherit it from the step that started them
 _around: ContextVar[tuple[str, ...]] = ContextVar("runs_around", default=())
 PATH: Final = "path"
-"""Under which the step remembers the moves that the machine made."""
+"""Memory key of the machine's moves."""
 
 
 class ChildFailed(StepFailed):
-    """A nested run failed; words and code are those of its error."""
+    """A nested run failed, with the message and code of its error."""
 
     def __init__(self, result: WorkflowResult) -> None:
         super().__init__(result.error or f"the workflow {result.workflow!r} failed")
@@ -44,25 +42,23 @@ class ChildFailed(StepFailed):
 
 
 def child_id(parent: str, step: str, attempt: int) -> str:
-    """Return the id of a nested run: in every process the same, so that it is found again.
+    """Return the id of a nested run, the same in every process.
 
-    :param parent: the run's id, 32 hexadecimal digits.
+    :param parent: id of the run around it, 32 hexadecimal digits.
     """
     return uuid.uuid5(uuid.UUID(parent), f"{step}/{attempt}").hex
 
 
 async def run_nested(
-    step: StepContext, services: Services, name: str, *, prompt: str, inputs: Mapping[str, Any]
+    step: StepContext, run: Run, name: str, *, prompt: str, inputs: Mapping[str, Any]
 ) -> WorkflowResult:
-    """Have a workflow run as this step; returns how it ended where it was completed.
+    """Execute a workflow as this step, on the same text; return its result if it completed.
 
-    It is run on the same text as this run.
-
-    :raises InvalidInput: too many runs would be within one another.
-    :raises Declined: the child was declined or cancelled, and so this run is.
-    :raises ChildFailed: the child failed.
+    :raises InvalidInput: the runs would be nested too deeply.
+    :raises Declined: the nested run was declined or cancelled, and so is this one.
+    :raises ChildFailed: the nested run failed.
     """
-    around = (*_around.get(), services.workflow)
+    around = (*_around.get(), run.definition.name)
     if len(around) >= DEEPEST:
         raise InvalidInput(
             f"step {step.step!r} would run {name!r} within {' → '.join(around)}: at most {DEEPEST} runs may "
@@ -78,7 +74,7 @@ async def run_nested(
     before = _around.set(around)
     try:
         with passing_on(step):
-            result = await services.run_child(step.step, request)
+            result = await run.nest(step.step, request)
     finally:
         _around.reset(before)
     step.changed(result.files)
@@ -89,33 +85,33 @@ async def run_nested(
     return result
 
 
-def run_workflow(nested: NestedWorkflow, services: Services) -> StepHandler:
-    """Return what runs a workflow as a run of its own, and returns its response."""
+def run_workflow(nested: NestedWorkflow, run: Run) -> StepHandler:
+    """Return a handler that executes a workflow as a nested run and returns its response."""
 
-    async def run(step: StepContext) -> Any:
+    async def execute(step: StepContext) -> Any:
         values = step.values()
         prompt = render_task(nested.prompt, values) if nested.prompt else step.prompt
         inputs = render_value(nested.inputs, values)
-        result = await run_nested(step, services, nested.name, prompt=prompt, inputs=inputs)
+        result = await run_nested(step, run, nested.name, prompt=prompt, inputs=inputs)
         return result.response
 
-    return run
+    return execute
 
 
-def run_machine(name: str, services: Services) -> StepHandler:
-    """Return what runs a machine on this run's prompt, and returns its response.
+def run_machine(name: str, run: Run) -> StepHandler:
+    """Return a handler that executes a machine on this run's prompt and returns its response.
 
-    :param name: the machine's, or the path of its `.workflow` file.
+    :param name: the machine's name, or the path of its `.workflow` file.
     """
 
-    async def run(step: StepContext) -> Any:
-        if services.workflows.get(name).kind != "machine":
+    async def execute(step: StepContext) -> Any:
+        if run.runner.registry.get(name).kind != "machine":
             raise InvalidDefinition(
                 f"step {step.step!r}: {name!r} has steps and is not a machine; "
                 "name it in `workflow` instead of `machine`"
             )
-        result = await run_nested(step, services, name, prompt=step.prompt, inputs={})
+        result = await run_nested(step, run, name, prompt=step.prompt, inputs={})
         await step.remember(PATH, result.path)
         return result.response
 
-    return run
+    return execute

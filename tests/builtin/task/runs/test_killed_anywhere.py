@@ -22,7 +22,7 @@ from tests.support.model_server import ModelServer
 from tests.support.modes import new_mode
 from tests.support.tally import DONE, LINES, TASK, WORDS, node
 from tests.support.tasks import CODE, Model, edits, plan
-from tideate_core.engine.automatic_rollback import temporary_pin
+from tideate_core.engine.ending import temporary_pin
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Context of a step, as its handler sees it."""

@@ -1,0 +1,495 @@
+"""Context of a step: the values, model, person, workspace and memory that a handler can use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, RUN, StepMemory
+from tideate_core.engine.events import ConfirmationRequest, EventName, report_call
+from tideate_core.errors import InvalidDefinition, InvalidInput, PersonNeeded, did_you_mean
+from tideate_core.util.deadline import Deadline
+from tideate_core.workflows import MISSING, NextRun, persons_time
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from contextlib import AbstractContextManager
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Adapter, Conversation, ModelTurn, OfferedTool, Prompt, Reply, Usage
+    from tideate_core.engine.context.model import Outgoing, StepModel
+    from tideate_core.engine.context.person import StepPerson
+    from tideate_core.engine.driver import Settled
+    from tideate_core.engine.run import Run
+    from tideate_core.workflows import (
+        Allowance,
+        CallReport,
+        Decision,
+        DecisionKind,
+        EarlierRun,
+        RunContext,
+        WorkflowStep,
+    )
+    from tideate_core.workspace import ExecutableFile, FileChange, Workspace
+
+
+_ONE_EXPRESSION: Final = re.compile(r"\{\{(?P<expression>(?:(?!\{\{|\}\}|\{%).)+)\}\}", re.DOTALL)
+
+
+class _Steps(Mapping[str, dict[str, Any]]):
+    """View of the ended steps, each as `result`, `error` and `status`, without copying."""
+
+    def __init__(self, settled: Mapping[str, Settled]) -> None:
+        self._settled = settled
+
+    def __getitem__(self, step: str) -> dict[str, Any]:
+        ended = self._settled[step]
+        return {"result": ended.value, "error": ended.error, "status": ended.status}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settled)
+
+    def __len__(self) -> int:
+        return len(self._settled)
+
+
+class StateManager:
+    """Values of a run that templates can use: inputs, context, and the results of its steps.
+
+    :param inputs: the declared and checked inputs.
+    :param context: the workflow's own values.
+    :param settled: ends of the steps; later additions are visible, too.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any],
+        context: Mapping[str, Any],
+        settled: Mapping[str, Settled],
+        prompt: str = "",
+    ) -> None:
+        self._inputs = inputs
+        self._context = dict(context)
+        self._steps = _Steps(settled)
+        self._prompt = prompt
+
+    def values(self) -> dict[str, Any]:
+        """Return the values that templates can use."""
+        return {
+            "inputs": self._inputs,
+            "context": self._context,
+            "steps": self._steps,
+            "prompt": self._prompt,
+        }
+
+    def get_context(self) -> dict[str, Any]:
+        """Return a copy of the workflow's current values."""
+        return dict(self._context)
+
+    def restore_context(self, values: Mapping[str, Any]) -> None:
+        """Restore values that an earlier process had set."""
+        self._context |= values
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return a value.
+
+        :param path: its name in templates: `inputs.NAME`, `context.NAME`, `steps.ID.result`.
+        """
+        value: Any = self.values()
+        for name in path.split("."):
+            value = value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+            if value is MISSING:
+                return default
+        return value
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a value of the context.
+
+        :raises InvalidInput: the workflow's `context` does not declare the name.
+        """
+        if name not in self._context:
+            near = did_you_mean(name, self._context)
+            raise InvalidInput(f"the workflow's context has no {name!r}{near}; declare it with a first value")
+        self._context[name] = value
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of everything, as JSON."""
+        values = {**self.values(), "inputs": dict(self._inputs), "steps": dict(self._steps)}
+        return dict(json.loads(json.dumps(values)))
+
+
+def about(context: RunContext) -> dict[str, Any]:
+    """Return the values of a run's buffer for templates; empty without a buffer.
+
+    `text` is the whole text, `selection` the selected lines.
+    """
+    buffer, chosen = context.buffer, context.selection
+    if buffer is None:
+        return {}
+    shape = {"path": buffer.path, "filetype": buffer.filetype, "text": buffer.text, "selection": ""}
+    if chosen is not None:
+        shape["selection"] = "\n".join(buffer.text.split("\n")[chosen.start - 1 : chosen.end])
+    return shape
+
+
+def render_value(value: Any, values: Mapping[str, Any]) -> Any:
+    """Render all texts of a JSON value as templates.
+
+    A text that is a single `{{ expression }}` becomes the expression's value, so that numbers and lists keep
+    their types.
+
+    :param values: the values that templates can use.
+    :raises InvalidDefinition: a template is invalid, or takes too much time or memory.
+    """
+    # imported here: templates are slow to load and rarely needed
+    from tideate_core.workflows import LIMITS
+
+    return _rendered(value, values, Deadline(LIMITS.filling_all_seconds))
+
+
+def _rendered(value: Any, values: Mapping[str, Any], deadline: Deadline) -> Any:
+    if isinstance(value, str):
+        from tideate_core.workflows import LIMITS, evaluate, render_task
+
+        if deadline.is_over:
+            raise InvalidDefinition(
+                f"filling in all templates takes more than {LIMITS.filling_all_seconds:.0f} s; use fewer"
+            )
+        one = _ONE_EXPRESSION.fullmatch(value.strip())
+        return evaluate(one["expression"].strip("-"), values) if one else render_task(value, values)
+    if isinstance(value, Mapping):
+        return {key: _rendered(item, values, deadline) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rendered(item, values, deadline) for item in value]
+    return value
+
+
+class Context:
+    """`StepContext` of one attempt of a step: its facts, and access to models, person and memory."""
+
+    def __init__(self, run: Run, step: str, attempt: int = 1, definition: WorkflowStep | None = None) -> None:
+        request = run.request
+        self.run = run
+        self.execution_id = run.id
+        self.step = step
+        self.prompt = request.prompt
+        self.context = request.context
+        self.options: Mapping[str, Any] = {**request.options, **request.inputs}
+        self.inputs = run.inputs
+        self.results: Mapping[str, Any] = MappingProxyType(run.results)
+        self.attempt = attempt
+        self.feedback = run.memory.feedback(step) if attempt > 1 else ""
+        self.definition = definition
+        self.editor = run.front.editor
+        self.files: list[str] = []
+        """Files and buffers that this attempt changed."""
+        config = run.runner.config
+        limits = config.limits
+        self.attempts = limits.attempts
+        self.revisions = limits.revisions
+        self.concurrency = limits.concurrency
+        self.mention_tokens = limits.mention_tokens
+        self.context_tokens = run.adapter.context_tokens
+        self.rules_files: Sequence[str] | None = config.rules_files if config.rules else None
+        self.memory_of = run.memory_of
+        self.refuses_executed = config.land.executed == "refuse"
+        self._measure: Adapter | None = None
+        self._abandoned = False
+
+    def abandon(self) -> None:
+        """Refuse further writes: the handler was stopped but keeps running, and nothing waits for it."""
+        self._abandoned = True
+        words = f"{self.step} is still running though it was stopped; what it writes now is refused"
+        self.notice(words, level="warn")
+
+    def is_abandoned(self) -> bool:
+        """Tell whether nothing waits for the handler any more."""
+        return self._abandoned
+
+    # made on demand: most steps need few
+    @cached_property
+    def model(self) -> StepModel:
+        """Access to models."""
+        from tideate_core.engine.context.model import StepModel
+
+        return StepModel(self)
+
+    @cached_property
+    def person(self) -> StepPerson:
+        """Access to the person."""
+        from tideate_core.engine.context.person import StepPerson
+
+        return StepPerson(self.run, self.step, self.attempt)
+
+    @cached_property
+    def memory(self) -> StepMemory:
+        """Access to the run's memory."""
+        return StepMemory(self.run.memory, self.step)
+
+    def measured_by(self, adapter: str | None) -> Self:
+        if adapter is None:
+            return self
+        # created before copying, so that both share them
+        _ = self.model, self.person, self.memory, self.workspace
+        view = copy(self)
+        view._measure = self.run.runner.adapters.get(adapter)
+        view.context_tokens = view._measure.context_tokens
+        if self.run.runner.adapters.destination(adapter) != self.memory_of:
+            view.memory_of = None
+        return view
+
+    @property
+    def demonstration(self) -> bool:
+        return self.model.demonstration if self._measure is None else self._measure.demonstration
+
+    @demonstration.setter
+    def demonstration(self, demonstration: bool) -> None:
+        self.model.demonstration = demonstration
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The run's workspace; writes through it are attributed to the step."""
+        return self.run.workspace.of_step(self.step, self.is_abandoned)
+
+    @property
+    def usage(self) -> Usage:
+        """Usage of models for this step, in all attempts."""
+        return self.run.memory.spent(self.step)
+
+    def values(self) -> dict[str, Any]:
+        return self.run.state.values()
+
+    async def set_context(self, name: str, value: Any) -> None:
+        self.run.state.set(name, value)
+        await self.run.memory.remember(RUN, f"{CONTEXT}{name}", value)
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> Reply:
+        return await self.model.ask(prompt, of=self.step, schema=schema, quiet=quiet, adapter=adapter)
+
+    @property
+    def tool_servers(self) -> Collection[str]:
+        return self.run.offering.servers
+
+    def can_use_tools(self, adapter: str | None = None) -> bool:
+        return self.model.can_use_tools(adapter)
+
+    async def take_turn(
+        self,
+        conversation: Conversation,
+        tools: Sequence[OfferedTool],
+        *,
+        key: str,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> ModelTurn:
+        return await self.model.take_turn(
+            conversation, tools, of=self.step, key=key, quiet=quiet, adapter=adapter
+        )
+
+    def has_turn(self, key: str) -> bool:
+        return self.model.has_turn(self.step, key)
+
+    def allowances(self) -> Sequence[Allowance]:
+        return list(self.run.memory.ledger.allowances(self.run.runner.config.limits, self.step))
+
+    async def extend_budget(self) -> None:
+        used_up = any(one.left <= 0 for one in self.allowances() if one.of_run)
+        step = self.person.step  # for an item, the whole step
+        await self.run.memory.extend_budget(step, self.attempt, self.step, run=used_up)
+
+    async def earlier(self) -> EarlierRun | None:
+        from tideate_core.engine.context.continuation import earlier_run
+
+        earlier = await earlier_run(self.run.request, self.run.memory, self.run.store)
+        if earlier is not None:
+            self._outgoing.allow_conversation(earlier.conversation)
+        return earlier
+
+    @property
+    def proposed(self) -> NextRun | None:
+        kept = self.run.memory.recall(RUN, NEXT_RUN)
+        return NextRun.of_json(kept) if kept else None
+
+    async def propose(self, next_run: NextRun | None) -> None:
+        await self.run.memory.remember(RUN, NEXT_RUN, next_run.as_json() if next_run else None)
+
+    def conversation(self, step: str) -> Conversation | None:
+        kept = self.run.memory.recall(RUN, f"{CONVERSATION}{step}")
+        if kept is MISSING:
+            return None
+        from tideate_core.adapters import Conversation
+
+        conversation = Conversation.of_json(kept)
+        self._outgoing.allow_conversation(conversation)
+        return conversation
+
+    def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
+        if conversation.turns:
+            from tideate_core.engine.context.continuation import kept_conversation
+
+            conversation = self._outgoing.conversation(conversation)
+            self.run.memory.note(RUN, f"{CONVERSATION}{self.step}", kept_conversation(conversation, staged))
+
+    @property
+    def _outgoing(self) -> Outgoing:
+        return self.run.outermost.outgoing
+
+    def allow_secrets(self, text: str) -> None:
+        self._outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self._outgoing.hide_within(value)
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        return await self.model.find_tools(names, adapter)
+
+    def report_call(
+        self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
+    ) -> AbstractContextManager[CallReport]:
+        return report_call(self._emit, tool, arguments, server=server)
+
+    async def read_messages(self, key: str) -> list[str]:
+        kept = self.memory.recall(key)
+        if kept is not MISSING:
+            self.allow_secrets("\n".join(kept))
+            return list(kept)
+        said = self.run.take_messages()
+        if said:
+            await self.memory.read(key, said)
+        texts = [message.text for message in said]
+        for text in texts:
+            self.allow_secrets(text)
+            self.notice(f"the model reads what you said: {text}")
+        return texts
+
+    async def wait_if_paused(self) -> None:
+        with persons_time():
+            await self.run.wait_if_paused(self.step)
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        return self.run.runner.prompts.render(name, notice=self.person.warn_once, **values)
+
+    async def confirm(
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[ExecutableFile] = (),
+    ) -> Decision:
+        workflow = self.run.definition.name
+        request = ConfirmationRequest(
+            self.execution_id,
+            workflow,
+            self.person.step,
+            kind,
+            message,
+            details,
+            payload,
+            self.model.demonstration,
+            executed,
+        )
+        try:
+            return await self.person.confirm(request)
+        except PersonNeeded as error:
+            self.notice(str(error), level="warn")
+            return await self.run.outermost.leave_from_step()
+
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
+        more = {"unsaved": list(unsaved)} if unsaved else {}
+        self._emit(EventName.NOTICE, message=message, level=level, **more)
+
+    def _emit(self, event: EventName, /, **data: Any) -> None:
+        self.person.emit(event, step=self.step, **data)  # for an item, the person's step is the whole step
+
+    def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:
+        places = {"entries": list(entries)} if entries else {}
+        self._emit(
+            EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues, **places
+        )
+
+    async def present(self, text: str, filetype: str) -> None:
+        await self.run.front.present(text, filetype)
+
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
+        from tideate_core.util.escaping import label
+
+        run = self.run
+        for files in (run.files, self.files):
+            files += [path for path in paths if path not in files]
+        for one in executed:
+            shape = one.as_json()
+            run.executed[one.path] = shape
+            words = f"other tools run {label(one.path)}: {one.reason}"
+            self._emit(EventName.NOTICE, message=words, level="warn", executed=shape)
+
+    def recall(self, key: str) -> Any:
+        return self.memory.recall(key)
+
+    async def remember(self, key: str, value: Any) -> None:
+        await self.memory.remember(key, value)
+
+    def numbered(self, key: str) -> str:
+        return self.run.memory.numbered(self.step, key)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self.memory.choose_once(key, digest, produce)
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self.memory.choose_for_run(key, digest, produce)
+
+
+class ItemContext(Context):
+    """`StepContext` of one item of a `for_each`, with its own name, values, memory and questions.
+
+    :param values: the values that templates can use.
+    :param feedback: why the item's last result was rejected.
+    """
+
+    def __init__(
+        self, whole: Context, index: int, total: int, values: dict[str, Any], feedback: str = ""
+    ) -> None:
+        # a completed item is not repeated after a crash: its writes are kept under its own name
+        super().__init__(whole.run, f"{whole.step}[{index}]", whole.attempt, whole.definition)
+        self.feedback = feedback
+        self.files = whole.files
+        self.model, self.person = whole.model, whole.person
+        self.memory = StepMemory(whole.run.memory, whole.step, f"{index}:")
+        self._whole = whole
+        self._place = f"item {index + 1} of {total}"
+        self._values = values
+
+    def is_abandoned(self) -> bool:
+        return self._whole.is_abandoned()
+
+    def values(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    async def confirm(
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[ExecutableFile] = (),
+    ) -> Decision:
+        # a question is recognized by its words after a crash: no item may get another's answer
+        words = f"{message} ({self._place})"
+        return await super().confirm(kind, words, details=details, payload=payload, executed=executed)

@@ -1,0 +1,1 @@
+"""New runs made from earlier ones: forks, checkpoints, continuations."""
