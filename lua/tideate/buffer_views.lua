@@ -1,6 +1,6 @@
 --- Cursors, scroll positions and letter marks of a buffer, kept on their text through an edit.
---- Neovim 0.10 and 0.11 drop a letter mark whose line is changed, 0.12 may move it a line too far, and
---- all of them move a cursor off its text.
+--- Neovim 0.10 and 0.11 drop a letter mark if its line changes, 0.12 may move it one line too far, and
+--- every version moves a cursor off its text.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.buffer_views')
@@ -57,7 +57,7 @@ local function save_marks(buf)
     local mark = vim.api.nvim_buf_get_mark(buf, letter)
     if mark[1] > 0 and mark[1] <= vim.api.nvim_buf_line_count(buf) then
       local row = mark[1] - 1
-      -- spans the line, so that it is invalid exactly when the line went away
+      -- spans the line: invalid exactly if the line was deleted
       local line = vim.api.nvim_buf_set_extmark(buf, ns, row, 0, {
         end_row = row + 1,
         end_col = 0,
@@ -77,7 +77,7 @@ local function save_marks(buf)
   return restorers
 end
 
---- Remember what stands where in some buffers.
+--- Save cursors, views and marks of buffers.
 ---@param bufs integer[]
 ---@return { restore: fun() } saved call `restore` once
 function M.save(bufs)

@@ -1,4 +1,4 @@
---- Requests to the host and their answers, by id. Nothing here blocks.
+--- Requests to the host and their answers, by id. No function blocks.
 local M = {}
 
 ---@alias tideate.Result table<string, any> `ok` is a boolean; else `error`, `error_code` or `cancelled`
@@ -9,7 +9,7 @@ local M = {}
 
 ---@type table<string, tideate.Pending>
 local pending = {}
----@type table[] payloads that wait for the host to be ready
+---@type table[] requests that wait for the host
 local queue = {}
 local last_id = 0
 
@@ -32,7 +32,7 @@ local function resolve(id, result)
   if request then
     call_back(request.callback, result)
     if not M.busy() then
-      -- later: the message after this one may be of the same host
+      -- later: the next message may be from the same host
       vim.schedule(require('tideate.host').on_idle)
     end
   end
@@ -41,7 +41,7 @@ end
 ---@param payload table
 local function send(payload)
   local ok, err = require('tideate.host').notify('TideateSend', payload)
-  -- a closed channel is not reported here: the host's end is, and settles everything
+  -- a closed channel is not reported here: the end of the host settles all requests
   if not ok and err and not err:find('E475', 1, true) and not err:lower():find('channel', 1, true) then
     local error_text = ("tideate cannot send '%s': %s"):format(payload.method, err)
     vim.schedule(function()
@@ -68,7 +68,7 @@ local listener = {
     pending = {}
     require('tideate.events').host_gone()
     for _, request in pairs(lost) do
-      -- the next host is told what is registered; whoever needed this one says what is wrong
+      -- the next host receives the registrations; other callers report the error
       if request.method ~= 'register' then
         call_back(request.callback, { ok = false, error = err.error, error_code = err.error_code })
       end
@@ -76,10 +76,10 @@ local listener = {
   end,
 }
 
---- Ask the host for something; starts it when needed.
+--- Send a request; start the host if needed.
 ---@param method string
 ---@param params? table<string, any>
----@param callback fun(result: tideate.Result) called once, also when the host dies; not before this returns
+---@param callback fun(result: tideate.Result) called once, even if the host dies; never before this returns
 ---@return string id
 function M.request(method, params, callback)
   last_id = last_id + 1
@@ -100,10 +100,10 @@ function M.request(method, params, callback)
   return id
 end
 
---- Ask the host for something, and tell the person what goes wrong.
+--- Send a request and notify the user of an error.
 ---@param method string
 ---@param params? table<string, any>
----@param on_done fun(result: tideate.Result) called once, where it went well
+---@param on_done fun(result: tideate.Result) called once on success
 ---@return string id
 function M.request_or_tell(method, params, on_done)
   return M.request(method, params, function(result)
@@ -115,7 +115,7 @@ function M.request_or_tell(method, params, on_done)
   end)
 end
 
---- Send something that has no answer, if there is a host to hear it.
+--- Send a message without an answer, if the host runs.
 ---@param method string
 ---@param params table<string, any>
 function M.tell(method, params)
@@ -125,20 +125,20 @@ function M.tell(method, params)
   end
 end
 
---- Take the answer to a request.
+--- Handle the answer to a request.
 ---@param id string
 ---@param result tideate.Result
 function M.resolve(id, result)
   resolve(id, result)
 end
 
---- Whether something waits for an answer.
+--- Return whether a request is pending.
 ---@return boolean
 function M.busy()
   return next(pending) ~= nil
 end
 
---- The editor ends: what runs is cancelled with it.
+--- Cancel pending requests when the editor exits.
 function M.leave()
   local lost = pending
   pending, queue = {}, {}

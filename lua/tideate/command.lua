@@ -1,11 +1,11 @@
---- The command `:Workflow`: subcommands, completion, help and menu from one table.
+--- The command `:Workflow`: subcommands, completion and menu from one table.
 local M = {}
 
---- What `:Workflow` manages itself; everything else is a workflow.
+--- Subcommands of `:Workflow`; every other name is a workflow.
 ---@type tideate.Subcommand[]
 M.subcommands = require('tideate.subcommands')
 
----@type table<string, string> other ways to write a subcommand
+---@type table<string, string> alias → subcommand
 local ALIASES = { logs = 'log' }
 
 ---@param name string
@@ -19,14 +19,14 @@ local function find(name)
   end
 end
 
---- Whether `:Workflow` keeps this name for itself.
+--- Return whether a name is a subcommand.
 ---@param name string
 ---@return boolean
 function M.reserved(name)
   return find(name) ~= nil
 end
 
---- The first word, and the rest as it was typed. A blank in a file's name is written `\ `.
+--- Split arguments into the first word and the rest. A blank in a file name is written `\ `.
 ---@param args string
 ---@return string name, string rest
 local function split(args)
@@ -38,7 +38,7 @@ end
 ---@param name string
 ---@param rest string
 ---@param context tideate.Context?
----@param bang? boolean whether it goes on with the newest conversation
+---@param bang? boolean continue the newest conversation
 local function dispatch(name, rest, context, bang)
   local command = find(name)
   if command and bang then
@@ -54,7 +54,7 @@ local function dispatch(name, rest, context, bang)
   require('tideate').run(require('tideate.workflow_lookup').resolve(name), opts)
 end
 
----@param context tideate.Context taken before the menu opens
+---@param context tideate.Context captured before the menu opens
 local function open_menu(context)
   require('tideate.model_choice').load()
   local entries = {}
@@ -78,7 +78,7 @@ end
 function M.execute(invocation)
   local name, rest = split(invocation.args)
   local bang = invocation.bang or false
-  if name:sub(-1) == '!' then -- `:Workflow ask!` is as good as `:Workflow! ask`
+  if name:sub(-1) == '!' then -- `:Workflow ask!` means `:Workflow! ask`
     name, bang = name:sub(1, -2), true
   end
   local command = find(name)
@@ -93,7 +93,7 @@ function M.execute(invocation)
   dispatch(name, rest, context, bang)
 end
 
---- What can follow an `@` in a prompt.
+--- Sources of completions after an `@`.
 ---@type (fun(lead: string): string[])[]
 M.mentions = {
   function(lead)
@@ -125,7 +125,7 @@ local function mentions(lead)
 end
 
 ---@param lead string
----@param before string what was typed after `:Workflow`, up to the cursor
+---@param before string text between `:Workflow` and the cursor
 ---@return string[]
 local function candidates(lead, before)
   local name, rest = split(before)
@@ -143,7 +143,7 @@ local function candidates(lead, before)
   return require('tideate.inputs').complete(require('tideate.workflow_lookup').resolve(name), lead, words)
 end
 
---- Complete `:Workflow`. Never asks the host.
+--- Complete `:Workflow` without asking the host.
 ---@param lead string
 ---@param line string
 ---@param position integer

@@ -1,4 +1,4 @@
---- Several models at one prompt: what `:Workflow compare` asks for, and how it ends.
+--- `:Workflow compare`: several models answer one prompt.
 local M = {}
 
 local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
@@ -15,7 +15,7 @@ end
 ---@field prompt? string
 ---@field context tideate.Context
 
---- Read what stands behind the command.
+--- Parse the arguments of the command.
 ---@param rest string
 ---@return { workflow: string?, adapters: string[]?, prompt: string? }
 local function parsed(rest)
@@ -34,7 +34,7 @@ local function parsed(rest)
   return opts
 end
 
---- Say how a comparison ended; show the answer where it is a text.
+--- Report the end of a comparison, and show an answer that is a text.
 ---@param result table<string, any>
 local function finish(result)
   require('tideate.ui.output.beside').close()
@@ -76,7 +76,7 @@ local function ask_prompt(opts)
   end)
 end
 
---- Let the person choose one model after the other, until they begin.
+--- Choose models until the user starts the comparison.
 ---@param opts tideate.CompareOpts
 ---@param listed string[]
 ---@param chosen string[]
@@ -134,15 +134,15 @@ function M.run(rest, context)
   end)
 end
 
---- Go on with a comparison that an ended Neovim or shell left.
----@param prefix string the beginning of the id of one of its runs
+--- Resume an interrupted comparison.
+---@param prefix string prefix of the id of one of its runs
 ---@param folder? string
 function M.resume(prefix, folder)
   local params = { execution_id = prefix, folder = folder or require('tideate.context').folder() }
   require('tideate.client').request('compare_resume', params, finish)
 end
 
---- Complete what stands behind `:Workflow compare`; never asks the host.
+--- Complete `:Workflow compare` without asking the host.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)

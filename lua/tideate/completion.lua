@@ -1,9 +1,9 @@
---- A source of mentions for completion plugins, `@` and what follows; in the prompt window also its workflows,
---- files and symbols. One object serves blink.cmp (`module = 'tideate.completion'`) and nvim-cmp
+--- Completion source for plugins: mentions after `@`; in the prompt window workflows, files and symbols as well.
+--- One object serves blink.cmp (`module = 'tideate.completion'`) and nvim-cmp
 --- (`cmp.register_source('tideate', require('tideate.completion').new())`). It never asks the host.
 local M = {}
 
-local TRIGGERS = { '@', ':', '/' } -- of a mention, its path, and a folder or workflow
+local TRIGGERS = { '@', ':', '/' } -- of a mention, its path, a folder or a workflow
 local MENTION = [[@[^[:space:]()]*]]
 local WORD = [=[[^[:space:]()]\+]=]
 local PROMPT = 'tideate_prompt'
@@ -24,7 +24,7 @@ local function in_prompt()
   return vim.bo.filetype == PROMPT
 end
 
---- What the word before the cursor can become.
+--- Return the completions of the word before the cursor.
 ---@param before string the line up to the cursor
 ---@param row integer 1-based
 ---@return tideate.CompletionItem[] items, integer start column of the word, 0-based, in bytes
@@ -65,7 +65,7 @@ function Source:get_trigger_characters()
   return TRIGGERS
 end
 
---- nvim-cmp: what is replaced.
+--- Return the replaced pattern (nvim-cmp).
 ---@return string
 function Source:get_keyword_pattern()
   return in_prompt() and WORD or MENTION
@@ -76,15 +76,15 @@ function Source:get_debug_name()
   return 'tideate'
 end
 
---- nvim-cmp.
+--- Complete (nvim-cmp).
 ---@param params { context: { cursor_before_line: string, cursor: { row: integer } } }
 ---@param callback fun(response: table<string, any>)
 function Source:complete(params, callback)
   local items = candidates(params.context.cursor_before_line, params.context.cursor.row)
-  callback({ items = items, isIncomplete = true }) -- a folder's files come with its `/`
+  callback({ items = items, isIncomplete = true }) -- a folder's files follow its `/`
 end
 
---- blink.cmp.
+--- Complete (blink.cmp).
 ---@param context { line: string, cursor: integer[] } row 1-based, column 0-based in bytes
 ---@param callback fun(response: table<string, any>)
 function Source:get_completions(context, callback)

@@ -1,16 +1,16 @@
---- Options: one schema for the defaults, the validation and the help text.
+--- Options: one schema for defaults, validation and help.
 ---
---- `setup()` is one of three sources. The host merges it over the person's and the project's
---- `config.toml` and sends back what holds, so that Lua asks `get()` and never reads a file.
+--- `setup()` is one of three sources. The host merges it with the `config.toml` of the user and of the
+--- project and returns the result, so that Lua calls `get()` and never reads a file.
 local M = {}
 
 ---@class tideate.Option
----@field key string dotted; `*` stands for a name that the person chooses
+---@field key string dotted; `*` is a name chosen by the user
 ---@field type 'string'|'boolean'|'number'|'list'|'names'|'command'|'level'|'any' names and a command: a list, or `off`
 ---@field default? any nil: not set
----@field values? string[] the only ones allowed
----@field least? integer the smallest number allowed; without it any above 0
----@field lua? boolean known in `setup()` only, not in `config.toml`
+---@field values? string[] allowed values
+---@field least? integer smallest allowed number; default: any above 0
+---@field lua? boolean only in `setup()`, not in `config.toml`
 ---@field help string
 
 ---@type tideate.Option[]
@@ -95,9 +95,9 @@ M.schema = {
   { key = 'log_level', type = 'string', lua = true, default = 'info', values = { 'debug', 'info', 'warning', 'error' }, help = 'What the host writes to its log.' },
 }
 
----@type table<string, any> what `setup()` was given
+---@type table<string, any> options of `setup()`
 local given = {}
----@type table<string, any> what the host said holds, all sources merged
+---@type table<string, any> merged options from the host
 local resolved = {}
 
 ---@param options table<string, any>
@@ -115,8 +115,8 @@ local function at(options, key)
 end
 
 ---@param path string[]
----@return tideate.Option? option, boolean section whether the schema goes on below this path
----@return string[] known what may stand where the path ends
+---@return tideate.Option? option, boolean section whether the schema has keys below this path
+---@return string[] known valid last parts of the path
 local function look_up(path)
   local known, found, section = {}, nil, false
   for _, option in ipairs(M.schema) do
@@ -169,7 +169,7 @@ local is = {
   end,
 }
 
----@type table<string, string> what a person is told of a type whose name does not say it
+---@type table<string, string> descriptions of types for errors
 local shapes = {
   number = 'number above 0',
   command = "list of program and arguments, or 'off'",
@@ -198,7 +198,7 @@ end
 ---@param errors string[]
 local function check(options, path, errors)
   local keys = vim.tbl_keys(options)
-  -- by text: a list among the options has numbers for keys
+  -- tostring: a list has numbers for keys
   table.sort(keys, function(a, b)
     return tostring(a) < tostring(b)
   end)
@@ -220,7 +220,7 @@ local function check(options, path, errors)
   end
 end
 
---- Everything that is wrong with options; empty if they can be used.
+--- Return all mistakes in options.
 ---@param options any
 ---@return string[] errors
 function M.validate(options)
@@ -232,8 +232,8 @@ function M.validate(options)
   return errors
 end
 
---- Take the options of `setup()`; with a mistake in them the ones before stay. A host that was started
---- with others is replaced as soon as nothing runs.
+--- Set the options of `setup()`; on a mistake the previous ones stay. A host with other options is
+--- replaced when it is idle.
 ---@param options? table<string, any>
 ---@return boolean ok, string? err
 function M.set(options)
@@ -246,14 +246,14 @@ function M.set(options)
     return true
   end
   given, resolved = vim.deepcopy(options), {}
-  -- no host has started before it is loaded
+  -- a host that was never loaded has not started
   if package.loaded['tideate.host'] then
     require('tideate.host').options_changed()
   end
   return true
 end
 
---- The value that holds for a key: the host's word, else `setup()`, else the default.
+--- Return the value of an option: from the host, else from `setup()`, else the default.
 ---@param key string dotted, e.g. `ui.output`
 ---@return any
 function M.get(key)
@@ -267,7 +267,7 @@ function M.get(key)
   return option and option.default
 end
 
---- An empty table would arrive in Python as a list.
+--- Convert empty tables to dictionaries: Python would read them as lists.
 ---@param options table<string, any>
 ---@return table<string, any>
 local function as_maps(options)
@@ -280,7 +280,7 @@ local function as_maps(options)
   return options
 end
 
---- What the host may know of `setup()`: all but what concerns only Lua.
+--- Return the options of `setup()` without those for Lua only.
 ---@return table<string, any>
 function M.for_host()
   local options = vim.deepcopy(given)
@@ -292,7 +292,7 @@ function M.for_host()
   return as_maps(options)
 end
 
---- Take the merged configuration that the host sends when it is ready.
+--- Store the merged configuration from the host.
 ---@param options table<string, any>
 function M.resolve(options)
   resolved = options

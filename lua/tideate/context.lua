@@ -1,10 +1,10 @@
---- The editor's context of a run: buffer, selection, cursor.
+--- The editor context of a run: buffer, selection, cursor.
 local M = {}
 
 ---@class tideate.Context
 ---@field cwd string
 ---@field buffer tideate.BufferContext
----@field selection? {start: integer, end: integer} whole lines, 1-based, both included
+---@field selection? {start: integer, end: integer} whole lines, 1-based, inclusive
 ---@field cursor {line: integer, column: integer} line 1-based, column a 0-based byte offset
 ---@field diagnostics tideate.Diagnostic[] of the buffer
 
@@ -16,19 +16,19 @@ local M = {}
 ---@field source string
 
 ---@class tideate.BufferContext
----@field path string absolute; empty for a buffer that is no file
+---@field path string absolute; empty without a file
 ---@field text string lines joined by "\n", without the last line end; empty if binary
 ---@field filetype string
 ---@field number integer
 ---@field tick integer `changedtick` of the text
 ---@field modifiable boolean
----@field binary boolean a NUL in it, or not UTF-8
+---@field binary boolean with a NUL, or not UTF-8
 
---- Ranges of the second byte after the lead bytes that do not allow all of 80..BF (RFC 3629).
+--- Ranges of the second byte for lead bytes that restrict it (RFC 3629).
 local SECOND = { [0xE0] = { 0xA0, 0xBF }, [0xED] = { 0x80, 0x9F }, [0xF0] = { 0x90, 0xBF }, [0xF4] = { 0x80, 0x8F } }
 
 ---@param lead integer
----@return integer length 0 if no character starts so
+---@return integer length 0 for an invalid lead byte
 local function length_after(lead)
   if lead >= 0xC2 and lead <= 0xDF then
     return 2
@@ -41,8 +41,8 @@ local function length_after(lead)
 end
 
 ---@param line string
----@param at integer of a byte above 7F
----@return integer length of the character there, 0 if it is none
+---@param at integer position of a byte above 7F
+---@return integer length of the character, 0 if it is invalid
 local function character(line, at)
   local lead = line:byte(at)
   local length = length_after(lead)
@@ -70,7 +70,7 @@ local function is_utf8(line)
   return true
 end
 
---- Whether lines of a buffer are no text.
+--- Return whether lines are binary.
 ---@param lines string[]
 ---@return boolean
 function M.is_binary(lines)
@@ -83,7 +83,7 @@ function M.is_binary(lines)
 end
 
 ---@param buf integer
----@return string path absolute; empty for what is no file: a terminal, a `scheme://` buffer
+---@return string path absolute; empty without a file, as for a terminal or a `scheme://` buffer
 local function path_of(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   if vim.bo[buf].buftype ~= '' or name:find('^%a[%w+.-]*://') then
@@ -113,13 +113,13 @@ local MOST_DIAGNOSTICS = 200
 local SEVERITIES = { 'error', 'warning', 'info', 'hint' }
 
 ---@param text string?
----@return string without what no other program reads
+---@return string with invalid bytes and NUL replaced
 local function readable(text)
   text = text or ''
   return is_utf8(text) and text:gsub('%z', ' ') or vim.fn.strtrans(text)
 end
 
---- What language servers and linters say of a buffer, the worst first, of very many only some.
+--- Return the diagnostics of a buffer, the worst first, up to a limit.
 ---@param buf integer
 ---@return tideate.Diagnostic[]
 function M.diagnostics(buf)
@@ -141,7 +141,7 @@ function M.diagnostics(buf)
   end, vim.list_slice(found, 1, MOST_DIAGNOSTICS))
 end
 
---- The lines that are selected at the moment, if the person is in a visual mode.
+--- Return the lines of the visual selection.
 ---@return {start: integer, end: integer}?
 function M.visual()
   if not vim.api.nvim_get_mode().mode:find('^[vV\22]') then
@@ -157,7 +157,7 @@ local function is_ours(win)
   return vim.startswith(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)), 'tideate://')
 end
 
---- The window that the person means: from one of ours, such as the output, the one they came from.
+--- Return the user's window: from a tideate window, the one they came from.
 ---@return integer
 local function window()
   local current = vim.api.nvim_get_current_win()
@@ -174,27 +174,27 @@ local function window()
   return current
 end
 
---- The file that the person looks at; empty if it is none.
+--- Return the path of the user's file.
 ---@return string path absolute
 function M.path()
   return path_of(M.current())
 end
 
---- The folder of that file, else the working directory.
+--- Return the folder of the user's file, else the working directory.
 ---@return string path absolute
 function M.folder()
   local path = M.path()
   return path ~= '' and vim.fs.dirname(path) or vim.fn.getcwd()
 end
 
---- The buffer that the person looks at.
+--- Return the user's buffer.
 ---@return integer
 function M.current()
   return vim.api.nvim_win_get_buf(window())
 end
 
---- Take down the buffer that the person looks at, as it is now.
----@param range? {[1]: integer, [2]: integer} lines of the current buffer, 1-based; by default the visual selection
+--- Capture the context of the user's buffer.
+---@param range? {[1]: integer, [2]: integer} lines of the current buffer, 1-based; default: the visual selection
 ---@return tideate.Context
 function M.capture(range)
   local visual = M.visual()
@@ -205,13 +205,13 @@ function M.capture(range)
     cwd = vim.fn.getcwd(),
     buffer = M.buffer(buf),
     selection = range and { start = range[1], ['end'] = range[2] } or visual,
-    -- {0, 0} from a `-c` command, before a window has been drawn
+    -- {0, 0} during a `-c` command, before the first redraw
     cursor = { line = math.max(cursor[1], 1), column = cursor[2] },
     diagnostics = M.diagnostics(buf),
   }
 end
 
---- The context of a run: as it is given, or what the person looks at with further keys for the workflow.
+--- Return the context of a run: the given one, or the captured one with the given keys added.
 ---@param given? table
 ---@return tideate.Context
 function M.complete(given)

@@ -1,9 +1,9 @@
---- Suggestions for a mistyped name: the nearest of the known ones.
+--- Suggestions for a mistyped name.
 local M = {}
 
 ---@param a string
 ---@param b string
----@return integer edits insertions, deletions, replacements and swaps of neighbours from `a` to `b`
+---@return integer edits insertions, deletions, replacements and swaps from `a` to `b`
 local function distance(a, b)
   local last, row = {}, {} ---@type integer[], integer[]
   for j = 0, #b do
@@ -23,7 +23,7 @@ local function distance(a, b)
   return row[#b]
 end
 
---- The known name nearest to `name`, if one is near enough to be meant.
+--- Return the most similar known name, if it is similar enough.
 ---@param name string
 ---@param known string[]
 ---@return string?
@@ -38,7 +38,7 @@ function M.find(name, known)
   return least and least <= math.max(2, math.floor(#name / 2)) and best or nil
 end
 
---- `; did you mean 'x'?`, or nothing.
+--- Return `; did you mean 'x'?`, or an empty string.
 ---@param name string
 ---@param known string[]
 ---@return string

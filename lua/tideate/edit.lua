@@ -1,7 +1,7 @@
 --- Reads and edits of buffers for the engine; no other module changes them.
 ---
---- Every function takes the parameters of the engine's message and returns its result, or nil and what
---- to tell the person.
+--- Every function takes the parameters of the engine's message and returns its result, or nil and an
+--- error message.
 local M = {}
 
 ---@class tideate.BufferText
@@ -10,14 +10,14 @@ local M = {}
 ---@field text string the lines joined by \n
 ---@field modified boolean
 ---@field path string
----@field gone boolean its file was there when it was read last, and is not any more
+---@field gone boolean its file was deleted since the last read
 
 ---@class tideate.BufferEdit
 ---@field number integer
----@field tick integer the changedtick that the hunks were made against
+---@field tick integer changedtick of the hunks' base text
 ---@field hunks tideate.Hunk[]
 
---- A path without links.
+--- Resolve the links of a path.
 ---@param path string
 ---@return string
 function M.canonical(path)
@@ -25,7 +25,7 @@ function M.canonical(path)
   if real then
     return real
   end
-  -- not there (any more), but a folder above it may be reached through links
+  -- missing, but a folder above may be a link
   for folder in vim.fs.parents(vim.fs.normalize(path)) do
     real = vim.uv.fs_realpath(folder)
     if real then
@@ -35,7 +35,7 @@ function M.canonical(path)
   return vim.fs.normalize(path)
 end
 
---- The loaded buffer that shows a file, whatever links lead to it.
+--- Return the loaded buffer of a file, also through links.
 ---@param path string absolute
 ---@return integer?
 function M.find(path)
@@ -51,7 +51,7 @@ function M.find(path)
   end
 end
 
---- Tell whether the file of a buffer was deleted or moved since it was seen.
+--- Return whether the file of a buffer was deleted or moved since it was seen.
 ---@param buf integer
 ---@return boolean
 local function is_gone(buf)
@@ -63,22 +63,22 @@ local function is_gone(buf)
   return not there and vim.b[buf].tideate_seen == name
 end
 
---- Read the file of an unmodified buffer again if it changed on disk, without a question to the person.
+--- Reread an unmodified buffer whose file changed, without a prompt.
 ---@param buf integer
 local function read_again(buf)
   if vim.bo[buf].modified or vim.bo[buf].buftype ~= '' then
     return
   end
-  local before = vim.bo[buf].autoread -- nil where only the global one is set
+  local before = vim.bo[buf].autoread -- nil: only the global value is set
   vim.bo[buf].autoread = true
-  -- an autocommand of the person's may fail
+  -- the user's autocommands may fail
   pcall(vim.cmd, ('silent! checktime %d'):format(buf))
   if vim.api.nvim_buf_is_valid(buf) then
     vim.bo[buf].autoread = before
   end
 end
 
---- The text that an edit is made for: of an unmodified buffer, what its file holds now.
+--- Return the text to edit; an unmodified buffer is reread first.
 ---@param buf integer
 ---@return tideate.BufferText
 local function read(buf)
@@ -103,9 +103,9 @@ function M.buffer_find(params)
   return buf and read(buf) or vim.NIL
 end
 
---- Load the file of a buffer again that the person closed meanwhile.
+--- Load the file of a closed buffer again.
 ---@param buf integer
----@return string? reason why it cannot be loaded
+---@return string? reason reason that it cannot be loaded
 function M.load_again(buf)
   if not vim.api.nvim_buf_is_valid(buf) then
     return 'its buffer was wiped out'
@@ -118,11 +118,11 @@ function M.load_again(buf)
   elseif not vim.uv.fs_stat(name) then
     return 'its file is gone'
   end
-  local _, err = pcall(vim.fn.bufload, buf) -- an autocommand of the person's may fail
+  local _, err = pcall(vim.fn.bufload, buf) -- the user's autocommands may fail
   if not vim.api.nvim_buf_is_loaded(buf) then
     return ('its file cannot be loaded again: %s'):format(err)
   end
-  vim.bo[buf].buflisted = true -- a buffer with changes shall not be out of sight
+  vim.bo[buf].buflisted = true -- a buffer with changes must stay visible
 end
 
 ---@param params { number: integer }
@@ -131,7 +131,7 @@ function M.buffer_read(params)
   return M.load_again(params.number) == nil and read(params.number) or vim.NIL
 end
 
---- What a person is told a buffer is.
+--- Return the name of a buffer for messages.
 ---@param buf integer
 ---@return string
 function M.label(buf)
@@ -139,7 +139,7 @@ function M.label(buf)
   return name == '' and ('buffer %d'):format(buf) or vim.fn.fnamemodify(name, ':~:.')
 end
 
---- Why a buffer cannot be changed at all, if so.
+--- Return the reason that a buffer cannot be changed.
 ---@param buf integer
 ---@return string?
 local function refusal(buf)
@@ -167,7 +167,7 @@ local function bottom_up(hunks)
   return sorted
 end
 
---- Check that every hunk's old lines stand where it says, and that no two overlap.
+--- Return an error unless every hunk's old lines are at their place and no two overlap.
 ---@param buf integer
 ---@param hunks tideate.Hunk[] bottom-up
 ---@return string?
@@ -214,7 +214,7 @@ local function prepare(edits)
   return plans, changed
 end
 
---- Carry out checked plans; revert all of them if the editor refuses one.
+--- Apply checked plans; undo all of them after an error.
 ---@param plans tideate.edit.Plan[]
 ---@return string? err
 local function carry_out(plans)
@@ -264,7 +264,7 @@ function M.buffer_replace(params)
   return { applied = true }
 end
 
---- The characters of a text that the encoding of a buffer's file lacks.
+--- Return the characters that the encoding of a buffer's file lacks.
 ---@param params { number: integer, text: string }
 ---@return { characters: string[], encoding: string }
 function M.buffer_missing(params)
@@ -275,7 +275,7 @@ function M.buffer_missing(params)
   return { characters = characters, encoding = encoding }
 end
 
---- The bytes of a buffer's file if it held these texts.
+--- Return the bytes of a buffer's file for several texts.
 ---@param params { number: integer, texts: string[] }
 ---@return { files: string[] } in base64; empty if one of the texts cannot be encoded
 function M.buffer_bytes(params)
@@ -290,7 +290,7 @@ function M.buffer_bytes(params)
   return { files = files }
 end
 
---- A file was moved on disk: its buffer follows.
+--- Rename the buffer of a moved file.
 ---@param params { from: string, to: string }
 ---@return { number: integer? }? result, string? err
 function M.buffer_moved(params)
@@ -307,14 +307,14 @@ function M.buffer_moved(params)
     require('tideate.modified_buffers').note_moved(buf)
   else
     vim.api.nvim_buf_call(buf, function()
-      -- otherwise the next :write says that the file exists
+      -- otherwise the next :write reports that the file exists
       vim.cmd('silent! keepalt edit!')
     end)
   end
   return { number = buf }
 end
 
---- Renaming leaves an empty buffer with the old name behind.
+--- Delete the empty buffer that a rename leaves with the old name.
 ---@param path string
 ---@param renamed integer
 function M.delete_old_name(path, renamed)
@@ -327,7 +327,7 @@ function M.delete_old_name(path, renamed)
   end
 end
 
---- Files changed on disk: their unmodified buffers show it, without a question to the person.
+--- Reread the unmodified buffers of changed files.
 ---@param params { paths: string[] }
 ---@return table
 function M.checktime(params)
@@ -340,12 +340,12 @@ function M.checktime(params)
   return vim.empty_dict()
 end
 
---- Show a text in a new, unsaved buffer beside the others; the person's window keeps the focus.
+--- Show a text in a new, unsaved buffer; the user's window keeps the focus.
 ---@param params { text: string, filetype: string?, name: string? }
 ---@return { number: integer }
 function M.buffer_create(params)
   local buf = vim.api.nvim_create_buf(true, false)
-  vim.bo[buf].modifiable = true -- `nvim -M` makes new buffers otherwise
+  vim.bo[buf].modifiable = true -- `nvim -M` turns it off
   if params.name and params.name ~= '' then
     pcall(vim.api.nvim_buf_set_name, buf, params.name)
   end

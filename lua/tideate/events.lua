@@ -1,15 +1,15 @@
---- Dispatch of the host's events to the state, the runs, the user interface and the `User` autocmds.
+--- Dispatch of the host's events to the state, the runs, the user interface and `User` autocommands.
 local M = {}
 
-local SLICE = 5 -- milliseconds of messages in a row: what else is due has room in the same frame
+local SLICE = 5 -- milliseconds of messages in a row, a part of a frame
 
---- Asks without an answer yet, and what to do when it is no longer wanted.
+--- Cancel functions of unanswered questions.
 ---@type table<string, fun()>
 local open_asks = {}
 
 ---@param err string
 local function report(err)
-  -- scheduled: the next message must not wait for a person to read this
+  -- scheduled: an error message must not delay the next message
   vim.schedule(function()
     vim.notify('tideate: ' .. err, vim.log.levels.ERROR)
   end)
@@ -35,7 +35,7 @@ local patterns = {
   SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack',
 }
 
---- `SD_EVENT_STEP_STARTED` → `TideateStepStarted`; false for what comes too often for an autocmd.
+--- Return the `User` pattern of an event (`SD_EVENT_STEP_STARTED` → `TideateStepStarted`); false for frequent events.
 ---@param name string
 ---@return string|false
 local function pattern_of(name)
@@ -58,7 +58,7 @@ local function fire_autocmd(event)
   vim.api.nvim_exec_autocmds('User', { pattern = pattern, data = data, modeline = false })
 end
 
---- Take an event of a run: the state first, so that all others can read it.
+--- Handle an event of a run: the state first, which all others read.
 ---@param event tideate.Event
 function M.dispatch(event)
   if event.data and event.data.error_code == 'UnknownWorkflow' then
@@ -70,14 +70,14 @@ function M.dispatch(event)
   guarded(require('tideate.quickfix').on_event, event)
   guarded(require('tideate.ui.ranges').on_event, event)
   guarded(require('tideate.run').on_event, event)
-  local staged = package.loaded['tideate.queries.staged_diagnostics'] -- not loaded: there is nothing to stop
+  local staged = package.loaded['tideate.queries.staged_diagnostics'] -- not loaded: nothing to stop
   if staged then
     guarded(staged.on_event, event)
   end
   guarded(fire_autocmd, event)
 end
 
---- An answer, given at most once and not after it was withdrawn.
+--- Return functions that answer once, and not after a withdrawal.
 ---@param id string
 ---@return fun(result: any) respond, tideate.Fail fail
 local function answerer(id)
@@ -98,9 +98,9 @@ end
 ---@alias tideate.Fail fun(err: string, error_code: string)
 ---@alias tideate.Asker fun(id: string, params: table<string, any>, respond: fun(result: any), fail: tideate.Fail): fun()?
 
---- A request about buffers, answered by the function of that name.
+--- Return a handler that calls a function of a buffer module.
 ---@param name string
----@param module? string `tideate.edit` by default
+---@param module? string default: `tideate.edit`
 ---@return tideate.Asker
 local function edit(name, module)
   return function(_, params, respond, fail)
@@ -112,7 +112,7 @@ local function edit(name, module)
   end
 end
 
---- What the host may ask; each may return how to call it off.
+--- Questions of the host; a handler may return a function that cancels it.
 ---@type table<string, tideate.Asker>
 local asked = {
   confirm = function(id, params, respond, fail)
@@ -165,7 +165,7 @@ local function withdraw(id)
   end
 end
 
---- The merged configuration comes after the ready message: reading it takes the host longer.
+--- Handle the merged configuration; it follows the ready message because reading it takes longer.
 ---@param message {config: table<string, any>?}
 local function configured(message)
   require('tideate.config').resolve(message.config or {})
@@ -173,7 +173,7 @@ local function configured(message)
   require('tideate.mentions').watch()
 end
 
---- What a person should know about a project's configuration.
+--- Show notices about a project's configuration.
 ---@param message {notices: string[]}
 local function notices(message)
   for _, notice in ipairs(message.notices) do
@@ -205,7 +205,7 @@ local messages = {
   pong = function() end,
 }
 
---- Messages that nothing was done with yet, in order.
+--- Unhandled messages, in order.
 ---@type table<string, any>[]
 local queue = {}
 local first, last = 1, 0
@@ -221,8 +221,8 @@ local function take(message)
   end
 end
 
---- Take messages off the queue, in order. An error in one does not keep the others back.
----@param slice number milliseconds after which the editor is let go on; the others follow soon
+--- Handle queued messages in order. An error in one does not stop the others.
+---@param slice number milliseconds before the editor gets control back
 local function drain(slice)
   local stop = vim.uv.hrtime() + slice * 1e6
   local redraw = false
@@ -237,7 +237,7 @@ local function drain(slice)
   end
   if first <= last and not waiting then
     waiting = true
-    -- not scheduled: that would run before keys that were typed meanwhile
+    -- not scheduled: that would run before typed-ahead keys
     vim.defer_fn(function()
       waiting = false
       drain(SLICE)
@@ -245,7 +245,7 @@ local function drain(slice)
   end
 end
 
---- Take a batch of messages from the host.
+--- Receive a batch of messages from the host.
 ---@param batch table<string, any>[]
 function M.receive(batch)
   require('tideate.host').reset_unanswered()
@@ -258,7 +258,7 @@ function M.receive(batch)
   end
 end
 
---- The host is gone: nobody waits for an answer any more.
+--- Handle the end of the host: cancel all questions.
 function M.host_gone()
   drain(math.huge)
   for _, id in ipairs(vim.tbl_keys(open_asks)) do

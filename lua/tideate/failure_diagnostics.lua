@@ -1,17 +1,17 @@
---- Failures as diagnostics, in a namespace of their own. A run that begins on a file clears those of the file,
---- a check that ends those that it found before, and a run that ends those of others in what it wrote.
+--- Failures as diagnostics. A run that starts on a file clears the file's; a check replaces its earlier ones; an ended
+--- run clears those of other runs in the files it wrote.
 local M = {}
 
-local MOST = 1000 -- that are kept
+local MOST = 1000 -- kept failures
 local namespace = vim.api.nvim_create_namespace('tideate')
 
----@type table<string, string> names: loading `vim.diagnostic` takes a while, and most runs fail nowhere
+---@type table<string, string> names instead of values: loading `vim.diagnostic` is slow
 local SEVERITIES = { E = 'ERROR', W = 'WARN', I = 'INFO', N = 'HINT' }
 
 ---@class tideate.PlacedFailure
 ---@field path string absolute
----@field name string of the check or gate
----@field root string of the run's project
+---@field name string check or gate
+---@field root string root of the run's project
 ---@field run string
 ---@field entry table<string, any>
 
@@ -73,7 +73,7 @@ local function show(paths)
   end
 end
 
---- Take out what fits, and tell of which files that was.
+--- Remove matching failures and return their paths.
 ---@param fits fun(failure: tideate.PlacedFailure): boolean
 ---@return table<string, true> paths
 local function take_out(fits)
@@ -88,7 +88,7 @@ local function take_out(fits)
   return paths
 end
 
---- Put what a check or a gate found in the place of what it found before in this project.
+--- Replace the failures of a check or gate in this project.
 ---@param name string
 ---@param run string
 ---@param entries table<string, any>[] of `setqflist()`, with absolute paths
@@ -107,8 +107,8 @@ function M.replace(name, run, entries)
   show(paths)
 end
 
---- A run begins on a file.
----@param path string absolute; empty where it is none
+--- Clear the failures of a file when a run starts on it.
+---@param path string absolute; empty without a file
 function M.begin(path)
   path = path ~= '' and normal(path) or path
   show(take_out(function(failure)
@@ -116,9 +116,9 @@ function M.begin(path)
   end))
 end
 
---- A run ended: what others said of the files that it wrote is no longer true.
+--- Clear the failures of other runs in the files that an ended run wrote.
 ---@param run string
----@return table<string, true> paths that it wrote, absolute
+---@return table<string, true> written files, absolute
 function M.ended(run)
   local status, written = require('tideate.state').get_status(run), {}
   for _, file in ipairs(status and status.files or {}) do

@@ -1,18 +1,18 @@
---- The bytes of a buffer's file: as `:write` would make them, and as they are.
+--- The bytes of a buffer's file, as they are and as `:write` would make them.
 local M = {}
 
---- Encodings with the higher byte first, by those with the lower one first: iconv may take the former for the machine's.
+--- Encodings whose names iconv may read in the machine's byte order.
 local SWAPPED = { ['utf-16'] = 'utf-16le', ['ucs-2'] = 'ucs-2le' }
 local LINE_ENDS = { unix = '\n', dos = '\r\n', mac = '\r' }
 local MARK = '\239\187\191'
---- Events whose autocommands read or write a file in Neovim's place.
+--- Events of autocommands that read or write files instead of Neovim.
 local IN_PLACE = { 'BufReadCmd', 'BufWriteCmd', 'FileReadCmd', 'FileWriteCmd' }
---- Events whose autocommands may translate a text after it is read.
+--- Events of autocommands that may convert a text after reading.
 local AROUND = { 'BufReadPre', 'BufReadPost', 'FileReadPre', 'FileReadPost' }
---- Patterns of autocommands that fit files of every kind; no codec has these.
+--- Patterns of autocommands for every file; no codec uses them.
 local ANY_FILE = { ['*'] = true, ['*.*'] = true, ['?*'] = true, ['**'] = true }
 
---- The encoding that a buffer's text is written in; empty if it is written as it is.
+--- Return the encoding of a buffer's file; empty for UTF-8 and binary.
 ---@param buf integer
 ---@return string
 local function encoding_of(buf)
@@ -29,14 +29,14 @@ local function encode(text, encoding)
   end
   local name = SWAPPED[encoding] or encoding
   local bytes = vim.iconv(text, 'utf-8', name)
-  -- for a character that is missing iconv gives another one
+  -- iconv replaces a missing character
   if bytes == nil or vim.iconv(bytes, name, 'utf-8') ~= text then
     return
   end
   return SWAPPED[encoding] and bytes:gsub('(.)(.)', '%2%1') or bytes
 end
 
---- The characters of a text that the encoding of a buffer's file lacks, each once.
+--- Return the characters that the encoding of a buffer's file lacks, without duplicates.
 ---@param buf integer
 ---@param text string
 ---@return string[] characters, string encoding
@@ -60,10 +60,10 @@ local function text_of(buf)
   return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n')
 end
 
---- The bytes that `:write` makes of a text in a buffer under 'nofixendofline'.
+--- Return the bytes that `:write` makes of a text under 'nofixendofline'.
 ---@param buf integer
 ---@param text string lines joined by \n
----@return string? bytes nil if the encoding of its file lacks a character
+---@return string? bytes nil if the encoding lacks a character
 function M.of(buf, text)
   local options, encoding = vim.bo[buf], encoding_of(buf)
   local line_end = options.binary and '\n' or LINE_ENDS[options.fileformat]
@@ -83,7 +83,7 @@ function M.of(buf, text)
 end
 
 ---@param path string
----@return string? nil if there is no regular file that can be read
+---@return string? nil without a readable regular file
 local function read(path)
   local stat = vim.uv.fs_stat(path)
   local file = stat and stat.type == 'file' and io.open(path, 'rb')
@@ -95,7 +95,7 @@ local function read(path)
   return bytes
 end
 
---- Tell whether a buffer's file holds exactly what `:write` makes of its text.
+--- Return whether a buffer's file has exactly the bytes that `:write` makes of its text.
 ---@param buf integer
 ---@return boolean
 function M.holds_text(buf)
@@ -105,11 +105,11 @@ function M.holds_text(buf)
   elseif stands == M.of(buf, text_of(buf)) then
     return true
   end
-  -- a buffer without a line has one empty line for Lua
+  -- Lua reads a buffer without lines as one empty line
   return text_of(buf) == '' and (stands == '' or stands == encode(MARK, encoding_of(buf)))
 end
 
---- Tell whether most lines of a buffer's file are lines of its text.
+--- Return whether most lines of a buffer's file are in its text.
 ---@param buf integer
 ---@return boolean
 local function holds_most_lines(buf)
@@ -124,7 +124,7 @@ local function holds_most_lines(buf)
     if own[line] then
       all, same = all + 1, same + (line == '' and 0 or 1)
     elseif line:find('\n', 1, true) or (encoding == '' and require('tideate.context').is_binary({ line })) then
-      return false -- in the buffer it has another line end, or other characters
+      return false -- another line end or other characters in the buffer
     else
       all = all + 1
     end
@@ -135,7 +135,7 @@ end
 --- Find an autocommand for the file of a buffer.
 ---@param buf integer
 ---@param events string[]
----@param special boolean whether those for files of every kind and for this buffer alone do not count
+---@param special boolean ignore those for every file and for this buffer alone
 ---@return string? event
 local function autocommand(buf, events, special)
   local path = vim.api.nvim_buf_get_name(buf)
@@ -154,15 +154,15 @@ local function autocommand(buf, events, special)
   end
 end
 
---- The event whose autocommands read or write the file of a buffer in Neovim's place, if there are any.
+--- Return the event whose autocommands read or write the buffer's file instead of Neovim.
 ---@param buf integer
 ---@return string?
 function M.replaced_by(buf)
   return autocommand(buf, IN_PLACE, false)
 end
 
---- Tell whether a text with unsaved changes seems to be of the file's own kind: nothing translates it after it is
---- read, and most of the file's lines are in it.
+--- Return whether a modified text is probably unconverted: no autocommand converts it after reading, and it has most of
+--- the file's lines.
 ---@param buf integer
 ---@return boolean
 function M.seems_plain(buf)

@@ -1,12 +1,12 @@
---- Completion of file names. Unlike Neovim's own it takes the typed text as a name and nothing
---- else: no pattern, no variable, and no command between backticks.
+--- Completion of file names. Unlike Neovim's own, it takes the typed text literally: no pattern, no
+--- variable, no command between backticks.
 local M = {}
 
-local MOST = 2000 -- entries that are looked at
+local MOST = 2000 -- checked entries
 local LONGEST = 30 * 1000 * 1000 -- nanoseconds
-local CHUNK = 100 -- entries that are read at once
+local CHUNK = 100 -- entries per read
 
----@param typed string as far as its last `/`
+---@param typed string up to its last `/`
 ---@param base? string
 ---@return string path
 local function folder_of(typed, base)
@@ -21,7 +21,7 @@ local function folder_of(typed, base)
 end
 
 ---@param path string
----@param kind string as `vim.uv.fs_readdir` gives it
+---@param kind string from `vim.uv.fs_readdir`
 ---@return boolean
 local function is_directory(path, kind)
   if kind == 'link' or kind == 'unknown' then
@@ -48,11 +48,11 @@ local function each(handle, visit)
   end
 end
 
---- The files and directories that a name can become; of a very large or slow directory only some.
+--- Return the files and directories that complete a name; incomplete for a very large or slow directory.
 ---@param lead string
----@param wanted fun(path: string): boolean of a path as it would be typed, a directory's with `/` behind
----@param base? string what they are relative to, by default the working directory
----@return string[] paths sorted, that begin with `lead`
+---@param wanted fun(path: string): boolean gets a path as typed; a directory ends with `/`
+---@param base? string default: the working directory
+---@return string[] paths sorted
 function M.complete(lead, wanted, base)
   local typed, start = lead:match('^(.*/)(.*)$')
   typed, start = typed or '', start or lead

@@ -1,8 +1,8 @@
---- `:checkhealth tideate`. The only module that waits for the host: it checks that the host answers.
+--- `:checkhealth tideate`. The only module that waits for the host.
 local M = {}
 
 local PACKAGES = { 'pynvim', 'pydantic', 'pydantic_ai', 'openai', 'jinja2', 'ruamel.yaml', 'ast_grep_py' }
-local ANSWER_MS = 20000 -- an adapter that cannot be reached takes its time to say so
+local ANSWER_MS = 20000 -- milliseconds; an unreachable adapter answers late
 
 local LOOK = [[
 import importlib.util, sys
@@ -49,7 +49,7 @@ local function check_packages(python)
   return true
 end
 
---- Look at the interpreter that the running host has, or that one would be started with.
+--- Check the interpreter of the running host, or of the next one.
 ---@return boolean ok
 local function check_python()
   local running = require('tideate.host').info()
@@ -109,7 +109,7 @@ local function check_config()
   end
 end
 
---- Go back to where Neovim writes the report: what the host said while it was waited for may have taken the focus.
+--- Return to the window of the report: a message of the host may have taken the focus.
 ---@param win integer
 ---@param buf integer
 local function come_back(win, buf)

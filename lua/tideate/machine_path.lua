@@ -1,7 +1,7 @@
---- The path of a machine: moves made by an earlier process, which no event of this one reported.
+--- The path of a machine: transitions of an earlier process, which no event reports.
 local M = {}
 
----@type table<string, true> runs whose path was asked for and is not there yet
+---@type table<string, true> runs with a pending request
 local asked = {}
 
 ---@param id string
@@ -12,14 +12,14 @@ local function ask(id)
   asked[id] = true
   require('tideate.client').request('run_path', { execution_id = id }, function(result)
     asked[id] = nil
-    -- of a run that ended meanwhile its result has the path
+    -- the result of a run that ended meanwhile has the path
     if result.ok then
       M.know(id, result.path)
     end
   end)
 end
 
---- Take the whole path of a run.
+--- Store the whole path of a run.
 ---@param id string
 ---@param path tideate.Moved[]
 function M.know(id, path)
@@ -27,7 +27,7 @@ function M.know(id, path)
   require('tideate.ui.graph').on_path(id)
 end
 
---- Take an event: a machine that is resumed has a past, and its moves are counted from the first.
+--- Handle an event: request the path of a resumed machine.
 ---@param event tideate.Event
 function M.on_event(event)
   local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'
@@ -44,7 +44,7 @@ function M.on_event(event)
   end
 end
 
---- The states that were passed, in a line.
+--- Join the visited states.
 ---@param path tideate.Moved[]
 ---@return string
 function M.words(path)

@@ -1,24 +1,24 @@
---- Mentions: completion after an `@` in a prompt, of the built-in ones and those that the host sent last.
+--- Completion of mentions after an `@`: built-in ones and those last sent by the host.
 local M = {}
 
 ---@class tideate.Mention
 ---@field mention string with its `@`
 ---@field points_to string
----@field type? 'file'|'section'|'variable' nil of a built-in one
+---@field type? 'file'|'section'|'variable' nil: built-in
 ---@field exists boolean
 ---@field built_in boolean
----@field note string why it cannot be resolved, or that it is asked about; empty else
+---@field note string why it cannot be resolved, or that it needs a confirmation
 
---- By heart: completion works before the host has started.
+--- Built-in mentions, listed here for completion before the host has started.
 M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@run', '@selection', '@symbols', '@tree' }
 
---- Of these, those with a path behind a colon.
+--- Built-in mentions with a path after a colon.
 local WITH_PATH = { diff = true, file = true, symbols = true, tree = true }
 
 ---@type {root?: string, names: string[]}
 local known = { names = {} }
 
---- Take the host's list.
+--- Store the host's list.
 ---@param result {root?: string, mentions?: tideate.Mention[]}
 function M.set_host_mentions(result)
   known = { root = result.root ~= vim.NIL and result.root or nil, names = {} }
@@ -29,7 +29,7 @@ function M.set_host_mentions(result)
   end
 end
 
---- Ask a host that is there for its list; a failure is told to who asks to see the list.
+--- Request the list from a running host; an error is reported only to users who open the list.
 function M.refresh()
   if require('tideate.host').state() ~= 'ready' then
     return
@@ -42,7 +42,7 @@ function M.refresh()
   end)
 end
 
---- Keep the list current: it is another one when the file or the working directory is.
+--- Keep the list current after changes of its file or the working directory.
 function M.watch()
   local group = vim.api.nvim_create_augroup('tideate.mentions', {})
   vim.api.nvim_create_autocmd('BufWritePost', { group = group, pattern = '*/.tideate/context.json', callback = M.refresh })
@@ -50,7 +50,7 @@ function M.watch()
   M.refresh()
 end
 
----@return boolean whether the list is of the project that the person is in
+---@return boolean whether the list is of the current project
 local function is_here()
   local folder = vim.fs.normalize(require('tideate.context').folder())
   return known.root ~= nil and (folder == known.root or vim.startswith(folder, known.root .. '/'))
@@ -63,7 +63,7 @@ local function written(kind, path)
   return path:find('%s') and ('@%s:"%s"'):format(kind, path) or ('@%s:%s'):format(kind, path)
 end
 
----@param lead string the beginning of a run's id
+---@param lead string prefix of a run's id
 ---@return string[]
 local function runs(lead)
   local run_choice = require('tideate.run_choice')
@@ -75,7 +75,7 @@ local function runs(lead)
 end
 
 ---@param kind string
----@param lead string a path from the project's root
+---@param lead string path relative to the project's root
 ---@return string[]
 local function paths(kind, lead)
   local function wanted(path)
@@ -87,7 +87,7 @@ local function paths(kind, lead)
   end, found)
 end
 
---- Completions of a word that begins with `@`. Never waits for the host.
+--- Complete a word that begins with `@`, without waiting for the host.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)

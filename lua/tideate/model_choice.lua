@@ -1,22 +1,22 @@
---- Choice of models for this Neovim: one that all workflows ask, and others for single ones.
+--- Models chosen for this Neovim: for all workflows, or for single ones.
 local M = {}
 
---- The word that returns to the configured model.
+--- Word that returns to the configured model.
 local DEFAULT = 'default'
 
 ---@class tideate.ListedModel
----@field adapter string the name to ask it by
+---@field adapter string adapter name
 ---@field model string
 ---@field source 'configuration'|'known'|'live'
 ---@field context_tokens? integer
 ---@field input_price? number US dollars for a million tokens
 ---@field output_price? number
 
----@type string? the adapter of all workflows
+---@type string? adapter for all workflows
 local for_all
 ---@type table<string, string> adapters by workflow
 local of = {}
----@type string[] adapters that the host named last, for completion
+---@type string[] adapters last sent by the host, for completion
 local known = {}
 
 ---@param text string
@@ -25,14 +25,14 @@ local function say(text, level)
   require('tideate.ui').notify(text, level or vim.log.levels.INFO)
 end
 
---- The adapter that was chosen for a workflow; nil leaves it to the configuration.
+--- Return the adapter chosen for a workflow; nil: as configured.
 ---@param workflow string
 ---@return string?
 function M.adapter_for(workflow)
   return of[workflow] or for_all
 end
 
---- What was chosen, in words.
+--- Describe the choices.
 ---@return string[] lines
 function M.lines()
   local lines = for_all and { 'model: ' .. for_all } or {}
@@ -44,7 +44,7 @@ function M.lines()
   return lines
 end
 
----@param adapter string? nil: as it is configured
+---@param adapter string? nil: as configured
 ---@param workflow string?
 local function set(adapter, workflow)
   if workflow then
@@ -56,9 +56,9 @@ local function set(adapter, workflow)
   say(('%s is %s'):format(whose, adapter or 'the configured one again'))
 end
 
---- Choose a model for this Neovim, once the host has found it.
+--- Choose a model for this Neovim, after the host has found it.
 ---@param adapter string an adapter's name, or `default`
----@param workflow? string only for this one
+---@param workflow? string for this workflow only
 function M.choose(adapter, workflow)
   if adapter == DEFAULT then
     return set(nil, workflow)
@@ -127,7 +127,7 @@ function M.run(rest)
   end)
 end
 
---- Complete what stands behind `:Workflow model`; never asks the host.
+--- Complete `:Workflow model` without asking the host.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
@@ -140,12 +140,12 @@ function M.complete(lead)
   end, require('tideate.registry').list())
 end
 
---- Have the host load what asks the model, while the person still types.
+--- Load the model's client in the host while the user types.
 ---@param workflow? string
 function M.load(workflow)
   local adapter = workflow and M.adapter_for(workflow) or for_all
   local params = { folder = require('tideate.context').folder(), adapter = adapter }
-  -- a mistake in the configuration is told with the run
+  -- the run reports mistakes in the configuration
   require('tideate.client').request('load_model', params, function() end)
 end
 

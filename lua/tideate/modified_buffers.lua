@@ -1,13 +1,13 @@
---- Buffers with unsaved changes: listed, and written to their files.
+--- Buffers with unsaved changes: list and save.
 local M = {}
 
---- Whether a buffer's file is another one than was read. Neovim 0.10 would ask that when it writes, and wait for
---- a key that nobody knows is wanted.
+--- Return whether a buffer's file changed on disk. Neovim 0.10 would ask when it writes, and wait for an unexpected
+--- key.
 ---@param buf integer
 ---@return boolean
 local function stale(buf)
   if vim.fn.has('nvim-0.11') == 1 then
-    return false -- there the question answers itself, below
+    return false -- Neovim 0.11 answers the question itself, see `write`
   end
   if vim.b[buf].tideate_stale then
     return true
@@ -17,13 +17,13 @@ local function stale(buf)
     buffer = buf,
     callback = function()
       found = true
-      vim.api.nvim_set_vvar('fcs_choice', '') -- neither read again nor asked about
+      vim.api.nvim_set_vvar('fcs_choice', '') -- neither reread nor asked about
     end,
   })
   vim.cmd(('silent! checktime %d'):format(buf))
   vim.api.nvim_del_autocmd(watching)
   if found then
-    -- it is told once only
+    -- Neovim reports it only once
     vim.b[buf].tideate_stale = true
     vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
       buffer = buf,
@@ -39,7 +39,7 @@ end
 local CHANGED = 'its file changed on disk since it was read'
 local GONE = 'its file does not exist any more'
 
---- What a file is recognised by as long as nobody writes it.
+--- Return an identity of a file's content on disk.
 ---@param buf integer
 ---@return string
 local function stamp(buf)
@@ -48,11 +48,11 @@ local function stamp(buf)
 end
 
 ---@class tideate.FileNote
----@field tick integer changedtick of the buffer that the note is for
----@field stamp string? of the file while it held the buffer's text; '' if it did not exist yet
----@field reason string? why the buffer is not to be saved
+---@field tick integer changedtick of the buffer
+---@field stamp string? stamp of the file with the buffer's text; '' before it existed
+---@field reason string? reason not to save the buffer
 
---- What is known of a buffer's file, nil if nothing is.
+--- Return the note about a buffer's file, if it is current.
 ---@param buf integer
 ---@return tideate.FileNote?
 local function note_of(buf)
@@ -60,7 +60,7 @@ local function note_of(buf)
   return note and note.tick == vim.api.nvim_buf_get_changedtick(buf) and note or nil
 end
 
---- Compare a buffer without unsaved changes with its file.
+--- Compare an unmodified buffer with its file.
 ---@param buf integer
 ---@return tideate.FileNote
 local function compare(buf)
@@ -77,10 +77,10 @@ local function compare(buf)
   return note
 end
 
---- Look at the files of buffers before the engine edits them: later nobody can tell whether such a file holds the
---- text of its buffer.
+--- Note the state of files before the engine edits their buffers: afterwards nothing tells whether a file has the text
+--- of its buffer.
 ---@param bufs integer[]
----@return fun() done to be called after the edits
+---@return fun() done call after the edits
 function M.before_edits(bufs)
   local notes = {} ---@type table<integer, tideate.FileNote>
   for _, buf in ipairs(bufs) do
@@ -98,7 +98,7 @@ function M.before_edits(bufs)
   end
 end
 
---- The file of a buffer with changes was moved: that it is another one now is no reason not to save it.
+--- Note that the file of a modified buffer was moved, so that it can still be saved.
 ---@param buf integer
 function M.note_moved(buf)
   vim.b[buf].tideate_moved = stamp(buf)
@@ -109,7 +109,7 @@ function M.note_moved(buf)
   end
 end
 
---- Tell whether a file may be written, by its permissions and for this process; one that is not there may.
+--- Return whether a file may be written; a missing one may.
 ---@param buf integer
 ---@return boolean
 local function is_writable(buf)
@@ -118,8 +118,7 @@ local function is_writable(buf)
   return not stat or (bit.band(stat.mode, 146) ~= 0 and vim.uv.fs_access(path, 'W') == true) -- 0222
 end
 
---- Why the engine does not write a buffer to its file: `:write` would not write what is in the buffer, or nobody
---- knows whether it would.
+--- Return the reason not to write a buffer: `:write` would not write its text, or might not.
 ---@param buf integer
 ---@param note tideate.FileNote?
 ---@return string?
@@ -142,13 +141,13 @@ local function reason_not_to_write(buf, note)
   elseif not note and not file_bytes.seems_plain(buf) then
     return 'its file may hold something else than its text'
   elseif vim.bo[buf].readonly or not is_writable(buf) then
-    return 'it is read-only' -- `:write!` would write it all the same
+    return 'it is read-only' -- `:write!` would write it nevertheless
   end
 end
 
---- Write one buffer to its file, whatever window or mode the person is in.
+--- Write a buffer to its file, in any window and mode.
 ---@param buf integer
----@return string? reason why it was not written
+---@return string? reason reason that it was not written
 local function write(buf)
   local note = note_of(buf)
   local known = vim.b[buf].tideate_moved ~= nil and vim.b[buf].tideate_moved == stamp(buf)
@@ -158,10 +157,10 @@ local function write(buf)
     return reason
   end
   local fix = vim.bo[buf].fixendofline
-  vim.bo[buf].fixendofline = false -- a file without a last line end keeps to it
+  vim.bo[buf].fixendofline = false -- keep a missing last line end
   local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
-    -- no autocommands: what was reviewed is written, not what a formatter makes of it. Typed, because to the
-    -- question whether a file that changed on disk is to be overwritten the end of the keys says no
+    -- no autocommands: write the reviewed text, not a formatter's. Typed, because the end of the keys answers no to the
+    -- question whether to overwrite a changed file
     local command = [[execute "silent normal! :silent noautocmd lockmarks write%s ++p\<CR>"]]
     vim.cmd(command:format(known and '!' or ''))
   end)
@@ -181,7 +180,7 @@ end
 ---@field number integer
 ---@field reason string
 
---- Save buffers that have changes, except those whose file would not hold their text then.
+--- Save modified buffers, except those whose file would not have their text afterwards.
 ---@param params { numbers: integer[] }
 ---@return { unsaved: tideate.UnsavedBuffer[] }
 function M.save(params)
@@ -197,7 +196,7 @@ function M.save(params)
   return { unsaved = unsaved }
 end
 
---- The files below a folder whose buffers have changes that were not saved.
+--- Return the files below a folder with unsaved changes.
 ---@param params { root: string }
 ---@return { paths: string[] }
 function M.modified(params)
@@ -216,7 +215,7 @@ function M.modified(params)
   return { paths = paths }
 end
 
---- The files that a run changed in their buffers, was to save and did not, and that are not saved since.
+--- Return the files that a run changed in buffers and that are still unsaved.
 ---@param run tideate.Run
 ---@return string[] relative to its root
 function M.of_run(run)
@@ -227,7 +226,7 @@ function M.of_run(run)
   end, run.unsaved or {})
 end
 
---- What is told of such files at the end of their run.
+--- Describe unsaved files at the end of a run.
 ---@param names string[]
 ---@return string
 function M.words(names)

@@ -1,13 +1,13 @@
---- Runs that ended runs propose to follow them: offered to the person, begun with their yes.
+--- Follow-up runs proposed by ended runs.
 local M = {}
 
----@class tideate.NextRun a run that goes on with the conversation of the one that proposed it
+---@class tideate.NextRun a run that continues the conversation of the proposing run
 ---@field workflow string
 ---@field prompt string
----@field message string what is left to do
+---@field message string remaining work
 ---@field files {path: string, why: string}[]
----@field continues string the run that proposed it
----@field asks boolean whether the person is asked; else only told
+---@field continues string proposing run
+---@field asks boolean ask the user; else only notify
 ---@field adapter? string
 
 ---@param next_run tideate.NextRun
@@ -37,9 +37,9 @@ local function begin(next_run)
   })
 end
 
---- Offer what a run proposed, unless who started it went on with it already.
+--- Offer a proposed run, unless it was continued already.
 ---@param next_run tideate.NextRun
----@param workflow string that proposed it
+---@param workflow string proposing workflow
 function M.offer(next_run, workflow)
   if require('tideate.run').is_continued(next_run.continues) then
     return
@@ -65,8 +65,8 @@ function M.offer(next_run, workflow)
   end)
 end
 
---- The prompt that an ended run proposed for a workflow that goes on with it.
----@param name string of the workflow
+--- Return the prompt that an ended run proposed for a workflow.
+---@param name string workflow
 ---@param continues string a run's id, or `last`
 ---@return string?
 function M.prompt(name, continues)

@@ -1,13 +1,13 @@
 --- Operators: a workflow on the lines of a motion; `.` repeats it with the same prompt.
 ---
---- The prompt is typed in insert mode, and so becomes what `.` repeats. The keys of the motion are noted
---- while it is typed, and given to Neovim once more, without effect, when the prompt was sent.
+--- Typing the prompt in insert mode replaces the redo of `.`. So the keys of the motion are recorded, and
+--- given to Neovim again, without effect, after the prompt was sent.
 local M = {}
 
 local APPLY = "v:lua.require'tideate.operator'.apply"
 local NOTHING = "v:lua.require'tideate.operator'.nothing"
 local SELECT_HERE = ":\21lua require('tideate.operator').select_here()\r" -- \21 is CTRL-U
---- Nodes of syntax trees that are a function with its name.
+--- Syntax nodes of named functions.
 local FUNCTIONS = {
   constructor_declaration = true,
   function_declaration = true,
@@ -17,20 +17,20 @@ local FUNCTIONS = {
   method_declaration = true,
   method_definition = true,
 }
-local OWN_KEYS = 2 -- `g@`, which the mapping stands for
+local OWN_KEYS = 2 -- `g@`, produced by the mapping
 local namespace = vim.api.nvim_create_namespace('tideate.operator')
 
 ---@class tideate.Operation
 ---@field workflow string
----@field before string the count before the operator, or `gv` in visual mode
----@field motion string its keys, as they were typed
+---@field before string count before the operator, or `gv` in visual mode
+---@field motion string typed keys
 ---@field win integer
----@field cursor integer[] where it began
----@field sent? {name: string, prompt: string, inputs: table<string, any>?} what was run on the first motion
+---@field cursor integer[] at the start
+---@field sent? {name: string, prompt: string, inputs: table<string, any>?} first run of the operator
 
----@type tideate.Operation? that waits for its motion
+---@type tideate.Operation? waiting for its motion
 local pending
----@type tideate.Operation? that `.` repeats
+---@type tideate.Operation? repeated by `.`
 local current
 
 ---@return string mode
@@ -38,14 +38,14 @@ local function mode()
   return vim.api.nvim_get_mode().mode
 end
 
---- Note the keys of the motion, until the operator is applied or given up.
+--- Record the keys of the motion until the operator is applied or cancelled.
 ---@param operation tideate.Operation
 local function note_motion(operation)
   local seen = 0
   vim.on_key(function(_, typed)
     seen = seen + 1
     if seen <= OWN_KEYS or typed == nil or typed == '' then
-      return -- a mapped motion may run commands of normal mode
+      return -- a mapped motion may run normal mode commands
     elseif mode() == 'n' then
       pending = nil
       vim.on_key(nil, namespace)
@@ -55,9 +55,9 @@ local function note_motion(operation)
   end, namespace)
 end
 
---- The keys that a mapping stands for.
+--- Return the keys of an operator mapping.
 ---@param workflow string
----@param motion? string that follows, in place of one that is typed
+---@param motion? string fixed motion instead of a typed one
 ---@return string
 function M.begin(workflow, motion)
   vim.api.nvim_set_option_value('operatorfunc', APPLY, {})
@@ -76,14 +76,14 @@ function M.begin(workflow, motion)
   return 'g@' .. (motion or '')
 end
 
---- The keys that a mapping stands for which takes the function under the cursor, or the paragraph.
+--- Return the keys of a mapping for the function or paragraph under the cursor.
 ---@param workflow string
 ---@return string
 function M.begin_here(workflow)
   return M.begin(workflow, SELECT_HERE)
 end
 
----@return integer? first, integer? last lines, 1-based, of the innermost function under the cursor
+---@return integer? first, integer? last 1-based lines of the innermost function under the cursor
 local function function_here()
   local ok, parser = pcall(vim.treesitter.get_parser, 0)
   if not ok or not parser then
@@ -107,14 +107,14 @@ local function function_here()
   return first + 1, end_column == 0 and last or last + 1
 end
 
---- Select the lines of the function under the cursor, else of the paragraph: the motion of `begin_here`.
+--- Select the function under the cursor, else the paragraph: the motion of `begin_here`.
 function M.select_here()
   local first, last = function_here()
   local keys = first and ('%dGV%dG'):format(first, last) or 'Vip'
   vim.cmd({ cmd = 'normal', bang = true, args = { keys }, mods = { keepjumps = true } })
 end
 
---- Let `.` repeat the operator although something was typed since.
+--- Restore the redo of the operator after the prompt was typed.
 ---@param operation tideate.Operation
 local function restore_redo(operation)
   local here = vim.api.nvim_get_current_win() == operation.win and mode() == 'n'
@@ -133,7 +133,7 @@ local function restore_redo(operation)
   vim.fn.winrestview(view)
 end
 
---- What `g@` calls with the lines of the motion between the marks `[` and `]`.
+--- Run the workflow on the lines of the motion, between the marks `[` and `]`; called by `g@`.
 function M.apply()
   vim.on_key(nil, namespace)
   current, pending = pending or current, nil
@@ -156,7 +156,7 @@ function M.apply()
   })
 end
 
---- What the motion calls when it is only to be remembered.
+--- Do nothing: the operator while `.` is restored.
 function M.nothing() end
 
 return M

@@ -1,20 +1,20 @@
---- Paths of the plugin, its Python environment and the log.
+--- Paths of the plugin, its Python environment and its log.
 local M = {}
 
---- The directory of the plugin, links resolved: Neovim's own manifest names it so too.
+--- Return the plugin's directory with links resolved, as in Neovim's manifest.
 ---@return string
 function M.root()
   local here = debug.getinfo(1, 'S').source:sub(2)
   return assert(vim.uv.fs_realpath(vim.fn.fnamemodify(here, ':p:h:h:h')))
 end
 
---- The environment that `:Workflow install` makes.
+--- Return the environment of `:Workflow install`.
 ---@return string
 function M.venv()
   return vim.fs.joinpath(vim.fn.stdpath('data') --[[@as string]], 'tideate', 'venv')
 end
 
---- The directory of private state that the person named: by `$TIDEATE_STATE`, else by `setup()`.
+--- Return the configured directory of private state: `$TIDEATE_STATE`, else from `setup()`.
 ---@return string?
 function M.named_state()
   local named = vim.env.TIDEATE_STATE
@@ -37,8 +37,8 @@ function M.log_path()
   return vim.fs.joinpath(state, 'tideate', 'host.log')
 end
 
---- The interpreter of the host: the first that is set or exists.
----@return string? python, string? source what named it
+--- Return the interpreter of the host: the first one set or found.
+---@return string? python, string? source
 function M.python()
   local named = require('tideate.config').get('python')
   if named then
@@ -56,13 +56,13 @@ function M.python()
   end
 end
 
---- Add a line to the log.
+--- Append a line to the log.
 ---@param text string
 function M.log(text)
   require('tideate.private_file').append(M.log_path(), os.date('!%Y-%m-%dT%H:%M:%SZ ') .. text .. '\n')
 end
 
---- Make the log's directory, and put a log that has grown large aside.
+--- Create the log's directory and rotate a large log.
 function M.rotate_log()
   local path = M.log_path()
   require('tideate.private_file').make_directory(vim.fs.dirname(path))

@@ -1,11 +1,11 @@
---- `:Workflow pick`: runs, workflows, models and the files of a run in the person's picker.
+--- `:Workflow pick`: runs, workflows, models and changed files in the user's picker.
 local M = {}
 
 local MOST_RUNS = 200
-local MOST_LINES = 500 -- of a file, in a preview
+local MOST_LINES = 500 -- of a file in a preview
 
 ---@param text string?
----@return string of one line, with nothing that a screen obeys
+---@return string on one line, escaped
 local function plain(text)
   return require('tideate.ui.text').plain((vim.trim(text or ''):gsub('%s*\n%s*', ' ')))
 end
@@ -40,11 +40,11 @@ local function run_item(run)
   }
 end
 
---- Have the person choose a run of the project, those of other processes included.
+--- Choose a run of the project, including those of other processes.
 ---@param fits fun(run: tideate.StoredRun): boolean
----@param at_once fun(runs: tideate.StoredRun[]): boolean whether the newest of those that fit is not asked for
+---@param at_once fun(runs: tideate.StoredRun[]): boolean take the newest without a choice
 ---@param on_choice fun(run: tideate.StoredRun)
----@param nothing? string said where none fits; else the list is empty
+---@param nothing? string message without a matching run; default: an empty list
 function M.choose_run(fits, at_once, on_choice, nothing)
   local params = { limit = MOST_RUNS, folder = require('tideate.context').folder() }
   require('tideate.client').request_or_tell('history', params, function(result)
@@ -117,7 +117,7 @@ local function pick_file_of(run, root)
   end)
 end
 
----@param prefix string of a run's id
+---@param prefix string prefix of a run's id
 local function pick_files(prefix)
   local root = require('tideate.ui.prompt.history').project(require('tideate.context').folder())
   local function changed(run)

@@ -1,17 +1,17 @@
---- One list to choose from in the picker that a person has: snacks, telescope, fzf-lua, mini.pick, or
---- `vim.ui.select()`. Each adapter uses what its plugin documents.
+--- A list in the user's picker: snacks, telescope, fzf-lua, mini.pick or `vim.ui.select()`. Each adapter
+--- uses the documented interface of its plugin.
 local M = {}
 
 ---@class tideate.PickItem
 ---@field text string one line
 ---@field value any
----@field preview? fun(): string[] lines, made when they are looked at
+---@field preview? fun(): string[] returns lines, called on display
 ---@field filetype? string of the preview
 
 ---@alias tideate.Pick fun(title: string, items: tideate.PickItem[], on_choice: fun(value: any), kind?: string)
 
 ---@class tideate.PickerAdapter
----@field there fun(): boolean whether its plugin is installed and set up
+---@field there fun(): boolean whether the plugin is set up
 ---@field open tideate.Pick
 
 ---@param name string
@@ -35,7 +35,7 @@ local function fill(buf, item)
   vim.bo[buf].syntax = item.filetype or ''
 end
 
---- Call back once the picker is gone.
+--- Call back after the picker has closed.
 ---@param on_choice fun(value: any)
 ---@param item tideate.PickItem?
 local function choose(on_choice, item)
@@ -143,7 +143,7 @@ ADAPTERS['fzf-lua'] = {
 
 ADAPTERS.mini = {
   there = function()
-    return _G.MiniPick ~= nil -- made by its `setup()`
+    return _G.MiniPick ~= nil -- set by its `setup()`
   end,
   open = function(title, items, on_choice)
     require('mini.pick').start({
@@ -185,7 +185,7 @@ ADAPTERS.select = {
 
 local ORDER = { 'snacks', 'telescope', 'fzf-lua', 'mini', 'select' }
 
---- The picker that is used: the configured one, else the first that is there.
+--- Return the picker: the configured one, else the first one available.
 ---@return string? name, string? err
 function M.name()
   local wanted = require('tideate.config').get('picker')
@@ -199,11 +199,11 @@ function M.name()
   return nil, ("the picker '%s' is not there: install it and set it up, or set `picker` to another"):format(wanted)
 end
 
---- Have the person choose; nothing is called back without a choice.
+--- Choose an item; without a choice nothing is called.
 ---@param title string
 ---@param items tideate.PickItem[]
 ---@param on_choice fun(value: any)
----@param kind? string for a `vim.ui.select()` that tells choices apart; `tideate.pick` by default
+---@param kind? string `kind` of `vim.ui.select()`; default: `tideate.pick`
 function M.open(title, items, on_choice, kind)
   local name, err = M.name()
   if not name then

@@ -1,16 +1,16 @@
---- Private files: logs and drafts, for the person alone, whatever the umask. What is no file is not waited for.
+--- Private files (logs and drafts) with mode 0600, independent of the umask. Only regular files are opened.
 local M = {}
 
 local DIRECTORY = 448 -- 0700
 local FILE = 384 -- 0600
 
---- Make a directory, and those above it that are missing.
+--- Create a directory and its parents.
 ---@param path string
 function M.make_directory(path)
   vim.fn.mkdir(path, 'p', DIRECTORY)
 end
 
---- Why a name cannot be read or written as a file, if so. A name that nothing has can be.
+--- Return the reason that a path cannot be a file; a missing one can.
 ---@param path string
 ---@return string?
 local function refusal(path)
@@ -20,10 +20,10 @@ local function refusal(path)
   end
 end
 
---- Add to the end of a file, which is made if it is missing.
+--- Append to a file, created if missing.
 ---@param path string
 ---@param text string
----@return integer? size of the file then, in bytes
+---@return integer? size of the file afterwards, in bytes
 ---@return string? err
 function M.append(path, text)
   local err, fd = refusal(path), nil ---@type string?, integer?
@@ -46,7 +46,7 @@ function M.append(path, text)
   return nil, failure or 'the disk is full'
 end
 
---- Open a file to be read.
+--- Open a file for reading.
 ---@param path string
 ---@return file*? file
 ---@return string? err

@@ -1,17 +1,17 @@
---- Failures in the quickfix list and as diagnostics: of checks and gates, new syntax errors that were written
---- all the same, edits that were refused. One list for each run; the person's own lists stay.
+--- Failures in the quickfix list and as diagnostics: checks, gates, written syntax errors, refused edits. One list per
+--- run; the user's lists stay.
 local M = {}
 
-local KEPT = 20 -- runs whose lists are still written to
+local KEPT = 20 -- runs whose lists are updated
 
 ---@class tideate.FailureList
 ---@field run string
----@field id integer of the quickfix list; 0 before there is one
----@field step string whose failures stand there
----@field names string[] of the checks or gates that failed
+---@field id integer of the quickfix list; 0: none yet
+---@field step string step of the failures
+---@field names string[] failed checks or gates
 ---@field items table<string, any>[]
 
----@type tideate.FailureList[] the oldest first
+---@type tideate.FailureList[] oldest first
 local lists = {}
 
 ---@param run string
@@ -37,7 +37,7 @@ local function title(list)
   return ('tideate: %s (run %s)'):format(names, list.run:sub(1, 8))
 end
 
----@param entry table<string, any> of `setqflist()`, with keys that it does not know
+---@param entry table<string, any> of `setqflist()`, with extra keys
 ---@return table<string, any>
 local function item(entry)
   local placed = type(entry.filename) == 'string' and entry.filename ~= ''
@@ -58,13 +58,13 @@ local function write(list)
     what.id = list.id
     vim.fn.setqflist({}, 'r', what)
   elseif #list.items > 0 then
-    what.nr = '$' -- behind all lists, so that none is lost
+    what.nr = '$' -- after all lists, so that none is lost
     vim.fn.setqflist({}, ' ', what)
     list.id = vim.fn.getqflist({ nr = '$', id = 0 }).id
   end
 end
 
---- Add what a check or a gate found; what an earlier step of the run found makes way.
+--- Add the failures of a check or gate; those of an earlier step are replaced.
 ---@param run string
 ---@param step string
 ---@param name string
@@ -84,7 +84,7 @@ function M.add(run, step, name, entries)
   end
 end
 
----@param name string where they come from
+---@param name string their source
 ---@param run string
 ---@param step string
 ---@param entries table<string, any>[]
@@ -93,11 +93,11 @@ local function place(name, run, step, entries)
   require('tideate.failure_diagnostics').replace(name, run, entries)
 end
 
---- New syntax errors of what is reviewed: nothing is wrong in a file until it is written.
+--- New syntax errors of reviewed edits: shown only after the files are written.
 ---@type table<string, { step: string, entries: table<string, any>[] }>
 local unwritten = {}
 
---- A run ended: what it wrote is the newest word on those files.
+--- Handle the end of a run: show the syntax errors of its written files.
 ---@param run string
 local function ended(run)
   local written, held = require('tideate.failure_diagnostics').ended(run), unwritten[run]
@@ -131,7 +131,7 @@ local on = {
     if data.gate == 'syntax' then
       syntax_gate(run, data)
     elseif data.gate ~= 'verification' and data.entries and #data.entries > 0 then
-      -- those of the checks stand there already
+      -- failures of checks are listed already
       place(data.gate .. ' gate', run, data.step or '', data.entries)
     end
   end,
@@ -145,7 +145,7 @@ local on = {
   SD_EVENT_WORKFLOW_CANCELLED = ended,
 }
 
---- Take an event.
+--- Handle an event.
 ---@param event tideate.Event
 function M.on_event(event)
   local handler = on[event.name]

@@ -1,15 +1,15 @@
---- Registry of workflows known to Lua: built in, registered here, or named by the host.
+--- Registry of workflows: built in, registered in Lua, or sent by the host.
 local M = {}
 
 ---@class tideate.WorkflowInfo
 ---@field name string
 ---@field description string
----@field steps string[] none of a machine
+---@field steps string[] empty for a machine
 ---@field source string 'builtin', 'editor', 'package', 'user' or 'project'
 ---@field kind? 'graph'|'machine'
----@field states? string[] of a machine, once the host has named them
+---@field states? string[] of a machine, once the host has sent them
 ---@field needs_prompt? boolean
----@field inputs? tideate.Input[] that it declares, once the host has named them
+---@field inputs? tideate.Input[] declared inputs, once the host has sent them
 
 ---@alias tideate.Done fun(outcome: any) a value, `{requires_confirmation = true, message = …}` or `{error = …}`
 
@@ -17,7 +17,7 @@ local M = {}
 ---@field prompt string
 ---@field context table<string, any>
 ---@field options table<string, any>
----@field results table<string, any> of the steps before, by name
+---@field results table<string, any> results of earlier steps by name
 
 ---@alias tideate.Handler fun(state: tideate.HandlerState, adapter: tideate.HandlerAdapter, done: tideate.Done)
 
@@ -25,9 +25,9 @@ local M = {}
 ---@field description? string
 ---@field steps string[] run one after another
 ---@field handlers table<string, tideate.Handler> by step
----@field require_confirmation? boolean ask where a step wants a confirmation; true by default
+---@field require_confirmation? boolean ask if a step wants a confirmation; default: true
 
---- The built-in ones by heart: completion and the menu work before the host has started.
+--- Built-in workflows, listed here for completion and menu before the host has started.
 ---@type tideate.WorkflowInfo[]
 M.builtin = {
   { name = 'ask', description = 'Ask a question, about the selection if any', steps = { 'query' }, needs_prompt = true },
@@ -92,7 +92,7 @@ local function registration(name)
   }
 end
 
---- Add a workflow whose steps are Lua functions.
+--- Register a workflow with Lua functions as steps.
 ---@param name string
 ---@param spec tideate.WorkflowSpec
 ---@return boolean ok, string? err
@@ -108,7 +108,7 @@ function M.register(name, spec)
     steps = vim.deepcopy(spec.steps),
     source = 'editor',
   }
-  -- a host that starts later is told when it is ready
+  -- a host that starts later gets all registrations
   if require('tideate.host').state() == 'ready' then
     require('tideate.client').request('register', registration(name), M.on_registered)
   end
@@ -122,7 +122,7 @@ function M.on_registered(result)
   end
 end
 
---- What a new host has to be told.
+--- Return the registrations for a new host.
 ---@return table<string, any>[]
 function M.registrations()
   local names = vim.tbl_keys(registered)
@@ -136,7 +136,7 @@ function M.get(name)
   return known[name]
 end
 
---- All known workflows, by name.
+--- Return all known workflows, sorted by name.
 ---@return tideate.WorkflowInfo[]
 function M.list()
   local workflows = vim.tbl_values(known)
@@ -146,11 +146,11 @@ function M.list()
   return workflows
 end
 
---- Take the host's list: it also knows those of packages, of the person and of the project.
+--- Store the host's list, which includes those of packages, the user and the project.
 ---@param workflows tideate.WorkflowInfo[]
 function M.set_host_workflows(workflows)
   for name, workflow in pairs(known) do
-    -- another project's are of no use here
+    -- those of another project do not apply here
     if workflow.source == 'project' or workflow.source == 'user' then
       known[name] = nil
     end
@@ -162,7 +162,7 @@ function M.set_host_workflows(workflows)
   end
 end
 
---- Ask a host that just became ready for its list. A failure is told to who asks for the list.
+--- Request the list from a ready host. An error is reported only to users who open the list.
 function M.refresh()
   require('tideate.client').request('list', { folder = require('tideate.context').folder() }, function(result)
     if result.ok and result.workflows then
@@ -177,8 +177,8 @@ end
 ---@alias tideate.OnReply fun(reply: {ok: boolean, text: string?, model: string?, usage: table?, error: string?, error_code: string?})
 
 ---@param params {execution_id: string, step: string}
----@param cancels fun()[] how to call off what was asked
----@param guarded fun(fn: function, ...) calls it; an error in it ends the step
+---@param cancels fun()[] cancel functions of requests
+---@param guarded fun(fn: function, ...) calls fn; its error ends the step
 ---@return tideate.HandlerAdapter
 local function adapter_for(params, cancels, guarded)
   return {
@@ -209,7 +209,7 @@ local function adapter_for(params, cancels, guarded)
   }
 end
 
----@param outcome any what a handler called `done` with
+---@param outcome any argument of `done`
 ---@return table<string, any> result
 local function result_of(outcome)
   if type(outcome) == 'table' and outcome.error ~= nil then
@@ -225,7 +225,7 @@ local function result_of(outcome)
   return { value = outcome == nil and vim.NIL or outcome }
 end
 
---- The person is told the error; where it comes from is in the log.
+--- Log an error with its traceback and return its message.
 ---@param err any
 ---@return string
 local function logged(err)

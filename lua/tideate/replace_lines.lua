@@ -1,4 +1,4 @@
---- Replacement of lines that keeps marks in unchanged text where they are.
+--- Replacement of lines that keeps marks in unchanged text.
 local M = {}
 
 ---@class tideate.Hunk
@@ -8,13 +8,13 @@ local M = {}
 
 ---@param text string
 ---@param at integer 1-based byte
----@return boolean inside at is in the middle of a character
+---@return boolean inside whether a byte is within a character
 local function inside_character(text, at)
   local byte = text:byte(at)
   return byte ~= nil and byte >= 0x80 and byte < 0xC0
 end
 
---- How many bytes two texts share at their start and at their end, in whole characters.
+--- Return the numbers of equal bytes at the start and end of two texts, in whole characters.
 ---@param old string
 ---@param new string
 ---@return integer prefix, integer suffix
@@ -37,7 +37,7 @@ local function common(old, new)
   return prefix, suffix
 end
 
---- Where a byte of a text of lines stands.
+--- Return row and column of a byte in joined lines.
 ---@param text string
 ---@param row integer the text's first row
 ---@param offset integer 0-based
@@ -64,11 +64,11 @@ local function replace_text(buf, row, old, new)
   vim.api.nvim_buf_set_text(buf, first, first_column, last, last_column, lines)
 end
 
---- Replace a hunk's lines in a buffer. Whole lines come and go as lines; inside lines only the bytes
---- that differ are touched.
+--- Replace a hunk's lines in a buffer. Whole lines are inserted and deleted as lines; within lines only
+--- differing bytes change.
 ---@param buf integer
 ---@param start integer 0-based
----@param old string[] what stands there now
+---@param old string[] current lines
 ---@param new string[]
 function M.replace(buf, start, old, new)
   if #old == 0 or #new == 0 then
@@ -82,11 +82,11 @@ function M.replace(buf, start, old, new)
   end
 end
 
---- Start a new undo block in a buffer, so that what follows does not merge with the person's typing.
+--- Start a new undo block, so that an edit does not merge with the user's typing.
 ---@param buf integer
 function M.fence(buf)
   vim.api.nvim_buf_call(buf, function()
-    -- setting the option closes the block, even to the value that it has
+    -- setting the option closes the block, even to the same value
     vim.cmd('let &l:undolevels = &l:undolevels')
   end)
 end

@@ -1,13 +1,13 @@
---- Replies to runs that have ended: a new run goes on with their conversation.
+--- Replies to ended runs: a new run continues their conversation.
 local M = {}
 
----@type table<string, true> workflows that go on with their own runs; any other's are gone on with by `ask`
+---@type table<string, true> workflows that continue their own runs; `ask` continues all others
 local THEMSELVES = { ask = true, refactor = true, generate = true, multi_file = true }
 
----@type table<string, string> folders of the runs that began here, by id
+---@type table<string, string> folders of this Neovim's runs by id
 local folders = {}
 
---- Note where a run works.
+--- Store the folder of a run.
 ---@param id string
 ---@param context tideate.Context
 function M.note_folder(id, context)
@@ -15,15 +15,14 @@ function M.note_folder(id, context)
   folders[id] = path ~= '' and vim.fs.dirname(path) or context.cwd
 end
 
---- The folder that a run works in.
+--- Return the folder of a run.
 ---@param id string
 ---@return string
 function M.folder(id)
   return folders[id] or require('tideate.context').folder()
 end
 
---- The context of a run that goes on with another: the lines that the person selected, else only the folder, as
---- the host knows what the other one was about.
+--- Return the context of a continuing run: the selected lines, else only the folder; the host knows the rest.
 ---@param opts tideate.RunOpts
 ---@return tideate.Context
 function M.context(opts)
@@ -34,7 +33,7 @@ function M.context(opts)
   return { cwd = M.folder(opts.continues) }
 end
 
---- Why no reply to a run can be given, nil if one can.
+--- Return the reason that a run cannot be replied to.
 ---@param run tideate.Run
 ---@return string?
 function M.refusal(run)
@@ -47,9 +46,9 @@ function M.refusal(run)
   end
 end
 
---- Ask the person for a reply to a run, and go on with it.
+--- Ask for a reply to a run and continue its conversation.
 ---@param run tideate.Run
----@return string? execution_id nil if it has not ended, or no model answered in it
+---@return string? execution_id nil if it cannot be replied to
 function M.to(run)
   local refusal = M.refusal(run)
   if refusal then
@@ -60,8 +59,8 @@ function M.to(run)
   return require('tideate').run(name, { continues = run.execution_id })
 end
 
---- Ask the person for a reply to a turn of a run's conversation, and go on from there.
----@param run tideate.ui.PanelRun that has ended
+--- Ask for a reply to a turn and continue from there.
+---@param run tideate.ui.PanelRun ended run
 ---@param turn integer
 ---@param folder string
 ---@return string execution_id

@@ -1,12 +1,12 @@
---- Reviews of what something else wrote, and of patches: `:Workflow review`.
+--- `:Workflow review`: review changes by other tools, and patches.
 local M = {}
 
-local NAME = 'review_changes' -- the workflow
+local NAME = 'review_changes' -- workflow
 
----@type { folder?: string, names: string[] } branches, tags and snapshots, as the host told them last
+---@type { folder?: string, names: string[] } branches, tags and snapshots last sent by the host
 local known = { names = {} }
 
---- Ask a host that is there for the names that a review can be given; a failure only leaves them out.
+--- Request the names for completion from a running host; an error only leaves them out.
 ---@param on_done? fun()
 function M.refresh(on_done)
   local folder = require('tideate.context').folder()
@@ -23,8 +23,7 @@ function M.refresh(on_done)
   end)
 end
 
---- Files and folders, and the names that the host told of this folder. Never waits for the host, but asks it for the
---- next time.
+--- Complete files, folders and known names without waiting for the host; new names are requested for the next time.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
@@ -38,7 +37,7 @@ function M.complete(lead)
   end))
 end
 
---- A word as the working directory means it, where it is a path.
+--- Make a word absolute if it is an existing path.
 ---@param word string
 ---@return string
 local function absolute(word)
@@ -46,7 +45,7 @@ local function absolute(word)
   return word ~= '' and vim.uv.fs_lstat(path) and (path:gsub('(.)/+$', '%1')) or word
 end
 
---- The words behind `review`: one path with blanks, or words, where a blank in a path is written `\ `.
+--- Split arguments: one path with blanks, or words with blanks written `\ `.
 ---@param rest string
 ---@return string[]
 local function words_of(rest)
@@ -58,7 +57,7 @@ local function words_of(rest)
   end, vim.split((rest:gsub('\\ ', '\0')), '%s+', { trimempty = true }))
 end
 
---- Review what differs from what the words name.
+--- Review the difference that the arguments name.
 ---@param rest string
 function M.start(rest)
   local words = words_of(vim.trim(rest))

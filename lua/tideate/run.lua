@@ -1,21 +1,21 @@
---- One run, from the call to its `on_done`.
+--- A run, from the call to its `on_done`.
 local M = {}
 
 ---@class tideate.RunOpts
 ---@field prompt? string
----@field words? string in place of the prompt what stands behind the name on a command line: inputs, then the prompt
----@field context? tideate.Context by default what the person looks at
+---@field words? string instead of the prompt: text of a command line, inputs first
+---@field context? tideate.Context default: the current buffer
 ---@field inputs? table<string, any>
----@field options? table<string, any> given to the steps' handlers
+---@field options? table<string, any> for the steps' handlers
 ---@field adapter? string
 ---@field require_confirmation? boolean
 ---@field memory? boolean false: leave out the project's `MEMORY.md` and the nearest earlier runs
----@field obfuscate? boolean nobody outside sees the names of a machine's states
----@field continues? string the run whose conversation it goes on with: its id, or `last`
----@field turn? integer the turn of that conversation after which it goes on; by default the last
+---@field obfuscate? boolean hide the names of a machine's states from models
+---@field continues? string run to continue: its id, or `last`
+---@field turn? integer turn to continue from; default: the last
 ---@field on_token? fun(text: string, step: string)
 ---@field on_event? fun(event: tideate.Event)
----@field on_sent? fun(name: string, opts: tideate.RunOpts) when nothing more is asked: what is run, and with what
+---@field on_sent? fun(name: string, opts: tideate.RunOpts) called with the final name and options
 
 ---@class tideate.RunResult
 ---@field ok boolean
@@ -23,30 +23,30 @@ local M = {}
 ---@field workflow? string
 ---@field response? any
 ---@field results? table<string, any> by step
----@field path? tideate.Moved[] of a machine: its moves
----@field error? string what happened and what to do
+---@field path? tideate.Moved[] transitions of a machine
+---@field error? string cause and next action
 ---@field error_code? string
 ---@field cancelled? true
----@field reason? string why it was cancelled: `declined`, `cancelled`, or `interrupted` of one that was left and waits
----@field rollback_performed? boolean nil where the workflow is not one that is rolled back
+---@field reason? string `declined`, `cancelled`, or `interrupted`: it was left and waits
+---@field rollback_performed? boolean nil if the workflow is never rolled back
 ---@field attempts? integer corrections
----@field task? string of a task: its request
+---@field task? string request of a task
 ---@field result? {files_created: string[], files_modified: string[], files_deleted: string[], errors: string[]} of a task
----@field next? tideate.NextRun that it proposes to follow it
+---@field next? tideate.NextRun proposed follow-up run
 
 ---@class tideate.LiveRun
 ---@field opts tideate.RunOpts
 ---@field on_done fun(result: tideate.RunResult)
----@field resumed? boolean whether an earlier process began it
----@field began? boolean of a resumed one: whether it continues
----@field asking boolean whether the person is still asked for inputs or the prompt, so that nobody else knows of it
----@field window? {close: fun()} where the prompt is asked for
+---@field resumed? boolean started by an earlier process
+---@field began? boolean a resumed run continues
+---@field asking boolean the user is still asked for inputs or the prompt: not sent yet
+---@field window? {close: fun()} prompt window
 
 ---@type table<string, tideate.LiveRun>
 local live = {}
----@type table<string, true> ids of runs that are being left
+---@type table<string, true> runs being left
 local leaving = {}
----@type fun()[] called when none is
+---@type fun()[] callbacks for the time when no run is being left
 local when_left = {}
 
 ---@return string id 32 hexadecimal digits
@@ -56,12 +56,12 @@ local function new_id()
   end))
 end
 
---- The host's reply ends the run; without an ending event before it, e.g. because the host died,
---- the event is made here, so that state, ui and autocmds learn of it the usual way.
+--- Create the ending event of a run if the host sent none, for example because it died, so that state,
+--- user interface and autocommands learn of the end.
 ---@param id string
 ---@param result tideate.RunResult
 local function announce_end(id, result)
-  -- an editor that is leaving has nobody to tell
+  -- an exiting editor has no listeners
   if require('tideate.state').ended(id) or vim.v.exiting ~= vim.NIL then
     return
   end
@@ -107,23 +107,23 @@ local function finish(id, result)
   end
 end
 
---- Leave a run at its question, without an end: it waits, to be resumed.
----@param id string of it, or of one within it
+--- Leave a run at its question: it waits, to be resumed.
+---@param id string of the run, or of a nested one
 function M.leave(id)
   if require('tideate.host').state() ~= 'ready' then
-    return -- its end has left the run
+    return -- the end of the host has left the run
   end
   leaving[id] = true
   require('tideate.client').request('leave_run', { execution_id = id }, function(result)
     leaving[id] = nil
     for _, left in ipairs(result.left or {}) do
-      leaving[left] = live[left] and true or nil -- until its own reply has come
+      leaving[left] = live[left] and true or nil -- until its own reply arrives
     end
     call_waiting()
   end)
 end
 
---- Call back when no run is being left any more: those that were can be resumed then.
+--- Call back when no run is being left any more and all can be resumed.
 ---@param callback fun()
 function M.when_left(callback)
   table.insert(when_left, callback)
@@ -136,7 +136,7 @@ local function blank(text)
   return not text or not text:find('%S')
 end
 
---- An empty table would arrive in Python as a list.
+--- Return a dictionary: Python would read an empty table as a list.
 ---@param values table<string, any>?
 ---@return table<string, any>
 local function map(values)
@@ -151,7 +151,7 @@ local function send(id, name, opts)
   require('tideate.workflow_lookup').warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
   require('tideate.reply').note_folder(id, opts.context)
-  local failures = package.loaded['tideate.failure_diagnostics'] -- not loaded: there are none
+  local failures = package.loaded['tideate.failure_diagnostics'] -- not loaded: no failures
   if failures then
     failures.begin((opts.context.buffer or {}).path or '')
   end
@@ -191,7 +191,7 @@ end
 
 local gather
 
---- Ask the person for a prompt, then start; without one, or if it was cancelled meanwhile, nothing happens.
+--- Ask for a prompt, then send the run; without a prompt it is cancelled.
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
@@ -211,7 +211,7 @@ local function ask_then_send(id, name, opts)
   end)
 end
 
---- Send the run, after the question for its prompt if it needs one.
+--- Send the run, after asking for a prompt if it needs one.
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
@@ -224,10 +224,10 @@ local function proceed(id, name, opts)
   if not live[id].asking then
     return send(id, name, opts)
   elseif vim.fn.getcmdwintype() == '' then
-    -- at once: keys that were typed ahead are for the window
+    -- at once: typed-ahead keys belong to the prompt window
     return ask_then_send(id, name, opts)
   end
-  -- the command-line window lets no other open
+  -- the command-line window allows no other
   require('tideate.ui.typing').when_quiet(function()
     if M.is_asking(id) then
       ask_then_send(id, name, opts)
@@ -235,7 +235,7 @@ local function proceed(id, name, opts)
   end)
 end
 
---- Find out which inputs the words give, ask for those that are missing, then go on.
+--- Collect the inputs, then continue.
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
@@ -265,7 +265,7 @@ end
 --- Start a workflow. Returns at once.
 ---@param name string
 ---@param opts? tideate.RunOpts
----@param on_done? fun(result: tideate.RunResult) called once, after this has returned
+---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
 ---@return string id of the execution
 function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
@@ -286,11 +286,11 @@ function M.start(name, opts, on_done)
   return id
 end
 
---- Resume a run of the store. Returns at once.
+--- Resume a stored run. Returns at once.
 ---@param id string
 ---@param folder string of its project
----@param on_done? fun(result: tideate.RunResult) called once, after this has returned
----@return boolean asked false if it is already running here
+---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
+---@return boolean asked false if it runs here already
 function M.resume_stored(id, folder, on_done, definition)
   if live[id] then
     require('tideate.ui').notify(('the run %s is already running'):format(id:sub(1, 8)))
@@ -306,20 +306,20 @@ function M.resume_stored(id, folder, on_done, definition)
 end
 
 ---@class tideate.ForkParams
----@field execution_id? string of an ended run, or the beginning of it; the newest that failed without one
----@field step? string from which on it is run anew; the first that failed without one
----@field prompt? string another one than it had
----@field inputs? table<string, any> other values of these
----@field adapter? string another one than it had
----@field results? table<string, any> other results of steps before it
----@field inputs_json? table<string, string> more inputs, as JSON
----@field results_json? table<string, string> more results, as JSON
+---@field execution_id? string of an ended run, or a prefix; default: the newest failed one
+---@field step? string first step to rerun; default: the first failed one
+---@field prompt? string another prompt
+---@field inputs? table<string, any> changed values
+---@field adapter? string another adapter
+---@field results? table<string, any> changed results of earlier steps
+---@field inputs_json? table<string, string> changed inputs as JSON
+---@field results_json? table<string, string> changed results as JSON
 ---@field folder? string of its project
----@field definition? 'file' that of the workflow's file, if it was changed since; else the run's own
+---@field definition? 'file' use the current file; default: the run's own definition
 
---- Run an ended run of the store anew from a step on, as a new run. Returns at once.
+--- Rerun an ended run from a step on, as a new run. Returns at once.
 ---@param params tideate.ForkParams
----@param on_done? fun(result: tideate.RunResult) called once, after this has returned
+---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
 ---@return string id of the new run
 function M.fork_stored(params, on_done)
   local id = new_id()
@@ -337,8 +337,8 @@ function M.fork_stored(params, on_done)
   return id
 end
 
---- Open the declined question of a run of the store again, in a new run that has all that led to it. Returns at once.
----@param wanted string its id
+--- Reopen the declined question of a stored run in a new run. Returns at once.
+---@param wanted string id of the stored run
 ---@param folder string of its project
 function M.review_again(wanted, folder)
   local id = new_id()
@@ -350,14 +350,14 @@ function M.review_again(wanted, folder)
   end)
 end
 
---- The run that a run goes on with, as long as it has not ended.
+--- Return the run that an active run continues.
 ---@param id string
 ---@return string?
 function M.continues(id)
   return live[id] and live[id].opts.continues
 end
 
---- Whether a run goes on with this one now.
+--- Return whether an active run continues this one.
 ---@param id string
 ---@return boolean
 function M.is_continued(id)
@@ -366,7 +366,7 @@ function M.is_continued(id)
   end)
 end
 
---- Whether the named run, or any, waits for the person to type its inputs or its prompt.
+--- Return whether a run, or any run, waits for the user's inputs or prompt.
 ---@param id? string
 ---@return boolean
 function M.is_asking(id)
@@ -381,9 +381,9 @@ function M.is_asking(id)
   return false
 end
 
---- Cancel the named run, or all, that the person is still asked about: what is typed then starts nothing.
+--- Cancel a run, or all runs, that wait for the user's inputs or prompt.
 ---@param id? string
----@return boolean cancelled whether there was one
+---@return boolean cancelled whether one was cancelled
 function M.cancel_asking(id)
   local cancelled = false
   for _, one in ipairs(id and { id } or vim.tbl_keys(live)) do
@@ -401,7 +401,7 @@ function M.cancel_asking(id)
   return cancelled
 end
 
---- Call what the caller of `start` gave; one that fails is not called again.
+--- Call a callback of `start`; after an error it is dropped.
 ---@param run {opts: tideate.RunOpts}
 ---@param name 'on_token'|'on_event'
 ---@param ... any
@@ -417,7 +417,7 @@ local function tell(run, name, ...)
   end
 end
 
---- Give an event to the one who started the run.
+--- Pass an event to the callbacks of its run.
 ---@param event tideate.Event
 function M.on_event(event)
   local run = live[event.execution_id]

@@ -1,11 +1,11 @@
---- Turns of models and tool calls in the steps of a run, folded from its events: live ones and stored ones.
+--- Turns and tool calls of a run's steps, folded from live or stored events.
 local M = {}
 
-local TAIL = 200 -- bytes of a text that is being written
+local TAIL = 200 -- bytes of a growing text
 
 ---@class tideate.Activity
----@field steps table<string, tideate.StepActivity> by name, items of a list as `name[0]`
----@field items table<string, tideate.ItemActivity[]> by the step that works on the list, in the order of the list
+---@field steps table<string, tideate.StepActivity> by name, list items as `name[0]`
+---@field items table<string, tideate.ItemActivity[]> list items by step, in order
 
 ---@class tideate.ItemActivity
 ---@field index integer
@@ -14,12 +14,12 @@ local TAIL = 200 -- bytes of a text that is being written
 
 ---@class tideate.StepActivity
 ---@field entries tideate.ActivityEntry[]
----@field calls table<integer, tideate.CallActivity> that have not ended
----@field turn? tideate.TurnActivity that is being written
----@field last? tideate.TurnActivity that is, or was
+---@field calls table<integer, tideate.CallActivity> running calls
+---@field turn? tideate.TurnActivity current turn
+---@field last? tideate.TurnActivity current or last turn
 ---@field turns integer
 ---@field usage tideate.Usage
----@field ended? 'completed'|'failed'|'stopped' of an item
+---@field ended? 'completed'|'failed'|'stopped' of a list item
 ---@field duration_ms? integer
 ---@field error? string
 ---@field result? any
@@ -33,7 +33,7 @@ local TAIL = 200 -- bytes of a text that is being written
 ---@field began integer milliseconds of `vim.uv.now()`
 ---@field text string[] pieces
 ---@field reasoning string[] pieces
----@field tail string the end of what is written now
+---@field tail string end of the text
 ---@field bytes integer
 ---@field calls tideate.CallActivity[]
 ---@field model? string
@@ -44,10 +44,10 @@ local TAIL = 200 -- bytes of a text that is being written
 ---@field kind 'call'
 ---@field state 'running'|'completed'|'failed'|'stopped'
 ---@field began integer milliseconds of `vim.uv.now()`
----@field data table<string, any> of its newest event
+---@field data table<string, any> data of its newest event
 ---@field arguments? any
----@field sequence? integer of its end among the run's events
----@field progress? table<string, any> the newest
+---@field sequence? integer number of its last event
+---@field progress? table<string, any> newest progress
 
 ---@class tideate.NoteActivity
 ---@field kind 'note'
@@ -122,14 +122,14 @@ local function stream(field)
     turn.bytes = turn.bytes + #text
     turn.tail = (turn.tail .. text):sub(-TAIL)
     if data.again then
-      -- an answer that an earlier process got comes whole, and no other event ends it
+      -- an answer repeated from an earlier process comes whole, and no other event ends it
       turn.state = 'completed'
       step_of(activity, data.step).turn = nil
     end
   end
 end
 
---- What is spent so far, and more of it.
+--- Add usage.
 ---@param into tideate.Usage
 ---@param more any
 local function add(into, more)
@@ -140,7 +140,7 @@ local function add(into, more)
   end
 end
 
---- Nothing of a step is at work any more.
+--- Stop a step's turn and calls.
 ---@param step tideate.StepActivity
 local function stop(step)
   if step.turn then
@@ -162,7 +162,7 @@ local function note(activity, data, state, text)
   step.entries[#step.entries + 1] = { kind = 'note', state = state, text = text }
 end
 
---- What a gate or a check says, in a line of its own each.
+--- Return a handler that adds a gate's or check's lines as notes.
 ---@param name string
 ---@return fun(activity: tideate.Activity, data: table<string, any>)
 local function decision(name)
@@ -229,7 +229,7 @@ M.handlers = {
     note(activity, data, 'retry', ('attempt %d failed: %s'):format(data.attempt or 1, data.error or '?'))
   end,
   SD_EVENT_STEP_EXECUTED = function(activity, data)
-    -- of an item of a list: of a step another event tells more
+    -- list items only: another event reports a step
     if type(data.step) == 'string' and data.step:find('%[%d+%]$') then
       finish(data.success and 'completed' or 'failed')(activity, data)
     end
@@ -253,7 +253,7 @@ for _, name in ipairs({ 'COMPLETED', 'FAILED', 'CANCELLED' }) do
   end
 end
 
---- Take an event; most say nothing of turns and calls.
+--- Handle an event.
 ---@param activity tideate.Activity
 ---@param event {name: string, data: table<string, any>, sequence?: integer}
 function M.apply(activity, event)
@@ -263,7 +263,7 @@ function M.apply(activity, event)
   end
 end
 
---- Fold the events of a run of the store.
+--- Fold the events of a stored run.
 ---@param events tideate.Event[]
 ---@return tideate.Activity
 function M.of(events)

@@ -1,17 +1,17 @@
---- Choice of a run by a prefix of its id.
+--- Choice of a run by a prefix of its id, and completion of ids.
 local M = {}
 
----@type { folder?: string, runs: tideate.StoredRun[] } runs of the project, as the host told them last
+---@type { folder?: string, runs: tideate.StoredRun[] } runs of the project last sent by the host
 local known = { runs = {} }
 
-local MOST = 100 -- runs that completion offers
-local SHORT = 8 -- characters of an id that people read and type
+local MOST = 100 -- runs for completion
+local SHORT = 8 -- displayed characters of an id
 local FROM_FILE = '--definition=file'
 local DEFINITIONS = { FROM_FILE, '--definition=stored' }
 local ENDED = { completed = true, failed = true, cancelled = true }
-local SHORTEST = 4 -- of them, where a word of a text could be meant instead
+local SHORTEST = 4 -- characters, if a word of a text could be meant
 
---- Refuse an option that there is not.
+--- Report an unknown option.
 ---@param word string
 ---@param options string[]
 local function refuse_option(word, options)
@@ -19,9 +19,9 @@ local function refuse_option(word, options)
   require('tideate.ui').notify(("unknown option '%s'%s"):format(word, hint), vim.log.levels.ERROR)
 end
 
---- Read what is to be resumed: `[id] [--definition=file|stored]`.
+--- Parse `[id] [--definition=file|stored]`.
 ---@param rest string
----@return string? prefix nil where an option was refused
+---@return string? prefix nil after an unknown option
 ---@return 'file'|'stored'|nil definition
 function M.resumed(rest)
   local definition, prefix = nil, ''
@@ -37,7 +37,7 @@ function M.resumed(rest)
   return prefix, definition
 end
 
---- Ask a host that is there for the project's runs; a failure only leaves them out.
+--- Request the project's runs from a running host; an error only leaves them out.
 ---@param folder string
 local function refresh(folder)
   if require('tideate.host').state() ~= 'ready' then
@@ -61,9 +61,9 @@ function M.ids(wanted)
   end
 end
 
---- Ids of the project's runs, those of this Neovim first, then others as the host told them last. Never waits for
---- the host, but asks it for the next time.
----@param here fun(run: tideate.Run): boolean which of this Neovim
+--- Return a completion of run ids: this Neovim's first, then those last sent by the host. Never waits for the host, but
+--- requests new ones for the next time.
+---@param here fun(run: tideate.Run): boolean filter for this Neovim's runs
 ---@param others fun(run: tideate.StoredRun): boolean
 ---@return fun(): string[] ids
 function M.stored_ids(here, others)
@@ -82,23 +82,23 @@ function M.stored_ids(here, others)
 end
 
 ---@param action tideate.RunAction
----@return fun(run: tideate.StoredRun): boolean whether the host would do it
+---@return fun(run: tideate.StoredRun): boolean whether the host allows it
 function M.can(action)
   return function(run)
     return vim.list_contains(run.can or {}, action)
   end
 end
 
---- Ids of the runs that can be resumed, or which definition counts.
+--- Complete the ids of resumable runs, or the option.
 ---@param lead string
 ---@return string[]
 function M.resumable(lead)
   return vim.startswith(lead, '-') and DEFINITIONS or M.stored_ids(M.is_paused, M.can('resume'))()
 end
 
---- Read what is to be run anew: `[id[.step]] [--definition=file]`.
+--- Parse `[id[.step]] [--definition=file]`.
 ---@param rest string
----@return tideate.ForkParams? params nil where an option was refused
+---@return tideate.ForkParams? params nil after an unknown option
 function M.retried(rest)
   local params = {} ---@type tideate.ForkParams
   for word in rest:gmatch('%S+') do
@@ -115,7 +115,7 @@ function M.retried(rest)
   return params
 end
 
---- Ids of the runs that ended, or behind a point the steps of the one that is named.
+--- Complete the ids of ended runs; after a point, the steps of the named run.
 ---@param lead string
 ---@return string[]
 function M.steps(lead)
@@ -159,7 +159,7 @@ function M.is_paused(run)
   return run.state == 'paused' or run.pausing
 end
 
---- The newest run that is meant by a prefix, if there is one.
+--- Return the newest run with a prefix; with an empty prefix, the newest that fits.
 ---@param prefix string may be empty
 ---@param fits fun(run: tideate.Run): boolean
 ---@return string? execution_id
@@ -171,14 +171,14 @@ function M.found(prefix, fits)
   end
 end
 
---- The run that is meant: by the beginning of its id, else the newest that fits.
+--- Return the run with a prefix, else the newest that fits; without one, notify the user.
 ---@param prefix string may be empty
 ---@param fits fun(run: tideate.Run): boolean
----@param what string for the message when there is none
+---@param what string noun of the message
 ---@return string? execution_id
 function M.pick(prefix, fits, what)
   if #prefix == 32 then
-    return prefix -- perhaps of an earlier Neovim: the host knows
+    return prefix -- perhaps of an earlier Neovim, known to the host
   end
   local id = M.found(prefix, fits)
   if not id then
@@ -189,10 +189,10 @@ function M.pick(prefix, fits, what)
   return id
 end
 
---- Tell a run's id from the words behind it.
+--- Split a run's id from the following text.
 ---@param rest string
 ---@param fits fun(run: tideate.Run): boolean
----@return string prefix empty where the first word is the beginning of no such run's id
+---@return string prefix empty if the first word is no prefix of such a run's id
 ---@return string text
 function M.split(rest, fits)
   local first, text = rest:match('^(%x+)%s*(.*)$')

@@ -1,7 +1,7 @@
---- Updates of a run's record by its events.
+--- Updates of a run's record by events.
 local M = {}
 
---- What comes too often to draw everything again, or to tell others of.
+--- Events too frequent for a full redraw or an autocommand.
 ---@type table<string, true>
 M.FREQUENT = {
   SD_EVENT_TOKEN = true,
@@ -10,9 +10,9 @@ M.FREQUENT = {
   SD_EVENT_TOOL_PROGRESS = true,
 }
 
---- Steps that none has begun with.
+--- Return steps that have not started.
 ---@param steps string[]
----@param lanes? table<string, tideate.StepLanes> by the step
+---@param lanes? table<string, tideate.StepLanes> by step
 ---@return tideate.RunStep[]
 function M.waiting(steps, lanes)
   return vim.tbl_map(function(name)
@@ -49,7 +49,7 @@ local function step_of(record, data)
       return step
     end
   end
-  -- a step that the start did not announce
+  -- a step missing in the start event
   local name = data.step or '?'
   local label = name == '*' and 'entry' or require('tideate.run_status').label(name)
   local step = { name = name, label = label, state = 'waiting' }
@@ -57,7 +57,7 @@ local function step_of(record, data)
   return step
 end
 
---- The steps that are running, the one that started last at the end.
+--- Return the running steps, the last started one at the end.
 ---@param record tideate.Record
 ---@return tideate.RunStep[]
 function M.running(record)
@@ -77,7 +77,7 @@ function M.running(record)
   return running
 end
 
---- A step ended; where others run at the same time, the run is at the latest of them.
+--- Finish a step; the run's current step becomes the last started of the others.
 ---@param record tideate.Record
 ---@param data table<string, any>
 ---@param state tideate.StepState
@@ -130,7 +130,7 @@ M.handlers = {
       step_of(record, { step = name }).state = 'completed'
     end
     record.step = #(data.completed or {})
-    record.answered = record.step > 0 -- nobody told of the models of its earlier process
+    record.answered = record.step > 0 -- the models of its earlier process are unknown
   end,
   SD_EVENT_STEP_STARTED = function(record, data)
     local step = step_of(record, data)
@@ -138,7 +138,7 @@ M.handlers = {
     step.state, step.started, step.order, step.index = 'running', now(), record.starts, data.index
     record.state = 'running'
     if record.kind == 'machine' and data.state and data.state ~= '*' then
-      record.current_state = data.state -- where a run that is resumed in the middle goes on
+      record.current_state = data.state -- a resumed run continues in the middle
     end
     record.step = data.index or record.step + 1
     record.total_steps = data.total or #record.steps
@@ -206,7 +206,7 @@ M.handlers = {
   SD_EVENT_CONFIRMATION_REQUIRED = function(record, data)
     set_state('confirming')(record)
     for index, step in ipairs(record.kind == 'graph' and record.steps or {}) do
-      if step.name == data.step then -- it may ask before it starts, or while another one runs
+      if step.name == data.step then -- it may ask before it starts, or while another step runs
         record.current_step, record.step = step.name, step.index or index
       end
     end
@@ -214,7 +214,7 @@ M.handlers = {
   end,
   SD_EVENT_CONFIRMATION_ANSWERED = set_state('running'),
   SD_EVENT_WORKFLOW_PAUSED = function(record, data)
-    -- one that was left is over here, until it is resumed
+    -- a run that was left is over here until it is resumed
     local set = data.reason == 'interrupted' and finish('interrupted') or set_state('paused')
     set(record, data)
   end,

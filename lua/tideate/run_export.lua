@@ -1,4 +1,4 @@
---- Export of runs into a buffer that the person saves where they like, or into a file.
+--- Export of runs into a new buffer or a file.
 local M = {}
 
 ---@class tideate.ui.ExportFormat
@@ -12,7 +12,7 @@ local FORMATS = {
   { name = 'json', label = 'JSON', extension = 'json' },
 }
 
---- A name that no file of the working directory and no buffer has.
+--- Return a name without a file or a buffer.
 ---@param stem string
 ---@param extension string
 ---@return string
@@ -38,7 +38,7 @@ local function open(ids, format, text, path)
   end
   vim.cmd('aboveleft new')
   vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.split((text:gsub('\n$', '')), '\n', { plain = true }))
-  -- a buffer of this name may have come while the host answered
+  -- a buffer of this name may be new since the request
   local named, taken = pcall(vim.api.nvim_buf_set_name, 0, path or free_name(stem, format.extension))
   vim.bo.modeline = false
   vim.bo.filetype = format.name
@@ -70,7 +70,7 @@ local function format_of(word)
   end)
 end
 
---- Read `[id] [format] [file]`; a file's name tells the format where none is named.
+--- Parse `[id] [format] [file]`; the file's name sets the format if none is given.
 ---@param rest string
 ---@return string? id, tideate.ui.ExportFormat? format, string? path_or_err
 local function read(rest)
@@ -89,7 +89,7 @@ local function read(rest)
   return id, format or format_of(path) or FORMATS[1], path ~= '' and path or nil
 end
 
---- Carry out `:Workflow export`.
+--- Run `:Workflow export`.
 ---@param rest string
 function M.run(rest)
   local folder = require('tideate.context').folder()
@@ -114,7 +114,7 @@ function M.run(rest)
   end)
 end
 
---- Runs of this Neovim, formats, files.
+--- Complete runs of this Neovim, formats and files.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
@@ -128,7 +128,7 @@ function M.complete(lead)
   return vim.list_extend(found, files)
 end
 
---- Export the marked runs, without marks that of a line.
+--- Export the marked runs, else the run of a line.
 ---@param node tideate.ui.Node
 ---@param controls tideate.ui.PanelControls
 function M.of(node, controls)

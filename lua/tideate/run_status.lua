@@ -2,20 +2,20 @@
 local M = {}
 
 
----@class tideate.StepLanes lines that connect steps, as the host drew them
----@field before string what stands before a step's mark
----@field after string what stands behind it
----@field below string what stands before the lines below the step
----@field words string what it needs, where there is no line for it
+---@class tideate.StepLanes lines between steps, drawn by the host
+---@field before string text before a step's mark
+---@field after string text after the mark
+---@field below string text before the lines below the step
+---@field words string dependencies without a line
 
 ---@class tideate.RunStep
----@field name string of a machine the state, with `#2` at its second visit
----@field label string what is shown of it
+---@field name string a machine's state, with `#2` at the second visit
+---@field label string shown name
 ---@field state tideate.StepState
----@field order? integer of its start among the starts
----@field index? integer its place among the steps
----@field attempt? integer of one that is tried again
----@field lanes? tideate.StepLanes where the steps are no simple list
+---@field order? integer number of its start
+---@field index? integer position among the steps
+---@field attempt? integer number of a retry
+---@field lanes? tideate.StepLanes if the steps are not a simple list
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
 
@@ -32,57 +32,57 @@ local M = {}
 ---@class tideate.Run
 ---@field execution_id string
 ---@field name string
----@field asked string what was asked for: a name or a file
+---@field asked string requested name or file
 ---@field obfuscate? boolean
 ---@field prompt string
 ---@field steps tideate.RunStep[]
 ---@field step integer 1-based; 0 before the first step
----@field total_steps integer 0: nobody knows, as of a machine
----@field current_step string of several that run at the same time the one that started last
----@field running string[] the steps that are running, that one last
----@field resumed? boolean whether an earlier process began it
----@field parent? string the run whose step it is
----@field parent_step? string that step
----@field checkpoint? string the newest one
+---@field total_steps integer 0: unknown, as for a machine
+---@field current_step string the last started of the running steps
+---@field running string[] running steps, the last started at the end
+---@field resumed? boolean started by an earlier process
+---@field parent? string run that contains it
+---@field parent_step? string step of the containing run
+---@field checkpoint? string newest checkpoint
 ---@field kind 'graph'|'machine'
----@field current_state? string where a machine is
+---@field current_state? string current state of a machine
 ---@field states? string[] of a machine
----@field path? tideate.Moved[] of a machine: its moves so far
+---@field path? tideate.Moved[] transitions of a machine so far
 ---@field state tideate.RunState
----@field pausing boolean whether it is to pause before its next step, also while it asks something
----@field started_at integer when it was asked for or taken up here, milliseconds since the epoch
+---@field pausing boolean it pauses before its next step, even during a question
+---@field started_at integer start or resumption here, milliseconds since the epoch
 ---@field elapsed_ms integer
----@field tokens integer as the models reported; an estimate while an answer is streamed
+---@field tokens integer reported by the models; estimated while streaming
 ---@field adapter? string
----@field demonstration boolean whether the adapter's answers are not to be relied on
----@field answered? boolean whether a model answered in it
----@field check? string that is running
----@field current_tool? string that a model has called and that has not ended, of several the last
----@field rolled_back? { restored: string[], merged: string[], left: string[] } what was rolled back of it
----@field declined? boolean whether it was cancelled by a no
----@field question? string kind of the last question that it asked
+---@field demonstration boolean the adapter's answers are unreliable
+---@field answered? boolean a model has answered
+---@field check? string running check
+---@field current_tool? string running tool call, the last of several
+---@field rolled_back? { restored: string[], merged: string[], left: string[] } result of a rollback
+---@field declined? boolean cancelled by a no
+---@field question? string kind of its last question
 ---@field error? string
----@field files string[] what the run changed
----@field unsaved? string[] files that the run changed in their buffers and did not save
----@field unchanged? boolean it was to change something, and its answer changes nothing
+---@field files string[] changed files
+---@field unsaved? string[] files changed in buffers and not saved
+---@field unchanged? boolean its answer changes nothing
 ---@field root? string of its project, absolute
----@field next? tideate.NextRun that it proposed to follow it
+---@field next? tideate.NextRun proposed follow-up run
 
 ---@class tideate.Record: tideate.Run
 ---@field begun integer milliseconds of `vim.uv.now()`
----@field used integer tokens that the models reported
----@field starts? integer how many steps have started
+---@field used integer tokens reported by the models
+---@field starts? integer number of started steps
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
----@field calls? { number: integer, name: string }[] tool calls under way
+---@field calls? { number: integer, name: string }[] running tool calls
 ---@field activity tideate.Activity
 
-local BYTES_PER_TOKEN = 4 -- a rule of thumb, until the model reports
+local BYTES_PER_TOKEN = 4 -- estimate until the model reports
 
 ---@type table<tideate.RunState, true>
 M.ENDED = { completed = true, failed = true, cancelled = true, interrupted = true }
 
---- What is told of a record.
+--- Return the public status of a record.
 ---@param record tideate.Record
 ---@return tideate.Run
 function M.view(record)
@@ -132,7 +132,7 @@ end
 
 local GATES = { plan = true, audit = true, execution = true, documentation = true }
 
---- What a step is called on the screen: of a task's gates without its state's name.
+--- Return the shown name of a step; a task's gates without the state's prefix.
 ---@param step string
 ---@return string
 function M.label(step)
@@ -141,14 +141,14 @@ function M.label(step)
   end))
 end
 
---- The state of a run in a word, and whether it is to pause after a question.
+--- Return the state of a run, with a pending pause during a question.
 ---@param run tideate.Run
 ---@return string
 function M.word(run)
   return run.state == 'confirming' and run.pausing and 'confirming, pausing' or run.state
 end
 
---- The step that a run is at, of a machine its state, with the check or tool that is running; empty before the first one.
+--- Return the current step or state of a run, with the running check or tool; empty before the first step.
 ---@param run tideate.Run|tideate.Record
 ---@return string
 function M.place(run)
@@ -160,7 +160,7 @@ function M.place(run)
   return doing and ('%s (%s)'):format(at, doing) or at
 end
 
---- One line for a statusline.
+--- Return the statusline text of a run.
 ---@param run tideate.Record
 ---@return string
 function M.line(run)
@@ -193,9 +193,9 @@ local function brief(run)
   return run.name .. place .. (state ~= 'running' and (' (%s)'):format(state) or '')
 end
 
---- One line for a statusline, of several runs with a word on each; empty when nothing runs.
----@param runs tideate.Record[] the newest first
----@param width integer columns: of runs that do not fit their number is told
+--- Return the statusline text of several runs; empty without one.
+---@param runs tideate.Record[] newest first
+---@param width integer columns; runs that do not fit are counted
 ---@return string
 function M.line_of_all(runs, width)
   if #runs < 2 then
@@ -214,19 +214,19 @@ function M.line_of_all(runs, width)
   return line
 end
 
----@type table<tideate.RunState, { [1]: string, [2]: string }> mark and group of those that do not just go on
+---@type table<tideate.RunState, { [1]: string, [2]: string }> mark and group of a waiting run
 local MARKS = { confirming = { '?', 'TideateWarning' }, paused = { '‖', 'TideateWarning' } }
 
---- A line as 'statusline' and 'winbar' take it: no word of it is an item.
+--- Escape a text for 'statusline' and 'winbar'.
 ---@param line string
 ---@return string
 function M.escape(line)
   return (line:gsub('%%', '%%%%'))
 end
 
---- Runs for a winbar, with a mark and in the colour of their state; empty without any.
+--- Return runs with marks and colours for a winbar; empty without one.
 ---@param runs tideate.Record[]
----@return string with items of 'statusline'
+---@return string with 'statusline' items
 function M.bar(runs)
   local parts = vim.tbl_map(function(run)
     local mark = MARKS[M.view(run).state] or { '●', 'TideateRunning' }

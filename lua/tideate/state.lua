@@ -1,4 +1,4 @@
---- State of all runs, gathered from events. Reading it never asks the host.
+--- State of all runs, folded from events. Reading it never asks the host.
 local M = {}
 
 ---@class tideate.Event
@@ -7,8 +7,8 @@ local M = {}
 ---@field at integer milliseconds since the epoch
 ---@field data table<string, any>
 
-local KEPT = 20 -- finished runs that can still be looked at
-local OTHERS = 20 -- columns that a statusline leaves to its other parts
+local KEPT = 20 -- ended runs that are kept
+local OTHERS = 20 -- columns of a statusline for its other parts
 local run_status = require('tideate.run_status')
 local ENDED = run_status.ENDED
 
@@ -34,7 +34,7 @@ local function evict_old()
   end
 end
 
---- Make room for a run that continues although it was seen to end: its process had.
+--- Drop the record of a run that continues after its process ended.
 ---@param execution_id string
 local function reopen(execution_id)
   records[execution_id] = nil
@@ -45,7 +45,7 @@ local function reopen(execution_id)
   end
 end
 
---- A run was asked for; its events come later.
+--- Record a requested run; its events follow.
 ---@param run {execution_id: string, name: string, asked?: string, obfuscate?: boolean, prompt?: string, steps?: string[]}
 function M.begin(run)
   order[#order + 1] = run.execution_id
@@ -76,7 +76,7 @@ function M.begin(run)
   evict_old()
 end
 
---- Take an event. Late ones of a run that ended change nothing.
+--- Apply an event. Late events of an ended run change nothing.
 ---@param event tideate.Event
 function M.apply(event)
   local handler = require('tideate.run_events').handlers[event.name]
@@ -102,7 +102,7 @@ function M.apply(event)
   end
 end
 
----@return tideate.Record[] runs that have not ended, the newest first
+---@return tideate.Record[] active runs, newest first
 local function active_records()
   local found = {}
   for i = #order, 1, -1 do
@@ -114,7 +114,7 @@ local function active_records()
   return found
 end
 
---- The host told all moves of a machine; what is known already of later ones stays.
+--- Store all transitions of a machine; newer known ones stay.
 ---@param execution_id string
 ---@param path tideate.Moved[]
 function M.set_path(execution_id, path)
@@ -124,7 +124,7 @@ function M.set_path(execution_id, path)
   end
 end
 
---- Record that a pause was requested, or the request withdrawn; the run pauses before its next step.
+--- Record a requested pause, or its withdrawal; the run pauses before its next step.
 ---@param execution_id string
 ---@param wanted boolean
 function M.set_pausing(execution_id, wanted)
@@ -134,7 +134,7 @@ function M.set_pausing(execution_id, wanted)
   end
 end
 
---- Whether a run has ended, or is not known at all.
+--- Return whether a run has ended or is unknown.
 ---@param execution_id string
 ---@return boolean
 function M.ended(execution_id)
@@ -142,7 +142,7 @@ function M.ended(execution_id)
   return not record or ENDED[record.state] == true
 end
 
---- Where a run stands: the named one, ended or not, else the newest that has not ended.
+--- Return the status of a run; default: the newest active one.
 ---@param execution_id? string
 ---@return tideate.Run?
 function M.get_status(execution_id)
@@ -150,7 +150,7 @@ function M.get_status(execution_id)
   return record and run_status.view(record) or nil
 end
 
---- All known runs, the newest first; those that are steps of others are not among them.
+--- Return all known top-level runs, newest first.
 ---@return tideate.Run[]
 function M.runs()
   local runs = {}
@@ -161,7 +161,7 @@ function M.runs()
   return runs
 end
 
---- What a run's models and tools did, as far as this Neovim saw it; for reading only.
+--- Return the turns and tool calls of a run seen by this Neovim; read-only.
 ---@param execution_id string
 ---@return tideate.Activity?
 function M.activity(execution_id)
@@ -169,7 +169,7 @@ function M.activity(execution_id)
   return record and record.activity
 end
 
---- The run that a person started, of one that is a step of it or of a step.
+--- Return the top-level run of a nested run.
 ---@param execution_id string
 ---@return string
 function M.root_of(execution_id)
@@ -181,7 +181,7 @@ function M.root_of(execution_id)
   return execution_id
 end
 
---- The runs that are steps of a run, the oldest first.
+--- Return the nested runs of a run, oldest first.
 ---@param execution_id string
 ---@return tideate.Run[]
 function M.within(execution_id)
@@ -192,7 +192,7 @@ function M.within(execution_id)
   return runs
 end
 
---- Runs that have not ended, the newest first.
+--- Return the active runs, newest first.
 ---@return tideate.Run[]
 function M.active()
   return vim.tbl_filter(function(run)
@@ -200,7 +200,7 @@ function M.active()
   end, M.runs())
 end
 
---- What the model said so far in a run, in pieces as they came; for reading only.
+--- Return the streamed text of a run in pieces; read-only.
 ---@param execution_id string
 ---@return string[]
 function M.text(execution_id)
@@ -211,14 +211,14 @@ end
 M.word = run_status.word
 M.place = run_status.place
 
---- One line for a statusline; empty when nothing runs.
----@param width? integer columns, by default most of the screen's
+--- Return the statusline text of the active runs.
+---@param width? integer columns; default: most of the screen
 ---@return string
 function M.statusline(width)
   return run_status.line_of_all(active_records(), width or vim.o.columns - OTHERS)
 end
 
---- The runs that concern a buffer, as a winbar; empty when there is none.
+--- Return the winbar text of the runs on a buffer.
 ---@param buf integer
 ---@return string
 function M.winbar(buf)

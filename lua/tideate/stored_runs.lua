@@ -1,4 +1,4 @@
---- Runs in the project's store, those of earlier Neovims too: queried, resumed, offered.
+--- Runs in the project's store, including those of earlier Neovims: query, resume, offer.
 local M = {}
 
 ---@class tideate.StoredRun
@@ -6,7 +6,7 @@ local M = {}
 ---@field workflow string
 ---@field kind 'graph'|'machine'
 ---@field state 'running'|'paused'|'interrupted'|'completed'|'failed'|'cancelled'
----@field resumable boolean no living process has it
+---@field resumable boolean no process runs it
 ---@field started_at integer milliseconds since the epoch
 ---@field duration_ms? integer
 ---@field completed_steps integer
@@ -14,29 +14,29 @@ local M = {}
 ---@field total_steps integer 0 of a machine
 ---@field step? string
 ---@field prompt string
----@field continues? string the run whose conversation it went on with
----@field compared? string[] the models of the comparison that it is part of
+---@field continues? string continued run
+---@field compared? string[] models of its comparison
 ---@field error? string
----@field reason? string why it was cancelled, `declined` for instance
+---@field reason? string reason of a cancellation, like `declined`
 ---@field files string[]
----@field owner? {pid: integer} the process that has or had it
+---@field owner? {pid: integer} its process
 ---@field usage tideate.Usage
----@field waiting? string what of the person it waits for; of runs to review
----@field waits? string[] kinds of questions that nobody has answered; of runs that an ended process left
----@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
----@field compared? boolean its comparison goes on as a whole; of runs that wait for a review
----@field rolled_back? boolean nothing is left of what it wrote
----@field match? string some words around what was searched for
+---@field waiting? string pending question; only of runs to review
+---@field waits? string[] kinds of unanswered questions; only of interrupted runs
+---@field can? tideate.RunAction[] allowed actions; only in lists
+---@field compared? boolean its comparison resumes as a whole; only of runs to review
+---@field rolled_back? boolean all its writes were undone
+---@field match? string text around a search match
 
 ---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
 
 ---@class tideate.StoredCheckpoint
 ---@field checkpoint_id string
----@field step string after which it was made; empty before the first one
+---@field step string last completed step; empty before the first
 ---@field created_at integer milliseconds since the epoch
----@field manual boolean a person wanted it
+---@field manual boolean requested by a user
 
----@class tideate.CheckpointState how far its run had come
+---@class tideate.CheckpointState progress of its run
 ---@field completed string[]
 ---@field pending string[]
 ---@field files string[]
@@ -46,7 +46,7 @@ local M = {}
 ---@class tideate.Usage
 ---@field input_tokens integer
 ---@field output_tokens integer
----@field cached_tokens? integer of the input, those that the provider had in its cache
+---@field cached_tokens? integer cached input tokens
 ---@field cost? number US dollars
 
 ---@class tideate.StoredStep
@@ -66,9 +66,9 @@ local M = {}
 ---@field step string
 ---@field words string
 
-M.SHORT = 8 -- characters of an id that people read and type
+M.SHORT = 8 -- displayed characters of an id
 
---- The beginning of an id as people read and type it; a checkpoint's may have a `.` and a number behind.
+--- Shorten an id for display; a checkpoint's id keeps its `.` and number.
 ---@param id string
 ---@return string
 function M.short(id)
@@ -76,7 +76,7 @@ function M.short(id)
   return run:sub(1, M.SHORT) .. point
 end
 
---- Whether the person looked at the runs already, so that nothing has to be offered.
+--- Whether the user looked at the runs already: then none are offered.
 local looked = false
 
 ---@param text string
@@ -89,7 +89,7 @@ end
 ---@return any value without nulls
 local function present(value)
   if type(value) ~= 'table' then
-    -- no `and … or`: it would lose false, too
+    -- no `and … or`: it would lose false
     if value == vim.NIL then
       return nil
     end
@@ -101,11 +101,11 @@ local function present(value)
   return value
 end
 
---- Ask the host something about a project; an error is told.
+--- Send a request about a project, and report an error.
 ---@param method string of the host
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
----@param on_end? fun(result: tideate.Result) called first, whatever came of it
+---@param on_end? fun(result: tideate.Result) called first, after success or error
 function M.request(method, params, on_result, on_end)
   params.folder = params.folder or require('tideate.context').folder()
   require('tideate.client').request(method, params, function(result)
@@ -120,17 +120,17 @@ function M.request(method, params, on_result, on_end)
   end)
 end
 
---- The same about its runs, so that none of them has to be offered any more.
----@param method string of the host: `history`, `show`, `run_events`, `checkpoints`, `rollback` and the like
+--- Send a request about runs; afterwards none are offered.
+---@param method string like `history`, `show`, `rollback`
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
----@param on_end? fun(result: tideate.Result) called first, whatever came of it
+---@param on_end? fun(result: tideate.Result) called first, after success or error
 function M.ask(method, params, on_result, on_end)
   looked = true
   M.request(method, params, on_result, on_end)
 end
 
---- How far a run came, as `3/5`; of a machine nobody knows how far it is.
+--- Return the progress of a run as `3/5`; for a machine only the completed steps.
 ---@param run tideate.StoredRun
 ---@return string
 function M.steps(run)
@@ -143,23 +143,22 @@ function M.label(run)
   return ('%s (%s)'):format(run.workflow, M.steps(run))
 end
 
---- The state of a run in a word, as `tideate history` names it.
+--- Return the state of a run in words, as in `tideate history`.
 ---@param run tideate.StoredRun
 ---@return string
 function M.word(run)
   return run.rolled_back and 'rolled back' or run.reason == 'declined' and 'declined' or run.state
 end
 
---- Say that the person's choice of a definition has no effect.
+--- Warn that the chosen definition has no effect.
 ---@param why string
 function M.say_no_definition(why)
   say(('--definition does not count here: %s'):format(why), vim.log.levels.WARN)
 end
 
---- Resume a run that no living process has, or one that another process paused.
----@param prefix string the beginning of its id; the newest that can be resumed where it is empty
+--- Resume a run without a process, or one paused by another process.
+---@param prefix string prefix of its id; empty: the newest resumable run
 ---@param opts? {folder?: string, definition?: 'file'|'stored', ask?: boolean, on_done?: fun(result: tideate.RunResult)}
----`ask`: the person is shown which run it is, and asked
 function M.resume(prefix, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()
@@ -205,9 +204,9 @@ local function open_review(run, folder)
   end
 end
 
---- Open the review of one run: it waits, or it was declined.
----@param prefix string the beginning of its id
----@param otherwise fun() no run has this id
+--- Open the review of a run, waiting or declined.
+---@param prefix string prefix of its id
+---@param otherwise fun() called if no run has this id
 function M.review_of(prefix, otherwise)
   if require('tideate.ui').focus_run(prefix) then
     return
@@ -228,7 +227,7 @@ function M.review_of(prefix, otherwise)
   end)
 end
 
---- Open a review again: the one that waits here, else that of a run which an ended Neovim or shell left at it.
+--- Open a review again: the one that waits here, else one of an interrupted run.
 function M.review()
   if require('tideate.ui').focus() then
     return
@@ -236,7 +235,7 @@ function M.review()
   require('tideate.run').when_left(M.choose_review)
 end
 
---- Have the person choose one of the runs that wait for them, if there are several, and open it.
+--- Choose a waiting run, if there are several, and open its review.
 function M.choose_review()
   local folder = require('tideate.context').folder()
   M.ask('to_review', { folder = folder }, function(result)
@@ -263,7 +262,7 @@ function M.choose_review()
   end)
 end
 
---- What a run waits for, and how to go on with it.
+--- Describe the question of an interrupted run, and the command that continues it.
 ---@param run tideate.StoredRun
 ---@return string
 local function how_to_go_on(run)
@@ -276,7 +275,7 @@ local function how_to_go_on(run)
   return ('%s was interrupted; :Workflow resume'):format(M.label(run))
 end
 
---- The host found runs that an ended process left; told once, unless the person looks at them anyway.
+--- Offer interrupted runs once, unless the user looked at the runs already.
 ---@param message {runs: tideate.StoredRun[]}
 function M.offer(message)
   local runs = present(message.runs)

@@ -2,11 +2,11 @@
 
 ---@class tideate.Subcommand
 ---@field name string
----@field args string how they are written in the help
+---@field args string arguments in the help
 ---@field help string
 ---@field menu? boolean offered by the bare `:Workflow`
 ---@field complete? fun(lead: string): string[]
----@field on_code? boolean it is about the lines of the range, or what the person looks at
+---@field on_code? boolean acts on the range or the current buffer
 ---@field run fun(rest: string, command: tideate.Subcommand, context: tideate.Context?)
 
 local run_choice = require('tideate.run_choice')
@@ -296,7 +296,7 @@ return {
     args = '[id]',
     help = 'Roll back the files that a run changed, after you saw which: the newest if it ran in this Neovim, else one that you choose from those of the project',
     complete = run_choice.stored_ids(function()
-      return false -- which of its runs changed files, the host knows
+      return false -- only the host knows which runs changed files
     end, run_choice.can('rollback')),
     run = function(prefix)
       local actions = require('tideate.ui.run_actions')

@@ -1,19 +1,19 @@
---- Trust in a project's files and commands: what they could run is shown, then exactly that is trusted.
+--- Trust in a project's files and commands: show their effects, then trust exactly these.
 local M = {}
 
-local MOST_LINES = 10 -- of a question; with them it fits on 24 lines
+local MOST_LINES = 10 -- of a question, so that it fits on 24 lines
 
 ---@class tideate.TrustItem
 ---@field kind 'file'|'command'|'repository'
 ---@field name string
----@field effects string[] what it can do once it is trusted
----@field trusted boolean as it is now
----@field changes string unified diff from what was trusted last
----@field mistake string why it cannot be trusted; empty where it can
+---@field effects string[] effects once it is trusted
+---@field trusted boolean in its current version
+---@field changes string unified diff from the trusted version
+---@field mistake string reason that it cannot be trusted
 
 ---@class tideate.TrustPlan
 ---@field root string
----@field token string names exactly this plan
+---@field token string identifies exactly this plan
 ---@field items tideate.TrustItem[]
 
 ---@param plan tideate.TrustPlan
@@ -25,7 +25,7 @@ local function waiting(plan)
 end
 
 ---@param text string
----@return string fence of Markdown that the text cannot end
+---@return string Markdown fence longer than any in the text
 local function fence(text)
   local longest = 2
   for run in text:gmatch('`+') do
@@ -34,7 +34,7 @@ local function fence(text)
   return ('`'):rep(longest + 1)
 end
 
---- What would be trusted, as Markdown.
+--- Describe the effects, as Markdown.
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.details(plan)
@@ -59,7 +59,7 @@ function M.details(plan)
   return table.concat(lines, '\n')
 end
 
---- The question, with what each thing would be able to do as far as a small window has room for it.
+--- Return the question with as many effects as fit.
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.question(plan)
@@ -107,8 +107,8 @@ local function ask(plan, expecting)
   end, expecting)
 end
 
---- Show what a file, or a project, could run once it is trusted, and ask.
----@param path string may be empty: the project
+--- Show the effects of a file or the project, and ask for trust.
+---@param path string empty: the project
 function M.trust(path)
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
   local expecting = require('tideate.ui.typing').expect()

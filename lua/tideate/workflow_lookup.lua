@@ -1,7 +1,7 @@
---- Lookup of workflows by name or file for `:Workflow`, and the list of a file's mistakes.
+--- Lookup of workflows by name or file, and mistakes of a workflow file.
 local M = {}
 
---- Whether a word names a file and no workflow.
+--- Return whether a word names a file.
 ---@param name string
 ---@return boolean
 function M.is_path(name)
@@ -9,14 +9,14 @@ function M.is_path(name)
   return definition or name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
 end
 
---- A name as it is; a file with its whole path, which stays right when the working directory changes.
+--- Return a name unchanged, a file with its absolute path.
 ---@param name string
 ---@return string
 function M.resolve(name)
   return M.is_path(name) and vim.fn.fnamemodify(vim.fs.normalize(name), ':p') or name
 end
 
---- What is shown of a workflow that was given by its file.
+--- Return the shown name of a workflow given by file.
 ---@param name string
 ---@return string
 function M.label(name)
@@ -29,9 +29,9 @@ local function is_machine(path)
   return vim.endswith(path, '.workflow') or vim.fs.basename(path) == 'PLANNER'
 end
 
---- Files that are machines, and directories once the person is in one.
+--- Complete workflow files; directories only in a path.
 ---@param lead string
----@return string[] paths escaped as `:Workflow` reads them
+---@return string[] paths escaped for `:Workflow`
 function M.files(lead)
   local found = require('tideate.file_completion').complete((lead:gsub('\\(.)', '%1')), function(path)
     return is_machine(path) or require('tideate.language.definitions').is_kept(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
@@ -41,7 +41,7 @@ function M.files(lead)
   end, found)
 end
 
---- The project of a folder, as the host finds it by its own directory.
+--- Return the project root of a folder, found as by the host.
 ---@param folder string
 ---@return string?
 local function project(folder)
@@ -49,7 +49,7 @@ local function project(folder)
   return marker and vim.fs.dirname(marker)
 end
 
---- The names of the machine files of the project and of the person: also before the host has read them.
+--- Return the names of the workflow files of project and user, even before the host has read them.
 ---@return string[]
 function M.found()
   local root = project(require('tideate.context').folder())
@@ -68,7 +68,7 @@ function M.found()
   return vim.tbl_keys(names)
 end
 
---- The words and those of them that are new.
+--- Merge words, sorted and without duplicates.
 ---@param words string[]
 ---@param more string[]
 ---@return string[] words sorted, each once
@@ -78,7 +78,7 @@ function M.merge(words, more)
   return vim.fn.uniq(all)
 end
 
---- Names and files of machines.
+--- Complete names and files of workflows.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
@@ -89,13 +89,13 @@ function M.complete(lead)
   return vim.list_extend(M.merge(names, M.found()), M.files(lead))
 end
 
----@param message string a line for each mistake as `FILE:LINE:COLUMN: severity: text`, and others
+---@param message string with lines like `FILE:LINE:COLUMN: severity: text`
 ---@return table[] items of a quickfix list
 local function mistakes(message)
   local items = {}
   for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
     local path, row, column, severity, text = line:match('^(/.-):(%d+):(%d+): (%a+): (.+)$')
-    if not path then -- of a definition only errors are told
+    if not path then -- definitions report errors only
       path, row, column, text = line:match('^(/.-):(%d+):(%d+): (.+)$')
       severity = 'error'
     end
@@ -107,7 +107,7 @@ local function mistakes(message)
   return items
 end
 
---- Put the mistakes of a file into the quickfix list; without any in the message nothing changes.
+--- Put the mistakes of a message into the quickfix list, if it has any.
 ---@param message string
 function M.list_mistakes(message)
   local items = mistakes(message)
@@ -117,15 +117,14 @@ function M.list_mistakes(message)
   local path = items[1].filename
   local ok, lines = pcall(vim.fn.readfile, path)
   for _, item in ipairs(items) do
-    -- the host counts characters, the list bytes; a byte order mark is no part of the text
+    -- the host counts characters, the list bytes; a byte order mark is not part of the text
     local line = (ok and lines[item.lnum] or ''):gsub('^\239\187\191', '')
     item.col = require('tideate.language.columns').byte(line, item.col) + 1
   end
   vim.fn.setqflist({}, ' ', { title = 'Mistakes of ' .. vim.fn.fnamemodify(path, ':t'), items = items })
 end
 
---- Have the error of an unknown workflow suggest the nearest of all words that may stand there: the host knows of
---- workflows only.
+--- Add a suggestion to the error of an unknown workflow, including subcommands, which the host does not know.
 ---@param failure { error?: string, error_code?: string }
 function M.suggest(failure)
   if not failure or failure.error_code ~= 'UnknownWorkflow' then
@@ -143,7 +142,7 @@ function M.suggest(failure)
   failure.error = ("unknown workflow '%s'%s (known: %s)"):format(name, hint, known)
 end
 
---- The first of several mistakes, and where the others are.
+--- Shorten a message to its first mistake.
 ---@param message string
 ---@return string
 function M.brief(message)
@@ -155,7 +154,7 @@ function M.brief(message)
   return count == 1 and first or ('%s (and %d more; :copen lists them)'):format(first, count - 1)
 end
 
---- The text on the disk is what runs; a person who changed it in a buffer should know.
+--- Warn that a workflow file has unsaved changes, which do not run.
 ---@param path string
 function M.warn_if_unsaved(path)
   local buf = vim.fn.bufnr('^' .. vim.fn.escape(path, '^$.*?[]{},\\') .. '$')
@@ -191,7 +190,7 @@ local function ask_which()
   end)
 end
 
---- Why nothing can be drawn of a file that is not there.
+--- Return an error if a file does not exist.
 ---@param name string
 ---@return string?
 local function missing(name)
@@ -205,7 +204,7 @@ local function missing(name)
   return ('no such file: %s%s'):format(name, require('tideate.did_you_mean').hint(name, files))
 end
 
---- Draw the named machine, else that of the buffer, else that of the newest run, else the one the person names.
+--- Draw a workflow: the named one, else that of the buffer, else that of the newest run, else ask for one.
 ---@param name string may be empty
 function M.show_graph(name)
   local buf = require('tideate.context').current()

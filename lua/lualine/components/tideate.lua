@@ -1,8 +1,8 @@
---- A lualine component: `sections = { lualine_x = { 'tideate' } }`. It only reads what is known already.
+--- A lualine component: `sections = { lualine_x = { 'tideate' } }`. It only reads known state.
 local Component = require('lualine.component'):extend()
 
 function Component:update_status()
-  -- lualine hands it to Neovim as items
+  -- lualine passes it to Neovim as 'statusline' items
   return require('tideate').statusline({ escape = true })
 end
 

@@ -1,8 +1,8 @@
---- Folds and indentation of guidance blocks from the lines alone: they work without the host.
+--- Folds and indentation of guidance blocks, computed from the lines alone.
 local M = {}
 
 local MOVE = '^[%w_*]+[ \t]+to[ \t]+[%w_*]+[ \t]*:'
---- A line that belongs in the first column, wherever it stands.
+--- Lines that belong in the first column.
 local OPENINGS = { '^%s*:', '^%s*[%w_*]+[ \t]+to[ \t]+[%w_*]+[ \t]*:?[ \t]*$' }
 
 ---@param line string
@@ -11,7 +11,7 @@ local function indented(line)
   return line:find('^%s+%S') ~= nil
 end
 
---- Whether the first line with text after this one belongs to a block.
+--- Return whether the next nonblank line belongs to a block.
 ---@param lnum integer
 ---@return boolean
 local function block_follows(lnum)
@@ -19,7 +19,7 @@ local function block_follows(lnum)
   return following > 0 and indented(vim.fn.getline(following))
 end
 
---- 'foldexpr': a transition with its guidance is one fold.
+--- 'foldexpr': fold a transition with its guidance.
 ---@return string
 function M.fold()
   local lnum = vim.v.lnum
@@ -40,21 +40,21 @@ end
 
 ---@param lnum integer
 ---@param line string
----@return boolean whether text of this line is being typed, and not just moved to a new line
+---@return boolean whether text is being typed on this line, not just moved to it
 local function typed(lnum, line)
   local row, byte = unpack(vim.api.nvim_win_get_cursor(0))
   return vim.api.nvim_get_mode().mode:find('^[iR]') ~= nil and row == lnum and line:sub(1, byte):find('%S') ~= nil
 end
 
 ---@param lnum integer
----@return boolean whether there is an empty line above, or what stands before a transition that has one
+---@return boolean whether an empty line or a transition's condition is above
 local function may_begin_block(lnum)
   local above = vim.fn.getline(lnum - 1)
   return not above:find('%S') or above:find('^:') ~= nil
 end
 
---- 'indentexpr': guidance stands under its transition, as deep as the line before. An empty line may end it:
---- below one a new line begins in the first column, so that the next transition is none of the guidance.
+--- 'indentexpr': indent guidance under its transition, as deep as the line before. After an empty line a new line begins
+--- in the first column, so that the next transition is not part of the guidance.
 ---@return integer
 function M.indent()
   local lnum = vim.v.lnum

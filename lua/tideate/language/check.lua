@@ -1,23 +1,23 @@
---- Diagnostics of a buffer while it is written.
+--- Diagnostics of a workflow buffer while it is edited.
 local M = {}
 
 M.namespace = vim.api.nvim_create_namespace('tideate.language')
 
---- Milliseconds without a change before a text is checked.
+--- Milliseconds without a change before a check.
 M.pause = 150
 
----@class tideate.HostDiagnostic columns are of characters, 1-based
+---@class tideate.HostDiagnostic 1-based columns in characters
 ---@field line integer
 ---@field column integer
----@field end_line? integer the same line by default
----@field end_column integer of the first character behind it
+---@field end_line? integer default: the same line
+---@field end_column integer exclusive
 ---@field severity 'error'|'warning'|'hint'
 ---@field code string
 ---@field message string
 
 ---@type table<integer, uv.uv_timer_t>
 local timers = {}
----@type table<integer, true> buffers with steps in YAML or JSON
+---@type table<integer, true> buffers with YAML or JSON definitions
 local definitions = {}
 
 local SEVERITY = {
@@ -33,7 +33,7 @@ local function diagnostic(buf, found)
   local columns = require('tideate.language.columns')
   local row, first = columns.place(buf, found)
   local end_row, last = columns.place(buf, { line = found.end_line or found.line, column = found.end_column })
-  -- what is missing behind the last line is shown on it
+  -- a missing part after the last line is shown on that line
   row = math.min(row, vim.api.nvim_buf_line_count(buf) - 1)
   end_row = math.max(row, math.min(end_row, vim.api.nvim_buf_line_count(buf) - 1))
   return {
@@ -49,7 +49,7 @@ local function diagnostic(buf, found)
 end
 
 ---@param buf integer
----@param reason string why the host is not sent the text
+---@param reason string why the text is not sent to the host
 ---@return vim.Diagnostic[]
 local function no_text(buf, reason)
   local first = { lnum = 0, col = 0, severity = SEVERITY.error, message = reason, source = 'tideate' }
@@ -73,7 +73,7 @@ function M.run(buf)
     return
   end
   if ask.is_blank(buf) then
-    return vim.diagnostic.set(M.namespace, buf, {}) -- nothing is written yet
+    return vim.diagnostic.set(M.namespace, buf, {}) -- an empty file has no mistakes yet
   end
   local text, reason = ask.text(buf)
   if not text then
@@ -106,16 +106,16 @@ local function later(buf)
   end))
 end
 
---- A line with an error and a warning shows the error's sign, unless the person has an order of their own.
+--- Prefer the sign of an error over that of a warning, unless the user configured an order.
 local function errors_first()
   if not vim.diagnostic.config().severity_sort then
     vim.diagnostic.config({ severity_sort = true }, M.namespace)
   end
 end
 
---- Check a buffer now and after every change of it.
+--- Check a buffer now and after every change.
 ---@param buf integer
----@param definition? boolean in YAML or JSON
+---@param definition? boolean a YAML or JSON definition
 function M.start(buf, definition)
   definitions[buf] = definition
   if not timers[buf] then
@@ -124,7 +124,7 @@ function M.start(buf, definition)
     local timer = timers[buf]
     local function changed()
       if timers[buf] ~= timer then
-        return true -- no longer wanted
+        return true -- stop watching
       end
       later(buf)
     end
@@ -141,7 +141,7 @@ function M.start(buf, definition)
   M.run(buf)
 end
 
---- Stop checking a buffer, and discard its diagnostics.
+--- Stop checking a buffer and remove its diagnostics.
 ---@param buf integer
 function M.stop(buf)
   if timers[buf] then

@@ -1,4 +1,4 @@
---- Columns: characters from 1 in Python, bytes from 0 in Neovim, UTF-16 units from 0 in the protocol.
+--- Conversion of columns: characters from 1 (host), bytes from 0 (Neovim), UTF-16 units from 0 (protocol).
 local M = {}
 
 ---@param buf integer
@@ -8,9 +8,9 @@ local function line_of(buf, row)
   return vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ''
 end
 
---- The byte at which a character begins; the end of the line for what lies behind it.
+--- Return the byte of a character; the end of the line beyond it.
 ---@param line string
----@param column integer of a character, 1-based
+---@param column integer 1-based, in characters
 ---@return integer byte 0-based
 function M.byte(line, column)
   local byte = vim.fn.byteidxcomp(line, column - 1)
@@ -18,7 +18,7 @@ function M.byte(line, column)
 end
 
 ---@param buf integer
----@param at {line: integer, column: integer} as the host gives it
+---@param at {line: integer, column: integer} from the host
 ---@return integer row, integer byte
 function M.place(buf, at)
   return at.line - 1, M.byte(line_of(buf, at.line - 1), at.column)

@@ -1,7 +1,7 @@
---- Buffers with definitions in YAML and JSON: those of the project and the person, and files that were run.
+--- Workflow buffers in YAML and JSON: those of project and user, and files that were run.
 local M = {}
 
---- Whether a path is that of a definition, by its end.
+--- Return whether a path has the extension of a definition.
 ---@param path string
 ---@return boolean
 function M.is_definition(path)
@@ -9,14 +9,14 @@ function M.is_definition(path)
   return ending == 'yaml' or ending == 'yml' or ending == 'json'
 end
 
----@return string folder of the person's workflows
+---@return string folder of the user's workflows
 local function own()
   local config = vim.env.XDG_CONFIG_HOME
   config = config and config ~= '' and config or vim.fs.joinpath(vim.uv.os_homedir(), '.config')
   return vim.fs.joinpath(config, 'tideate', 'workflows')
 end
 
---- Whether a file is where workflows are looked for.
+--- Return whether a file is in a folder of workflows.
 ---@param path string
 ---@return boolean
 function M.is_kept(path)
@@ -24,7 +24,7 @@ function M.is_kept(path)
   return M.is_definition(path) and (vim.endswith(folder, '/.tideate/workflows') or folder == vim.fs.normalize(own()))
 end
 
---- A buffer was opened.
+--- Attach to an opened buffer.
 ---@param buf integer
 function M.open(buf)
   if M.is_kept(vim.api.nvim_buf_get_name(buf)) then
@@ -32,7 +32,7 @@ function M.open(buf)
   end
 end
 
---- A file was run: its buffer, where it has one, is checked from now on.
+--- Attach to the buffer of a workflow file that was run.
 ---@param path string
 function M.ran(path)
   local buf = M.is_definition(path) and vim.fn.bufnr('^' .. vim.fn.escape(path, '^$.*?[]{},\\') .. '$') or -1

@@ -1,7 +1,7 @@
 --- Formatting of the whole text by the host, as the smallest change.
 local M = {}
 
---- Hunks in which a line that only has other blanks is replaced by itself, so that marks stay on it.
+--- Return the hunks between two texts; a line with changed blanks only is replaced by itself, which keeps its marks.
 ---@param old string
 ---@param new string
 ---@return tideate.Hunk[]
@@ -34,9 +34,9 @@ local function hunks_between(old, new)
   return hunks
 end
 
---- Ask how the buffer would be formatted.
+--- Request the hunks that format a buffer.
 ---@param buf integer
----@param callback fun(hunks: tideate.Hunk[]?, tick: integer, err: string?) after this has returned
+---@param callback fun(hunks: tideate.Hunk[]?, tick: integer, err: string?) called after this returns
 function M.hunks(buf, callback)
   local ask = require('tideate.language.requests')
   local tick = vim.api.nvim_buf_get_changedtick(buf)
@@ -61,7 +61,7 @@ function M.hunks(buf, callback)
   end)
 end
 
---- Format a buffer as one undo step; the person is told where that cannot be.
+--- Format a buffer as one undo step; report an error.
 ---@param buf integer
 function M.run(buf)
   M.hunks(buf, function(hunks, tick, err)
@@ -76,7 +76,7 @@ function M.run(buf)
   end)
 end
 
---- What may be wrapped with its neighbours: guidance, or a comment; nil for a line that is one by itself.
+--- Return the kind of a line that can be wrapped with its neighbours.
 ---@param line string
 ---@return 'guidance'|'comment'|nil
 local function prose(line)
@@ -86,7 +86,7 @@ local function prose(line)
   return line:find('^%s') and 'guidance' or nil
 end
 
---- The runs of lines with prose of one kind.
+--- Return the ranges of prose of one kind.
 ---@param first integer
 ---@param last integer
 ---@return integer[][] first and last lines
@@ -104,7 +104,7 @@ local function runs(first, last)
   return found
 end
 
---- Let Neovim wrap prose; no line is joined with a transition, or with the text before one.
+--- Wrap prose with Neovim; a line is never joined with a transition.
 ---@param first integer
 ---@param last integer
 local function wrap(first, last)
@@ -124,7 +124,7 @@ local function wrap(first, last)
   end
 end
 
---- 'formatexpr': the whole buffer is formatted as a machine; a part of it is prose, which Neovim wraps.
+--- 'formatexpr': the host formats the whole buffer; Neovim wraps a part of it as prose.
 ---@return integer
 function M.expr()
   if vim.api.nvim_get_mode().mode:find('^[iR]') then

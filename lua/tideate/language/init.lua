@@ -1,4 +1,4 @@
---- Language support of a `.workflow` buffer: diagnostics while it is written, and a server for Neovim's client.
+--- Language support of a workflow buffer: diagnostics, and a server for Neovim's LSP client.
 local M = {}
 
 ---@type table<integer, true>
@@ -32,9 +32,9 @@ local function watch(buf)
   })
 end
 
---- Start on a buffer, once the editor has shown it. Returns at once.
+--- Attach to a buffer, after the editor has shown it. Returns at once.
 ---@param buf integer
----@param definition? boolean in YAML or JSON, for which other servers complete: it is only checked
+---@param definition? boolean a YAML or JSON definition: it is only checked, other servers complete it
 function M.attach(buf, definition)
   if attached[buf] or not is_supported(buf) then
     return
@@ -54,14 +54,14 @@ function M.attach(buf, definition)
     if definition then
       return
     end
-    -- one after the other, so that keys are handled in between
+    -- in steps, so that keys are handled in between
     later(require('tideate.language.server').start)
   end)
 end
 
---- Stop on a buffer: it has another filetype, or is gone.
----@param buf integer 0 for the current one
----@param gone? boolean whether it is being unloaded, which Neovim's client sees by itself
+--- Detach from a buffer.
+---@param buf integer 0: the current one
+---@param gone? boolean it is being unloaded, which Neovim's client notices itself
 function M.detach(buf, gone)
   buf = buf == 0 and vim.api.nvim_get_current_buf() or buf
   if not attached[buf] then

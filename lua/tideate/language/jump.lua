@@ -1,4 +1,4 @@
---- `gd` and `CTRL-]` in a `.workflow` buffer. Neovim's own tag jump wants a file, and a buffer may have none yet.
+--- `gd` and `CTRL-]` in a `.workflow` buffer. Neovim's tag jump needs a file, which a new buffer may not have.
 local M = {}
 
 local KEYS = { gd = 'Go to where a state gets its guidance', ['<C-]>'] = 'Go to where a state gets its guidance' }
@@ -16,7 +16,7 @@ end
 local function go(win, buf, line, byte, name)
   local row, column = unpack(vim.api.nvim_win_get_cursor(win))
   local tag = { tagname = name, from = { buf, row, column + 1, 0 } }
-  vim.fn.settagstack(win, { items = { tag } }, 't') -- `CTRL-T` leads back
+  vim.fn.settagstack(win, { items = { tag } }, 't') -- for `CTRL-T`
   vim.api.nvim_win_call(win, function()
     vim.cmd("normal! m'")
     vim.api.nvim_win_set_cursor(win, { line, byte })
@@ -24,7 +24,7 @@ local function go(win, buf, line, byte, name)
   end)
 end
 
---- Go to the definition of the state under the cursor, in this buffer.
+--- Go to the definition of the state under the cursor.
 function M.definition()
   local win, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
   local tick = vim.api.nvim_buf_get_changedtick(buf)
@@ -33,7 +33,7 @@ function M.definition()
   outlines.get(buf, function(outline)
     local here = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf
     if not here or not outline or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
-      return -- gone elsewhere, or the missing host was told
+      return -- the user moved, or the missing host was reported
     end
     local state = outlines.at(buf, outline, at[1] - 1, at[2])
     if not state then
@@ -44,7 +44,7 @@ function M.definition()
   end)
 end
 
---- Map the keys in a buffer, but those that the person has mapped.
+--- Map the keys in a buffer, except those that the user has mapped.
 ---@param buf integer
 function M.map(buf)
   for key, words in pairs(KEYS) do
@@ -54,8 +54,8 @@ function M.map(buf)
   end
 end
 
---- Remove the keys, but not those that were mapped to something else meanwhile.
----@param buf integer 0 for the current one
+--- Remove the keys, except those mapped to something else meanwhile.
+---@param buf integer 0: the current one
 function M.unmap(buf)
   for _, mapping in ipairs(vim.api.nvim_buf_get_keymap(buf, 'n')) do
     if mapping.callback == M.definition then

@@ -1,9 +1,9 @@
---- The outline of a buffer's machine, requested once for each text.
+--- The outline of a buffer's machine, requested once per text.
 local M = {}
 
 ---@class tideate.Mention
 ---@field line integer 1-based
----@field column integer of a character, 1-based
+---@field column integer 1-based, in characters
 ---@field kind 'source'|'target'
 
 ---@class tideate.MachineState
@@ -25,7 +25,7 @@ local M = {}
 
 ---@class tideate.KnownOutline
 ---@field tick integer
----@field outline? tideate.Outline nil while it is waited for
+---@field outline? tideate.Outline nil during the request
 ---@field waiting fun(outline: tideate.Outline?)[]
 
 ---@type table<integer, tideate.KnownOutline>
@@ -46,9 +46,9 @@ local function settle(buf, entry, outline)
   end
 end
 
---- Get the outline of the buffer as it is now; nil if there is none to be had.
+--- Get the outline of the current text; nil if it has none.
 ---@param buf integer
----@param callback fun(outline: tideate.Outline?) after this has returned
+---@param callback fun(outline: tideate.Outline?) called after this returns
 function M.get(buf, callback)
   local tick = vim.api.nvim_buf_get_changedtick(buf)
   local entry = known[buf]
@@ -73,7 +73,7 @@ function M.get(buf, callback)
   end)
 end
 
---- The state of a name.
+--- Return a state by name.
 ---@param outline tideate.Outline
 ---@param name string
 ---@return tideate.MachineState?
@@ -85,7 +85,7 @@ function M.state(outline, name)
   end
 end
 
---- The name that a person means at a place: a mention of a state there, else the word in a text.
+--- Return the state at a position: a mention, or a word of a text.
 ---@param buf integer
 ---@param outline tideate.Outline
 ---@param row integer 0-based
@@ -108,7 +108,7 @@ function M.at(buf, outline, row, byte)
   end
 end
 
---- Discard the outline of a buffer. Pending requests are answered all the same.
+--- Discard the outline of a buffer. Pending requests are still answered.
 ---@param buf integer
 function M.discard(buf)
   known[buf] = nil

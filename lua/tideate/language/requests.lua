@@ -1,7 +1,7 @@
---- Requests to the host about a `.workflow` text, with one notice if there is no host.
+--- Requests to the host about workflow texts, with one notice if there is no host.
 local M = {}
 
---- Errors that asking again does not mend.
+--- Errors that a retry cannot fix.
 local LASTING = { HostMissing = true, HostNotReady = true, ConfigError = true }
 
 local missing = false
@@ -10,7 +10,7 @@ local notified = {}
 
 ---@param result tideate.Result
 local function notify_once(result)
-  -- a text that has mistakes is no trouble of the host's
+  -- mistakes in a text are not the host's trouble
   if result.cancelled or result.error_code == 'InvalidWorkflowFile' or notified[result.error] then
     return
   end
@@ -19,21 +19,21 @@ local function notify_once(result)
   require('tideate.ui').notify(text, vim.log.levels.WARN)
 end
 
---- Whether it makes sense to ask without being told to: a host that could not be started is left alone.
+--- Return whether a request makes sense: a host that failed to start is not started again.
 ---@return boolean
 function M.available()
   return not missing or require('tideate.host').state() == 'ready'
 end
 
---- Try again with the next question, e.g. because a file was opened.
+--- Allow a start of the host again, for example after a file was opened.
 function M.retry()
   missing = false
 end
 
---- Ask.
+--- Send a request.
 ---@param method 'machine_check'|'definition_check'|'machine_outline'|'machine_format'
 ---@param params table<string, any>
----@param callback fun(result: tideate.Result) once, after this has returned
+---@param callback fun(result: tideate.Result) called once, after this returns
 function M.ask(method, params, callback)
   require('tideate.client').request(method, params, function(result)
     missing = not result.ok and (LASTING[result.error_code] or not require('tideate.paths').python())
@@ -44,7 +44,7 @@ function M.ask(method, params, callback)
   end)
 end
 
---- Whether nothing is written in a buffer.
+--- Return whether a buffer is blank.
 ---@param buf integer
 ---@return boolean
 function M.is_blank(buf)
@@ -56,18 +56,18 @@ function M.is_blank(buf)
   return true
 end
 
---- Larger texts are no machines (the host refuses them) and would only cost time.
+--- Size limit of the host for workflow files.
 local MAX_BYTES = 1024 * 1024
 
----@param buf integer that is loaded
+---@param buf integer loaded
 ---@return boolean
 function M.too_large(buf)
   return vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) > MAX_BYTES
 end
 
---- The text of a buffer as it would be written; nil for what no machine file is.
+--- Return the text of a buffer as written to disk; nil if it cannot be a workflow file.
 ---@param buf integer
----@return string? text, string? why there is none
+---@return string? text, string? reason
 function M.text(buf)
   if M.too_large(buf) then
     return nil, 'this text is larger than 1 MiB; a .workflow file is not'

@@ -1,11 +1,11 @@
---- Responses of the language protocol, computed from a buffer's outline.
+--- Responses of the language server, computed from a buffer's outline.
 local M = {}
 
 local KIND = { state = 20, keyword = 14, boundary = 12 } -- EnumMember, Keyword, Value
 local SYMBOL = 22 -- EnumMember
 local READ, WRITE = 2, 3
 
----@class tideate.Position as the protocol has it
+---@class tideate.Position of the protocol
 ---@field line integer
 ---@field character integer
 
@@ -79,7 +79,7 @@ end
 
 ---@param state tideate.MachineState
 ---@param line integer
----@return boolean mentioned anywhere but on this line, where it may be half a name that is being typed
+---@return boolean mentioned on another line; on this line it may be half a typed name
 local function elsewhere(state, line)
   return vim.iter(state.references):any(function(mention)
     return mention.line ~= line
@@ -88,7 +88,7 @@ end
 
 ---@param outline tideate.Outline
 ---@param line integer
----@param boundary boolean whether `*` can stand here
+---@param boundary boolean whether `*` is valid here
 ---@return table[] items
 local function names(outline, line, boundary)
   local items = {}
@@ -199,13 +199,13 @@ end
 function M.prepare_rename(buf, outline, params)
   local state, row, first = meant(buf, outline, params)
   if not state then
-    return nil -- the client says so itself, and would say an error's message with words of its own before it
+    return nil -- the client reports it; an error message would get a prefix
   end
   local at = { line = row + 1, column = vim.fn.charidx(vim.fn.getbufline(buf, row + 1)[1] .. ' ', first) + 1 }
   return { range = range_of(buf, at, #state.name), placeholder = state.name }
 end
 
---- Transitions only: in a guidance text the name may be a word like others.
+--- Rename a state in transitions only: in guidance its name may be a normal word.
 ---@param buf integer
 ---@param outline tideate.Outline
 ---@param params tideate.Asked.Rename

@@ -1,5 +1,5 @@
---- A language server in the editor itself: Neovim's own keys (`gd`, `grr`, `K`, `<C-x><C-o>`, …) work on states.
---- What it knows comes from the host; it keeps nothing.
+--- A language server inside the editor: Neovim's own keys (`gd`, `grr`, `K`, `<C-x><C-o>`) work on states.
+--- Its data comes from the host; it stores nothing.
 local M = {}
 
 local NAME = 'tideate'
@@ -25,7 +25,7 @@ local function failure(code, message)
   return { code = code, message = message }
 end
 
---- The loaded buffer of an address. Never a new one, as `vim.uri_to_bufnr` makes for a buffer without a name.
+--- Return the loaded buffer of a URI. `vim.uri_to_bufnr` would create one for an unnamed buffer.
 ---@param uri string
 ---@return integer?
 local function buffer_of(uri)
@@ -38,11 +38,11 @@ local function buffer_of(uri)
   end
 end
 
---- What Neovim's client shows by the buffer's address: without a name that is the root directory's.
+--- Features of Neovim's client that go to a URI, which an unnamed buffer does not have.
 local NEEDS_NAME = { definition = '`gd` works', references = '`:write` it first' }
 
---- A method whose answer is read off the outline.
----@param name string of `tideate.language.responses`
+--- Return a method that answers from the outline.
+---@param name string function of `tideate.language.responses`
 ---@return fun(params: table, respond: tideate.Respond)
 local function from_outline(name)
   return function(params, respond)
@@ -65,7 +65,7 @@ local function from_outline(name)
       if err then
         return respond(failure(REQUEST_FAILED, err))
       end
-      -- nil where there is nothing to tell: a process would send null, which the client would make nil
+      -- nil without a result: the client would read null as nil
       respond(nil, result)
     end)
   end
@@ -118,7 +118,7 @@ local methods = {
   ['textDocument/formatting'] = formatting,
 }
 
---- What `vim.lsp.start` takes instead of a process.
+--- Return the client functions that `vim.lsp.start` takes instead of a process.
 ---@param dispatchers {on_exit: fun(code: integer, signal: integer)}
 ---@return table client
 local function connect(dispatchers)
@@ -163,8 +163,8 @@ local function connect(dispatchers)
   }
 end
 
---- Neovim's handler, which would tell a refusal with the protocol's number for it, and finds no buffer
---- without a name.
+--- Handle the response to a rename: Neovim's handler shows a refusal with its error number, and cannot edit an unnamed
+--- buffer.
 ---@param err? {code: integer, message: string}
 ---@param result? {changes: table<string, table[]>}
 ---@param context {bufnr: integer, params: table}
@@ -190,7 +190,7 @@ function M.start(buf)
   })
 end
 
---- Serve a buffer no longer.
+--- Stop serving a buffer.
 ---@param buf integer
 function M.stop(buf)
   for _, client in ipairs(vim.lsp.get_clients({ bufnr = buf, name = NAME })) do

@@ -1,15 +1,15 @@
---- Code actions: what language servers offer to do with some lines, and the edit of one of them, never applied.
+--- Code actions of language servers: their list, and the edit of one, never applied.
 ---
---- An action that is a command is not carried out: what the server then does to files, nobody could review.
+--- Commands are not executed: their changes could not be reviewed.
 local M = {}
 
 local MOST_ACTIONS = 40
 
 ---@param buf integer
----@param pulled table<string, any>[] Diagnostics that the editor does not have
+---@param pulled table<string, any>[] pulled diagnostics
 ---@param from integer 0-based
----@param to integer 0-based, included
----@return table<string, any>[] Diagnostics as the servers sent them
+---@param to integer 0-based, inclusive
+---@return table<string, any>[] diagnostics as sent by the servers
 local function diagnostics_between(buf, pulled, from, to)
   local sent = vim.list_extend({}, pulled)
   for _, one in ipairs(vim.diagnostic.get(buf)) do
@@ -50,7 +50,7 @@ local function action_params(buf, arguments, pulled)
   end
 end
 
---- Ask for the code actions of some lines.
+--- Request the code actions of some lines.
 ---@param task tideate.Task
 ---@param arguments table<string, any>
 ---@param callback fun(found: tideate.ServerAnswers, buf: integer, before: table<string, integer>)
@@ -65,7 +65,7 @@ local function ask_actions(task, arguments, callback)
         callback(found, buf, before)
       end)
     end
-    -- most actions are for a diagnostic
+    -- most actions fix a diagnostic
     local diagnostics = require('tideate.queries.diagnostics')
     diagnostics.when_there(task, buf, fresh, diagnostics.patience.open, function(pulled)
       require('tideate.queries.edits').prepare(task, buf, function(before)
@@ -76,13 +76,13 @@ local function ask_actions(task, arguments, callback)
 end
 
 ---@param action table<string, any>
----@return string? name of the command that it is, or needs
+---@return string? command of the action
 local function command_of(action)
   local command = action.command
   return type(command) == 'table' and tostring(command.command) or type(command) == 'string' and command or nil
 end
 
---- What can be done with some lines.
+--- List the code actions of some lines.
 ---@param task tideate.Task
 ---@param arguments { path: string, line: integer, end_line: integer?, symbol: string? }
 function M.list(task, arguments)
@@ -121,7 +121,7 @@ local function choose(found, title)
   return nil, nil, ('no code action there has the title "%s"; %s'):format(title, there)
 end
 
---- Let the server complete an action that has no edit yet.
+--- Resolve an action without an edit.
 ---@param task tideate.Task
 ---@param buf integer
 ---@param action table<string, any>
@@ -143,7 +143,7 @@ local function resolve(task, buf, action, answer, callback)
   end)
 end
 
---- What a code action changes.
+--- Return the edit of a code action.
 ---@param task tideate.Task
 ---@param arguments { path: string, line: integer, end_line: integer?, symbol: string?, title: string }
 function M.choose(task, arguments)

@@ -1,4 +1,4 @@
---- What language servers and linters complain of, in a file or wherever they have looked.
+--- Diagnostics of language servers and linters, for a file or all known files.
 local M = {}
 
 ---@class tideate.TextDiagnostic
@@ -9,18 +9,18 @@ local M = {}
 ---@field code string
 
 local MOST = 200
-local SETTLED = 200 -- milliseconds without news after which a server that published something has said it all
+local SETTLED = 200 -- milliseconds without news after which a server is done
 local METHOD = 'textDocument/diagnostic'
 
---- Milliseconds for servers that publish nothing, of a file that they know only since now and of one that was open.
+--- Milliseconds to wait for silent servers: for a newly loaded file, and for an open one.
 M.patience = { fresh = 8000, open = 2000 }
 
---- Buffers of which something was published since the first query; a server may have nothing to say.
+--- Buffers with published diagnostics since the first query, possibly none.
 ---@type table<integer, true>
 local published = {}
 local watching = false
 
---- Take note from now on of what is published.
+--- Record published diagnostics from now on.
 function M.watch()
   if watching then
     return
@@ -70,7 +70,7 @@ local function flat(path, line, one)
 end
 
 ---@param found tideate.FoundDiagnostic[]
----@return tideate.FoundDiagnostic[] found each once, the worst first, not more than some
+---@return tideate.FoundDiagnostic[] without duplicates, the worst first
 local function sorted(found)
   local rank, seen, kept = { error = 1, warning = 2, info = 3, hint = 4 }, {}, {}
   for _, one in ipairs(found) do
@@ -110,12 +110,12 @@ local function collect(buf, found)
 end
 
 ---@class tideate.Settling
----@field news integer how often something was published
----@field pulling integer requests without an answer
----@field pulled table<string, any>[] Diagnostics of the servers that are asked for them
----@field answered boolean whether one of them answered
+---@field news integer number of publications
+---@field pulling integer pending requests
+---@field pulled table<string, any>[] diagnostics from pull requests
+---@field answered boolean a server answered
 
---- Ask the servers that want to be asked.
+--- Request diagnostics from servers that support pulling.
 ---@param task tideate.Task
 ---@param buf integer
 ---@param state tideate.Settling
@@ -135,10 +135,10 @@ local function pull(task, buf, state, callback)
   end
 end
 
---- Wait until the servers of a file that they know only since now have said what they think of it.
+--- Wait until the servers of a newly loaded file have published their diagnostics.
 ---@param task tideate.Task
 ---@param buf integer
----@param patience integer milliseconds for those that say nothing
+---@param patience integer milliseconds for silent servers
 ---@param callback fun(pulled: table<string, any>[], silent: boolean)
 local function settle(task, buf, patience, callback)
   local state = { news = 0, pulling = 0, pulled = {}, answered = false } ---@type tideate.Settling
@@ -179,14 +179,14 @@ local function settle(task, buf, patience, callback)
   end
 end
 
---- Call back when a file's diagnostics are there, at once where they are.
+--- Call back when a file's diagnostics are available.
 ---@param task tideate.Task
 ---@param buf integer
----@param fresh boolean its servers know the file only since now
+---@param fresh boolean newly loaded
 ---@param patience integer milliseconds
 ---@param callback fun(pulled: table<string, any>[], silent: boolean)
 function M.when_there(task, buf, fresh, patience, callback)
-  -- the editor itself asks only for files that are shown
+  -- the editor pulls only for visible files
   local unasked = require('tideate.queries.hidden_buffers').is_hidden(buf)
     and #vim.lsp.get_clients({ bufnr = buf, method = METHOD }) > 0
   if not fresh and not unasked and (published[buf] or #vim.diagnostic.get(buf) > 0) then
@@ -211,7 +211,7 @@ local function of_file(task, path)
   end
   local open = require('tideate.edit').find(path)
   if open and #vim.lsp.get_clients({ bufnr = open, _uninitialized = true }) == 0 and #vim.diagnostic.get(open) > 0 then
-    return finish(open, {}, false) -- a linter's
+    return finish(open, {}, false) -- from a linter
   end
   require('tideate.queries.document').open(task, path, function(buf, fresh)
     local patience = fresh and M.patience.fresh or M.patience.open
@@ -235,7 +235,7 @@ local function of_project(task, root)
   end)
 end
 
---- The diagnostics of a file, else of all files of a project that something was said of so far.
+--- Return the diagnostics of a file, else of all known files of a project.
 ---@param task tideate.Task
 ---@param arguments { path: string?, root: string }
 function M.query(task, arguments)

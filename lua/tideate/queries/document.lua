@@ -1,9 +1,9 @@
---- Files for language servers: a buffer with its servers ready, open or loaded out of sight for a query.
+--- Buffers for language servers: open ones, or files loaded in the background for a query.
 local M = {}
 
-local GRACE = 500 -- milliseconds in which a server may come that nothing is seen of yet
+local GRACE = 500 -- milliseconds in which a server may appear
 
---- Whether a running client would be given a file if it were opened.
+--- Return whether a running client would attach to a file.
 ---@param client vim.lsp.Client
 ---@param path string
 ---@param filetype string
@@ -27,7 +27,7 @@ function M.serves(client, path, filetype)
   return false
 end
 
---- Give a file that was just loaded to the servers that run, else let the person's configuration start some.
+--- Attach running servers to a loaded file, else let the user's configuration start some.
 ---@param buf integer
 ---@param path string
 local function attach(buf, path)
@@ -76,7 +76,7 @@ local function when_ready(task, buf, path, callback)
   task:autocmd('LspAttach', {
     buffer = buf,
     desc = 'tideate: a query waits for a language server',
-    -- later: its own autocommands come first
+    -- later: after the event's own autocommands
     callback = function()
       task:later(0, check)
     end,
@@ -89,10 +89,10 @@ local function when_ready(task, buf, path, callback)
   end)
 end
 
---- Get a file's buffer, loaded out of sight if it is not open, with its language servers ready.
----@param task tideate.Task fails if there is none
+--- Get a file's buffer with ready language servers; load it in the background if it is not open.
+---@param task tideate.Task fails without a server
 ---@param path string absolute, without links
----@param callback fun(buf: integer, fresh: boolean) `fresh`: its servers know it only since now
+---@param callback fun(buf: integer, fresh: boolean) `fresh`: newly loaded
 function M.open(task, path, callback)
   local buf, err, fresh = require('tideate.edit').find(path), nil, false
   if not buf then

@@ -1,8 +1,8 @@
---- Edits that language servers propose, given to the host as they are and never applied; renames.
+--- Edits proposed by language servers, returned unapplied; renames.
 local M = {}
 
 local APPLY = 'workspace/applyEdit'
-local DEBOUNCE = 150 -- milliseconds that Neovim's client keeps changes back, unless it is told otherwise
+local DEBOUNCE = 150 -- milliseconds that Neovim's client delays changes by default
 
 ---@return table<string, integer> ticks of all loaded buffers that are files, by path
 local function ticks()
@@ -18,7 +18,7 @@ local function ticks()
   return next(found) and found or vim.empty_dict()
 end
 
---- Clients that may not change buffers now: their own handler, if they had one, and the queries that keep it away.
+--- Clients that may not change buffers now, with their own handler and the number of queries.
 ---@type table<integer, { uses: integer, handler: function? }>
 local refused = {}
 
@@ -32,7 +32,7 @@ local function allow(client)
   end
 end
 
---- Let no server change a buffer by itself until a query that it is asked for has ended.
+--- Refuse changes by servers until the end of a query.
 ---@param task tideate.Task
 ---@param buf integer
 local function refuse_changes(task, buf)
@@ -52,8 +52,7 @@ local function refuse_changes(task, buf)
   end
 end
 
---- Get ready to ask for an edit. Servers are to be told of all that was typed first, in other buffers, too: whoever
---- reads the answer compares the ticks.
+--- Prepare a request for an edit: wait until servers know all typed text, in all buffers. The host compares the ticks.
 ---@param task tideate.Task
 ---@param buf integer
 ---@param callback fun(before: table<string, integer>)
@@ -68,7 +67,7 @@ function M.prepare(task, buf, callback)
   end)
 end
 
---- Make JSON of a WorkspaceEdit in slices: it may have thousands of edits.
+--- Encode a WorkspaceEdit in slices: it may have thousands of edits.
 ---@param task tideate.Task
 ---@param edit table<string, any> WorkspaceEdit
 ---@param callback fun(json: string)
@@ -85,18 +84,18 @@ local function to_json(task, edit, callback)
   end)
 end
 
---- Answer with a proposal.
+--- Answer with a proposed edit.
 ---@param task tideate.Task
 ---@param answer tideate.ServerAnswer
 ---@param edit table<string, any> WorkspaceEdit
----@param before table<string, integer> ticks when the server was asked
----@param command? string that belongs to the edit and is not carried out
+---@param before table<string, integer> ticks at the time of the request
+---@param command? string command of the edit, not executed
 function M.done(task, answer, edit, before, command)
   to_json(task, edit, function(json)
     task:done({
       client = answer.client,
       encoding = answer.encoding,
-      -- a text: the editor packs thousands of tables slowly
+      -- JSON: the editor encodes thousands of tables slowly
       edit = json,
       ticks = before,
       command = command,
@@ -115,7 +114,7 @@ local function ask_rename(task, buf, arguments, before)
   if not place then
     return task:fail(err --[[@as string]])
   end
-  -- one server: two of them would rename everything twice
+  -- one server: two would rename everything twice
   local clients = vim.list_slice(vim.lsp.get_clients({ bufnr = buf, method = method }), 1, 1)
   requests.ask_all(task, buf, method, function(client)
     local params = places.params(buf, place, client)
@@ -130,7 +129,7 @@ local function ask_rename(task, buf, arguments, before)
   end, clients)
 end
 
---- What renaming a symbol changes.
+--- Return the edit that renames a symbol.
 ---@param task tideate.Task
 ---@param arguments { path: string, line: integer, symbol: string?, column: integer?, new_name: string }
 function M.rename(task, arguments)

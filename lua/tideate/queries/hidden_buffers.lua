@@ -1,33 +1,33 @@
---- Files that are loaded out of sight for a query and removed again: no window, no autocommand, no swap file.
+--- Files loaded in the background for a query and removed later: no window, autocommand or swap file.
 local M = {}
 
 --- Milliseconds, but for the bytes of a file.
 ---@class tideate.HiddenBufferLimits
 M.limits = {
-  --- loading a larger one, and sending it to a server, holds the editor up for more than a frame
+  --- loading a larger file, and sending it to a server, blocks the editor for more than a frame
   bytes = 512 * 1024,
-  --- that a file stays loaded after its last query: the next one is often about the same file
+  --- time that a file stays loaded after its last query: the next one often needs it
   linger = 3000,
-  --- after which a file is unloaded though a server owes an answer about it
+  --- time after which a file is unloaded despite a pending request
   longest_linger = 30000,
 }
 
 ---@class tideate.HiddenBuffer
----@field uses integer queries that need it
----@field was_known boolean there was an unloaded buffer of that name before
----@field round integer counts the times that it was used
+---@field uses integer number of queries
+---@field was_known boolean an unloaded buffer of that name existed before
+---@field round integer number of uses
 
 ---@type table<integer, tideate.HiddenBuffer>
 local hidden = {}
 
---- Whether a buffer is loaded only for a query, so that nobody else shall take it for an open one.
+--- Return whether a buffer is loaded only for queries.
 ---@param buf integer
 ---@return boolean
 function M.is_hidden(buf)
   return hidden[buf] ~= nil
 end
 
---- Run a function without any autocommand.
+--- Run a function without autocommands.
 ---@param fn fun()
 ---@return boolean ok, any err
 function M.quietly(fn)
@@ -38,7 +38,7 @@ function M.quietly(fn)
   return ok, err
 end
 
---- A person took the buffer: it becomes what opening the file would have made of it.
+--- Make a hidden buffer a normal one after the user opened it.
 ---@param buf integer
 local function hand_over(buf)
   if not hidden[buf] then
@@ -54,7 +54,7 @@ local function hand_over(buf)
   end)
 end
 
---- Remove a buffer that nothing needs any more; one that a person changed or opened stays.
+--- Remove an unused buffer, unless the user changed or opened it.
 ---@param buf integer
 local function unload(buf)
   local it = hidden[buf]
@@ -71,7 +71,7 @@ local function unload(buf)
   vim.api.nvim_buf_delete(buf, { unload = it.was_known })
 end
 
---- Whether a server owes an answer about a buffer, to whomever: many handlers fail where the buffer is gone.
+--- Return whether a request about a buffer is pending: many handlers fail without the buffer.
 ---@param buf integer
 ---@return boolean
 local function is_awaited(buf)
@@ -104,7 +104,7 @@ local function release(buf, it)
   end
 end
 
---- Load a file out of sight; `use` has to follow.
+--- Load a file in the background; call `use` afterwards.
 ---@param path string absolute
 ---@return integer? buf, string? err
 function M.load(path)
@@ -119,7 +119,7 @@ function M.load(path)
   local was_known = vim.fn.bufexists(path) == 1
   local ok, err = M.quietly(function()
     buf = vim.fn.bufadd(path)
-    vim.bo[buf].swapfile = false -- another editor's would be asked about
+    vim.bo[buf].swapfile = false -- another editor's swap file would raise a prompt
     vim.bo[buf].modeline = false
     vim.bo[buf].bufhidden = 'hide'
     vim.bo[buf].autoread = true
@@ -129,7 +129,7 @@ function M.load(path)
     return nil, ('the editor cannot load it: %s'):format(err)
   end
   if hidden[buf] then
-    return buf -- under the name of a link
+    return buf -- loaded under the name of a link
   end
   hidden[buf] = { uses = 0, was_known = was_known, round = 0 }
   vim.api.nvim_create_autocmd('BufWinEnter', {
@@ -145,7 +145,7 @@ function M.load(path)
   return buf
 end
 
---- The buffer that was loaded for a file, if there is one.
+--- Return the buffer loaded for a file.
 ---@param path string absolute
 ---@return integer?
 function M.find(path)
@@ -158,7 +158,7 @@ end
 
 --- Keep a buffer until a task ends.
 ---@param task tideate.Task
----@param buf integer one of these
+---@param buf integer a hidden buffer
 function M.use(task, buf)
   local it = hidden[buf]
   it.uses, it.round = it.uses + 1, it.round + 1
@@ -166,7 +166,7 @@ function M.use(task, buf)
     release(buf, it)
   end)
   if it.round > 1 then
-    -- it may have been written meanwhile
+    -- the file may have changed meanwhile
     pcall(vim.cmd, ('silent! checktime %d'):format(buf))
   end
 end

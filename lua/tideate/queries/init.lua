@@ -1,11 +1,11 @@
---- What the host asks of the editor for a model: language servers, diagnostics, open buffers, the quickfix list.
+--- Queries of the host for a model: language servers, diagnostics, open buffers, the quickfix list.
 ---
---- Everything is asynchronous and has a time limit. Nothing changes a buffer, a file or a window.
+--- All queries are asynchronous and limited in time. They never change a buffer, a file or a window.
 local M = {}
 
 ---@alias tideate.Query fun(task: tideate.Task, arguments: table<string, any>)
 
----@param module string below `tideate.queries`
+---@param module string module below `tideate.queries`
 ---@param name string
 ---@return tideate.Query
 local function of(module, name)

@@ -1,4 +1,4 @@
---- What the editor has open: its buffers, and the quickfix list.
+--- Open buffers and the quickfix list.
 local M = {}
 
 local MOST_ENTRIES = 100
@@ -11,7 +11,7 @@ local function is_shown(buf)
     and not require('tideate.queries.hidden_buffers').is_hidden(buf)
 end
 
---- The loaded buffers that a person has open; their texts are read with `buffer_read`.
+--- List the user's loaded buffers; `buffer_read` returns their texts.
 ---@param task tideate.Task
 function M.buffers(task)
   local edit, found = require('tideate.edit'), {}
@@ -46,7 +46,7 @@ local function entry(item)
   }
 end
 
---- The quickfix list that is current, as far as it goes: its first entries.
+--- Return the first entries of the current quickfix list.
 ---@param task tideate.Task
 function M.quickfix(task)
   local list = vim.fn.getqflist({ id = 0, size = 0, title = 0 })

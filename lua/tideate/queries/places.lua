@@ -1,10 +1,10 @@
---- Places in files: where a symbol stands on a line, where a server says that it is defined or used, what it is.
+--- Positions in files: of a symbol on a line, its definition, references and documentation.
 local M = {}
 
 local MOST_LOCATIONS = 300
-local MOST_BYTES = 16000 -- of a hover
+local MOST_BYTES = 16000 -- of a hover text
 
---- How long a text is in the units that a server counts in.
+--- Return the length of a text in the units of a server.
 ---@param text string UTF-8
 ---@param encoding string utf-8, utf-16 or utf-32
 ---@return integer
@@ -28,7 +28,7 @@ local function is_word(byte)
   return byte:find('^[%w_\128-\255]') ~= nil
 end
 
---- Where a symbol stands in a line by itself, not as a part of a longer name.
+--- Find a symbol in a line as a whole word.
 ---@param line string
 ---@param symbol string
 ---@return integer? first, integer? last 1-based bytes
@@ -79,10 +79,10 @@ local function byte_of(text, column)
   return at
 end
 
---- Find a place by its line and the name that stands there, or by its column.
+--- Find a position by line and symbol, or by line and column.
 ---@param buf integer
 ---@param arguments { line: integer, symbol: string?, column: integer? } line and column 1-based, column in characters
----@return { line: string, row: integer, first: integer, last: integer }? place row and bytes 0-based, last excluded
+---@return { line: string, row: integer, first: integer, last: integer }? place row and bytes 0-based, last exclusive
 ---@return string? err
 function M.find(buf, arguments)
   local count = vim.api.nvim_buf_line_count(buf)
@@ -99,7 +99,7 @@ function M.find(buf, arguments)
   if not first then
     return nil, ("'%s' is not on line %d in the editor; %s"):format(symbol, arguments.line, elsewhere(buf, symbol))
   end
-  -- of `a.b` it is b that is meant
+  -- `a.b` means b
   local name = symbol:match('()[%w_\128-\255]+[^%w_\128-\255]*$') or 1
   return { line = line, row = row, first = first + name - 2, last = last --[[@as integer]] }
 end
@@ -116,7 +116,7 @@ function M.params(buf, place, client)
   }
 end
 
---- Ask all servers about a place in a file.
+--- Send a request about a position to all servers.
 ---@param task tideate.Task
 ---@param arguments table<string, any>
 ---@param method string
@@ -137,7 +137,7 @@ local function ask_at(task, arguments, method, extra, callback)
 end
 
 ---@param result any Location, Location[] or LocationLink[]
----@return { uri: string, line: integer }[]? places lines 1-based, not more than some; nil if there is something else
+---@return { uri: string, line: integer }[]? places 1-based lines, up to a limit; nil for an invalid result
 ---@return integer total
 local function places(result)
   local list = vim.islist(result) and result or { result }
@@ -160,7 +160,7 @@ local METHODS = {
   type_definition = 'textDocument/typeDefinition',
 }
 
---- Where a symbol is defined, implemented or used.
+--- Return the definitions, implementations or references of a symbol.
 ---@param task tideate.Task
 ---@param arguments { path: string, line: integer, symbol: string?, column: integer?, kind: string }
 function M.locations(task, arguments)
@@ -189,7 +189,7 @@ local function hover_text(contents)
   return table.concat(vim.tbl_map(hover_text, contents), '\n')
 end
 
---- What a server says of a symbol: its type, its documentation.
+--- Return type and documentation of a symbol.
 ---@param task tideate.Task
 ---@param arguments { path: string, line: integer, symbol: string?, column: integer? }
 function M.hover(task, arguments)

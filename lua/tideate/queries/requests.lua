@@ -1,24 +1,24 @@
---- Requests to language servers for a query: all answers are waited for, cancelled when the query ends.
+--- Requests to language servers for a query: collect all answers, cancel pending ones when the query ends.
 local M = {}
 
 local ATTEMPTS = 4
-local PAUSE = 150 -- milliseconds before the next one
+local PAUSE = 150 -- milliseconds before a retry
 local ENDED = 'the server has ended'
 
---- Errors after which a request is to be sent again: the text changed meanwhile, the server was busy with itself.
+--- Errors that call for a retry: the text changed, or the server was busy.
 local AGAIN = { [-32801] = true, [-32802] = true }
 
-local NEW = vim.fn.has('nvim-0.11') == 1 -- the functions of a client are methods
+local NEW = vim.fn.has('nvim-0.11') == 1 -- functions of a client are methods
 
 ---@class tideate.ServerAnswer
 ---@field client string name of the server
 ---@field encoding string of positions: utf-8, utf-16 or utf-32
----@field busy? string what the server still works on
+---@field busy? string current work of the server
 ---@field result any
 
 ---@class tideate.ServerAnswers
----@field answers tideate.ServerAnswer[] results that are not null
----@field errors string[] of servers that refused, ended, or were too late
+---@field answers tideate.ServerAnswer[] non-null results
+---@field errors string[] of servers that refused, ended or timed out
 
 ---@param client vim.lsp.Client
 ---@param name string
@@ -37,8 +37,8 @@ local function busy(client)
   return title and tostring(title) or nil
 end
 
---- Take out what is null, as Neovim did by itself before 0.12: `vim.NIL` is true.
----@param value any of JSON
+--- Remove nulls, as Neovim did itself before 0.12: `vim.NIL` is truthy.
+---@param value any decoded JSON
 local function drop_nulls(value)
   if type(value) ~= 'table' then
     return
@@ -58,7 +58,7 @@ end
 ---@param params table<string, any>
 ---@param buf integer
 ---@param answer fun(err: string?, result: any)
----@param attempts integer that are left
+---@param attempts integer remaining
 ---@return boolean sent
 local function send(task, client, method, params, buf, answer, attempts)
   local answered = false
@@ -86,13 +86,13 @@ local function send(task, client, method, params, buf, answer, attempts)
   return sent
 end
 
---- Send a request, again where the server wants that.
+--- Send a request; retry if the server asks for it.
 ---@param task tideate.Task
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table<string, any>
 ---@param buf integer
----@param callback fun(err: string?, result: any) once
+---@param callback fun(err: string?, result: any) called once
 function M.send(task, client, method, params, buf, callback)
   local answered = false
   local answer = task:guard(function(err, result)
@@ -114,13 +114,13 @@ function M.send(task, client, method, params, buf, callback)
   })
 end
 
---- Ask all servers of a buffer that know the method.
----@param task tideate.Task fails if there is none, or if all of them fail
+--- Send a request to all servers of a buffer that support it.
+---@param task tideate.Task fails without a server, or if all servers fail
 ---@param buf integer
 ---@param method string
 ---@param params fun(client: vim.lsp.Client): table<string, any>
 ---@param callback fun(found: tideate.ServerAnswers)
----@param clients? vim.lsp.Client[] by default all of the buffer
+---@param clients? vim.lsp.Client[] default: all of the buffer
 function M.ask_all(task, buf, method, params, callback, clients)
   clients = clients or vim.lsp.get_clients({ bufnr = buf, method = method })
   if #clients == 0 then
@@ -169,7 +169,7 @@ function M.ask_all(task, buf, method, params, callback, clients)
   end
 end
 
---- The result of a query about a buffer.
+--- Return the result of a query about a buffer.
 ---@param found tideate.ServerAnswers
 ---@param buf integer
 ---@return table<string, any> with `answers`, `errors` and the buffer's `tick`

@@ -1,21 +1,21 @@
---- A second instance of a language server that the person uses: started by the same command with the same settings,
---- told of texts that nothing else in the editor knows, and seen by nothing else: it is no client of `vim.lsp`.
+--- A second instance of the user's language server, with the same command and settings. It gets staged texts that the
+--- rest of the editor does not see, and is not a client of `vim.lsp`.
 local M = {}
 
-local SETTLED = 300 -- milliseconds without news after which a server that publishes has said it all
+local SETTLED = 300 -- milliseconds without news after which a publishing server is done
 local ATTEMPTS = 4
-local PAUSE = 150 -- milliseconds before the next one
-local FAREWELL = 1000 -- milliseconds that it has to end by itself
+local PAUSE = 150 -- milliseconds before a retry
+local FAREWELL = 1000 -- milliseconds to exit by itself
 local PULL = 'textDocument/diagnostic'
-local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed meanwhile, the server was busy with itself
+local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed, or the server was busy
 
 ---@class tideate.KnownText
 ---@field version integer
 ---@field text string
----@field news integer how often the server had said something of the file when it was given the text
+---@field news integer number of publications before this text
 
 ---@class tideate.PublishedDiagnostics
----@field news integer counts what was said of the file
+---@field news integer number of publications
 ---@field time integer milliseconds of `vim.uv.now()`
 ---@field version? integer
 ---@field items any
@@ -23,24 +23,24 @@ local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed meanwhile
 ---@class tideate.AwaitedDiagnostics
 ---@field path string
 ---@field callback fun(found: tideate.TextDiagnostic[]?, err: string?)
----@field pulling? integer|true number of the request
+---@field pulling? integer|true request id
 ---@field is_over? boolean
 
 ---@class tideate.SecondServer
 ---@field name string
 ---@field is_ready boolean
----@field ended? string why it cannot be asked any more
+---@field ended? string reason of its end
 ---@field private rpc vim.lsp.rpc.PublicClient
----@field private client vim.lsp.Client the one that the person uses
----@field private pulls? table<string, any> params of a request for diagnostics
+---@field private client vim.lsp.Client client of the user
+---@field private pulls? table<string, any> parameters of a pull request
 ---@field private texts table<string, tideate.KnownText> by path
 ---@field private published table<string, tideate.PublishedDiagnostics> by path
 ---@field private awaited tideate.AwaitedDiagnostics[]
----@field private working table<any, true> tokens of what it works on
----@field private waiting fun()[] called when it is ready or has ended
+---@field private working table<any, true> progress tokens of its work
+---@field private waiting fun()[] callbacks for readiness or end
 local Server = {}
 Server.__index = Server
-Server.MOST = 500 -- diagnostics of a text that are kept
+Server.MOST = 500 -- kept diagnostics of a text
 
 ---@param value any
 ---@return string
@@ -48,7 +48,7 @@ local function word(value)
   return (type(value) == 'string' or type(value) == 'number') and tostring(value) or ''
 end
 
----@param items any of a server
+---@param items any from a server
 ---@return tideate.TextDiagnostic[]
 local function flat(items)
   local found = {}
@@ -84,8 +84,8 @@ local notifications = {
   end,
 }
 
---- Start it; it ends when it is stopped, or with the editor.
----@param client vim.lsp.Client whose command, folders and settings it has
+--- Start a server; it runs until it is stopped or the editor exits.
+---@param client vim.lsp.Client source of command, folders and settings
 ---@return tideate.SecondServer? server, string? err
 function M.start(client)
   local server = setmetatable({ name = client.name, is_ready = false, client = client }, Server)
@@ -105,7 +105,7 @@ function M.start(client)
       end
       return nil, vim.lsp.rpc.rpc_response_error(vim.lsp.protocol.ErrorCodes.MethodNotFound)
     end,
-    on_error = function() end, -- what makes no sense is passed over; the time limit holds
+    on_error = function() end, -- invalid messages are ignored; the time limit applies
     on_exit = vim.schedule_wrap(function()
       server:finish('the server has ended')
     end),
@@ -133,7 +133,7 @@ function Server:initialize()
     trace = 'off',
   }
   if type(config.before_init) == 'function' then
-    -- it may change both; the person's client stays as it is
+    -- it may change both; the user's client stays unchanged
     local own = vim.tbl_extend('force', {}, config, { settings = vim.deepcopy(config.settings) })
     pcall(config.before_init, params, own)
   end
@@ -174,7 +174,7 @@ function Server:register(params)
   self:advance_all()
 end
 
---- While it works on something, what it published may not be all.
+--- Track work in progress: published diagnostics may be incomplete until its end.
 ---@package
 ---@param params table<string, any> of `$/progress`
 function Server:note_progress(params)
@@ -186,7 +186,7 @@ function Server:note_progress(params)
 end
 
 ---@private
----@param path? string only of this file
+---@param path? string only this file
 function Server:advance_all(path)
   for _, one in ipairs(vim.list_slice(self.awaited)) do
     if not path or one.path == path then
@@ -204,7 +204,7 @@ function Server:wake()
   end
 end
 
---- Call back when it is ready, or has ended.
+--- Call back when the server is ready or has ended.
 ---@param callback fun()
 function Server:when_ready(callback)
   if self.is_ready or self.ended then
@@ -225,7 +225,7 @@ function Server:finish(why)
   self:wake()
 end
 
---- End the process, as the protocol wants it, else by a signal.
+--- Stop the process by the protocol, else by a signal.
 ---@param why? string
 function Server:stop(why)
   local rpc = self.rpc
@@ -243,7 +243,7 @@ function Server:stop(why)
   end, FAREWELL)
 end
 
---- End the process now: there is no time to wait for it.
+--- Kill the process at once: the editor exits.
 function Server:kill()
   self:finish('the editor ends')
   if not self.rpc.is_closing() then
@@ -252,7 +252,7 @@ function Server:kill()
   end
 end
 
---- Give it a text, if it does not have it.
+--- Send a text unless the server has it.
 ---@param path string
 ---@param text string
 ---@param language string
@@ -279,7 +279,7 @@ function Server:knows(path)
   return self.texts[path] ~= nil
 end
 
---- Have it read all other files from disk.
+--- Close all other files, so that the server reads them from disk.
 ---@param wanted table<string, any> by path
 function Server:close_others(wanted)
   for path in pairs(self.texts) do
@@ -308,8 +308,8 @@ function Server:take(params)
   self:advance_all(path)
 end
 
---- Call back once with the diagnostics of a text that it was given.
----@param task tideate.Task when it ends nobody waits any more
+--- Call back once with the diagnostics of a sent text.
+---@param task tideate.Task its end cancels the request
 ---@param path string
 ---@param callback fun(found: tideate.TextDiagnostic[]?, err: string?)
 function Server:diagnostics(task, path, callback)
@@ -372,7 +372,7 @@ end
 
 ---@private
 ---@param one tideate.AwaitedDiagnostics
----@param attempts integer that are left
+---@param attempts integer remaining
 function Server:pull(one, attempts)
   local params = vim.tbl_extend('error', { textDocument = { uri = vim.uri_from_fname(one.path) } }, self.pulls)
   local sent, id = self.rpc.request(PULL, params, function(err, result)

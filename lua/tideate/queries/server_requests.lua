@@ -1,14 +1,14 @@
---- What a second server is told that its editor can do, and what it may ask of it.
+--- Capabilities for a second server, and answers to its requests.
 local M = {}
 
---- What the person's own client can do, where a second server needs nothing else.
+--- Return the capabilities of the user's client, adapted to a second server.
 ---@param client vim.lsp.Client
 ---@return table<string, any>
 function M.capabilities(client)
   local known = vim.deepcopy(client.config.capabilities or vim.lsp.protocol.make_client_capabilities())
   return vim.tbl_deep_extend('force', known, {
     textDocument = {
-      -- what is asked for is an answer to the very text; what is published may be of the one before
+      -- pulled diagnostics belong to the current text; published ones may not
       diagnostic = { dynamicRegistration = true, relatedDocumentSupport = false },
       publishDiagnostics = { versionSupport = true },
     },
@@ -28,13 +28,13 @@ local function configuration(settings, params)
       value = vim.tbl_get(settings or {}, unpack(vim.split(section, '.', { plain = true })))
     end
     if type(value) == 'table' and next(value) == nil then
-      return vim.empty_dict() -- of settings, not of a list
+      return vim.empty_dict() -- settings, not a list
     end
     return value == nil and vim.NIL or value
   end, type(params) == 'table' and type(params.items) == 'table' and params.items or {})
 end
 
---- What the server may ask; nothing of it reaches the person.
+--- Answers to requests of the server; none reaches the user.
 ---@type table<string, fun(server: tideate.SecondServer, params: any): any>
 M.answers = {
   ['client/registerCapability'] = function(server, params)

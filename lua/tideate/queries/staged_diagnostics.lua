@@ -1,42 +1,42 @@
---- What language servers complain of in staged texts: asked of second instances of the person's own servers, so that
---- their buffers, diagnostics and clients stay as they are.
+--- Diagnostics of staged texts, from second instances of the user's language servers, so that the user's buffers,
+--- diagnostics and clients stay unchanged.
 local M = {}
 
 ---@class tideate.StagedDiagnosticsLimits
 M.limits = {
-  --- milliseconds after its last query that a server is kept
+  --- milliseconds that a server is kept after its last query
   idle = 300000,
-  --- second servers at a time
+  --- number of simultaneous second servers
   servers = 4,
-  --- queries in a row without an answer in time after which a server is not asked again in a run
+  --- timeouts in a row after which a server is not asked again in a run
   misses = 3,
 }
 
 ---@class tideate.StagedServer
 ---@field run string
----@field server? tideate.SecondServer none: it is not asked again in this run
+---@field server? tideate.SecondServer nil: not asked again in this run
 ---@field misses integer
----@field round integer counts the queries
+---@field round integer number of queries
 ---@field busy? boolean
 ---@field queue fun()[]
 
 ---@class tideate.StagedFile
 ---@field path string
 ---@field before? string
----@field to string its path after the edit
+---@field to string path after the edit
 ---@field after string
 
 ---@class tideate.StagedQuery
 ---@field run string
 ---@field files tideate.StagedFile[]
----@field staged { path: string, text: string }[] the other staged texts
+---@field staged { path: string, text: string }[] other staged texts
 
 ---@type table<string, tideate.StagedServer>
 local servers = {}
 local watching = false
 
 ---@param fn fun(server: tideate.SecondServer)
----@param run? string of this run only
+---@param run? string only this run
 local function each_server(fn, run)
   for key, it in pairs(servers) do
     if not run or it.run == run then
@@ -48,8 +48,8 @@ local function each_server(fn, run)
   end
 end
 
---- The run has ended or the host is gone: stop the servers.
----@param run? string nil: of all runs
+--- Stop the servers of a run.
+---@param run? string nil: all runs
 function M.stop(run)
   each_server(function(server)
     server:stop()
@@ -93,7 +93,7 @@ local function is_wanted(names, name)
   return vim.list_contains(names, name) or vim.list_contains(names, '*')
 end
 
---- The type of a file that a server would be given if it were opened.
+--- Return the filetype of a file that a server would attach to.
 ---@param client vim.lsp.Client
 ---@param path string
 ---@return string? filetype
@@ -103,7 +103,7 @@ local function filetype_for(client, path)
   return serves and filetype or nil
 end
 
---- The person's servers that could be asked about one of these.
+--- Return the user's clients that serve one of the files.
 ---@param files tideate.StagedFile[]
 ---@return vim.lsp.Client[]
 local function clients_of(files)
@@ -112,7 +112,7 @@ local function clients_of(files)
     return {}
   end
   return vim.tbl_filter(function(client)
-    -- a command that is a function may be a connection that only one can have
+    -- a command function may be a connection that only one client can have
     if not client.initialized or type(client.config.cmd) ~= 'table' or not is_wanted(names, client.name) then
       return false
     end
@@ -129,7 +129,7 @@ local function server_of(run, client)
   local key = run .. ' ' .. client.id
   local it = servers[key]
   if it and it.server and it.server.ended then
-    it.server = nil -- it crashed: a second one would, too
+    it.server = nil -- it crashed: another one would, too
   end
   if it then
     return it.server and it or nil
@@ -145,7 +145,7 @@ local function server_of(run, client)
   return server and servers[key] or nil, err
 end
 
---- Have the server for oneself until the task ends.
+--- Reserve a server until the task ends.
 ---@param task tideate.Task
 ---@param it tideate.StagedServer
 ---@param fn fun()
@@ -184,7 +184,7 @@ local function take_turn(task, it, fn)
   end
 end
 
---- The texts that are not on disk: what the person has not saved, and what is staged.
+--- Return texts that differ from disk: unsaved buffers and staged texts.
 ---@param client vim.lsp.Client
 ---@param staged { path: string, text: string }[]
 ---@return table<string, string> texts by path
@@ -206,7 +206,7 @@ local function unwritten(client, staged)
   return texts
 end
 
---- Have the server know these texts, and no others.
+--- Send these texts to the server and close all others.
 ---@param task tideate.Task
 ---@param server tideate.SecondServer
 ---@param client vim.lsp.Client
@@ -245,7 +245,7 @@ local function look(task, server, paths, callback)
   end
 end
 
---- The texts as they were before the edit, and as they are after it.
+--- Return the texts before and after the edit.
 ---@param client vim.lsp.Client
 ---@param query tideate.StagedQuery
 ---@return table<string, string> before, table<string, string> after
@@ -265,7 +265,7 @@ end
 ---@param query tideate.StagedQuery
 ---@param key 'path'|'to'
 ---@param server tideate.SecondServer
----@return string[] paths that the server was given
+---@return string[] paths known to the server
 local function known(query, key, server)
   local paths = vim.tbl_map(function(file)
     return file[key]
@@ -276,7 +276,7 @@ local function known(query, key, server)
 end
 
 ---@param query tideate.StagedQuery
----@param first table<string, tideate.TextDiagnostic[]> before the edit, by path
+---@param first table<string, tideate.TextDiagnostic[]> before the edit by path
 ---@param second table<string, tideate.TextDiagnostic[]>
 ---@return table<string, any>[]
 local function pairs_of(query, first, second)
@@ -315,7 +315,7 @@ local function compare(task, server, client, query, callback)
   end)
 end
 
---- Ask one server, once those who asked it before are done.
+--- Ask a server, after earlier queries are done.
 ---@param task tideate.Task
 ---@param it tideate.StagedServer
 ---@param client vim.lsp.Client
@@ -344,7 +344,7 @@ end
 ---@field answers table<string, any>[]
 ---@field errors string[]
 
---- Take the time that servers did not answer in for as much as it means.
+--- Record timeouts, and stop a server after too many.
 ---@param missing table<string, tideate.StagedServer> by name
 ---@param result tideate.StagedAnswers
 local function note_misses(missing, result)
@@ -359,7 +359,7 @@ local function note_misses(missing, result)
   end
 end
 
---- The diagnostics of texts before and after they were edited.
+--- Return the diagnostics of texts before and after an edit.
 ---@param task tideate.Task
 ---@param query tideate.StagedQuery
 function M.query(task, query)

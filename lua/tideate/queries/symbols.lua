@@ -1,4 +1,4 @@
---- Symbols of a file or of the project, as language servers list them.
+--- Symbols of a file or project from language servers.
 local M = {}
 
 local MOST = 400
@@ -7,7 +7,7 @@ local MOST = 400
 ---@field name string
 ---@field kind string
 ---@field line integer 1-based
----@field depth integer how many symbols it stands in
+---@field depth integer nesting depth
 ---@field detail? string
 ---@field uri? string
 ---@field container? string
@@ -29,7 +29,7 @@ local function flat(symbol, depth)
   }
 end
 
---- Add symbols with those in them, in order, until there are enough.
+--- Add symbols with their children, up to a limit.
 ---@param found tideate.Symbol[]
 ---@param symbols table<string, any>[]
 ---@param depth integer
@@ -55,7 +55,7 @@ local function flatten(found)
   end
 end
 
---- The symbols of a file.
+--- Return the symbols of a file.
 ---@param task tideate.Task
 ---@param arguments { path: string }
 function M.document(task, arguments)
@@ -80,7 +80,7 @@ local function attached(client)
   end
 end
 
---- Whether a server works on a folder or on something in it.
+--- Return whether a server works on a folder or a part of it.
 ---@param client vim.lsp.Client
 ---@param root string
 ---@return boolean
@@ -94,7 +94,7 @@ local function is_of(client, root)
   return false
 end
 
---- The symbols of a project that match a query, of all servers that run for it.
+--- Return the project symbols that match a query, from all its servers.
 ---@param task tideate.Task
 ---@param arguments { root: string, query: string }
 function M.workspace(task, arguments)

@@ -1,13 +1,13 @@
---- One query of the host: answered once, within its time limit, and tidied up behind. Nothing here waits.
+--- A query of the host: answered once, within its time limit, then cleaned up. It never blocks.
 local M = {}
 
-local SLICE = 4 -- milliseconds of work in a row: what else is due has room in the same frame
+local SLICE = 4 -- milliseconds of work in a row, a part of a frame
 local LONGEST = 120000 -- milliseconds
-local LAST = 1000 -- milliseconds to make an answer of what there is
+local LAST = 1000 -- milliseconds to answer with a partial result
 
 ---@class tideate.Task
----@field waits_for string what it waits for, for the person or model that is told of the time limit
----@field at_limit? fun(): boolean called when the time is over; true: it ends the task with what there is
+---@field waits_for string pending work, named in the timeout message
+---@field at_limit? fun(): boolean called at the time limit; true: it answers with a partial result
 ---@field private cleanups fun()[]
 ---@field private timer uv.uv_timer_t
 ---@field private respond fun(result: any)
@@ -50,9 +50,9 @@ function Task:expire_after(milliseconds, fn)
   self.timer:start(math.floor(milliseconds), 0, vim.schedule_wrap(self:guard(fn)))
 end
 
---- End it and call all cleanups, the last one first, also if one of them fails.
+--- End the task and run all cleanups, last first, even if one fails.
 ---@private
----@return boolean whether it had not ended yet
+---@return boolean whether it was still active
 function Task:finish()
   if self.ended then
     return false
@@ -83,7 +83,7 @@ function Task:fail(err)
   end
 end
 
---- Nobody wants the answer any more.
+--- Cancel the task.
 function Task:cancel()
   self:finish()
 end
@@ -93,7 +93,7 @@ function Task:is_over()
   return self.ended
 end
 
----@param cleanup fun() called when it ends, however it ends
+---@param cleanup fun() called at any end
 function Task:on_end(cleanup)
   if self.ended then
     return cleanup()
@@ -101,7 +101,7 @@ function Task:on_end(cleanup)
   table.insert(self.cleanups, cleanup)
 end
 
---- A function for a callback: it does nothing once the task has ended, and an error in it is the answer.
+--- Wrap a callback: it does nothing after the end, and its error fails the task.
 ---@param fn function
 ---@return function
 function Task:guard(fn)
@@ -117,17 +117,17 @@ function Task:guard(fn)
   end
 end
 
---- Call back soon, unless it ends before.
+--- Call back after a delay, unless the task ends before.
 ---@param milliseconds integer
 ---@param fn fun()
 function Task:later(milliseconds, fn)
   vim.defer_fn(self:guard(fn), milliseconds)
 end
 
---- Do something with each item in slices, with the editor let go on in between.
+--- Process items in slices, so that the editor stays responsive.
 ---@generic T
 ---@param items T[]
----@param fn fun(item: T): boolean? true where no more is wanted
+---@param fn fun(item: T): boolean? true: stop
 ---@param finish fun()
 function Task:each(items, fn, finish)
   local index = 0

@@ -1,16 +1,16 @@
---- Lines of a run's text about checks, gates and a rollback; of a running check the last output.
+--- Transcript lines of checks, gates and rollbacks, and the last output of a running check.
 local M = {}
 
-local SHOWN = 6 -- lines of a check that is running
-local LONGEST = 200 -- bytes of such a line
+local SHOWN = 6 -- lines of a running check
+local LONGEST = 200 -- bytes of a line
 local FRAME = 100 -- milliseconds between two drawings
-local NAMED = 20 -- files that are named
+local NAMED = 20 -- listed file names
 
 ---@class tideate.ui.LiveCheck
 ---@field name string
 ---@field command string
----@field lines string[] the last ones
----@field drawing? boolean whether it is to be drawn again
+---@field lines string[] last lines of output
+---@field drawing? boolean a drawing is scheduled
 
 ---@param entry tideate.ui.Run
 ---@param text string
@@ -28,7 +28,7 @@ local function drawn(live)
   return lines
 end
 
---- Draw a running check, once in a frame.
+--- Schedule one drawing of a running check.
 ---@param entry tideate.ui.Run
 local function draw_soon(entry)
   local live = entry.check
@@ -57,7 +57,7 @@ local STATUS = {
 
 local OFF = { '·', 'off' }
 
---- Mark and word of a check that ended. One that the configuration turned off did not fail.
+--- Return mark and word of an ended check. A check turned off by the configuration did not fail.
 ---@param data {status: string, required?: boolean}
 ---@return { [1]: string, [2]: string }
 local function look_of(data)
@@ -67,7 +67,7 @@ local function look_of(data)
   return STATUS[data.status] or { '?', tostring(data.status) }
 end
 
----@param data {status: string, required?: boolean} of a check that ended
+---@param data {status: string, required?: boolean} data of an ended check
 ---@return string
 function M.mark(data)
   return look_of(data)[1]
@@ -80,7 +80,7 @@ local function counted(count, word)
   return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
 end
 
---- The end of a check on a line.
+--- Describe the end of a check.
 ---@param data table<string, any>
 ---@return string
 function M.ended_words(data)
@@ -91,7 +91,7 @@ function M.ended_words(data)
     table.insert(parts, 'in ' .. require('tideate.ui.progress').duration(data.duration_ms))
   end
   local words = table.concat(parts, ' ')
-  -- of one that passed it only says where its command stands, and with failures they say it
+  -- without failures the reason says why; a passed check needs none
   if data.status ~= 'passed' and look ~= OFF and #failures == 0 and type(data.reason) == 'string' and data.reason ~= '' then
     words = words .. ': ' .. data.reason
   end
@@ -117,9 +117,9 @@ local function gate_words(mark, data, word)
   return words
 end
 
---- Names as people read them: so many, then a count.
+--- List names up to a limit, then a count.
 ---@param names string[]
----@param uncounted integer that there are besides
+---@param uncounted integer further names
 ---@return string
 local function listed(names, uncounted)
   local sorted = vim.list_slice(names)
@@ -148,7 +148,7 @@ local function rollback_head(data)
   return #data.left > 0 and '**Nothing was rolled back.**' or '**Nothing to roll back**: the run had changed no file.'
 end
 
---- What a rollback did, what stays and why.
+--- Describe a rollback: restored files, and files that stay, with the reason.
 ---@param data {restored: string[], merged: string[], left: string[], foreign?: string[], more_foreign?: integer, snapshot?: string, error?: string}
 ---@return string
 function M.rollback_words(data)
@@ -175,7 +175,7 @@ end
 local WORDS = {
   SD_EVENT_CHECK_ENDED = M.ended_words,
   SD_EVENT_GATE_PASSED = function(data)
-    -- those without a number belong to a step, which tells of them itself
+    -- those without a number belong to a step, which reports them itself
     return data.number and gate_words('✓', data, 'passed') or nil
   end,
   SD_EVENT_GATE_FAILED = function(data)
@@ -184,7 +184,7 @@ local WORDS = {
   SD_EVENT_ROLLED_BACK = M.rollback_words,
 }
 
---- What an event that was kept says, a line each, without Markdown's marks.
+--- Describe a stored event as lines without Markdown.
 ---@param event {name: string, data: table<string, any>}
 ---@return string[]
 function M.plain(event)
@@ -221,7 +221,7 @@ M.writers = {
       return
     end
     for _, line in ipairs(vim.list_slice(data.lines or {}, math.max(1, #(data.lines or {}) - SHOWN + 1))) do
-      -- a line may have more in it, and be cut in the middle of a character
+      -- a line may be long, or cut within a character
       table.insert(live.lines, require('tideate.ui.text').fit(line:sub(1, 4 * LONGEST), LONGEST))
     end
     live.lines = vim.list_slice(live.lines, math.max(1, #live.lines - SHOWN + 1))

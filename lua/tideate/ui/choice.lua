@@ -1,4 +1,4 @@
---- The choice among the runs of a comparison.
+--- The dialog that chooses among the runs of a comparison.
 local M = {}
 
 local WIDTH = 72 -- of the text
@@ -10,7 +10,7 @@ local WIDTH = 72 -- of the text
 ---@field state 'review'|'completed'|'unchanged'|'failed'|'cancelled'
 ---@field duration_ms? integer
 ---@field usage? tideate.Usage
----@field files? tideate.ReviewFile[] of one at its review
+---@field files? tideate.ReviewFile[] of a run at its review
 ---@field response? any
 ---@field error? string
 
@@ -21,7 +21,7 @@ local function counted(count, word)
   return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
 end
 
---- What a run answered, in a few words.
+--- Return a run's outcome in a few words.
 ---@param run tideate.ChoiceRun
 ---@return string words, string group
 local function outcome(run)
@@ -40,7 +40,7 @@ local function outcome(run)
   return ('+%d -%d lines in %s'):format(new, old, counted(#run.files, 'file')), 'TideatePath'
 end
 
---- Time, tokens and cost of a run.
+--- Return the time, tokens and cost of a run.
 ---@param run tideate.ChoiceRun
 ---@return string
 local function spent(run)
@@ -58,7 +58,7 @@ local function spent(run)
   return table.concat(parts, ' · ')
 end
 
---- The hunks of a file, to read.
+--- Return the hunks of a file as text.
 ---@param file tideate.ReviewFile
 ---@return string[]
 local function changes(file)
@@ -75,7 +75,7 @@ local function changes(file)
   return lines
 end
 
---- All answers to read, one below the other.
+--- Return all answers as one text.
 ---@param runs tideate.ChoiceRun[]
 ---@return string
 local function answers(runs)
@@ -114,10 +114,10 @@ local function run_lines(runs, width)
   return lines
 end
 
---- Ask which of the answers is taken.
+--- Ask which answer to take.
 ---@param question tideate.Question payload: { runs: tideate.ChoiceRun[] }
 ---@param respond fun(result: table<string, any>) called once, unless `on_left` is
----@param on_left fun() it is left, or its window was closed: the runs wait, to be resumed
+---@param on_left fun() the user left it or closed its window: the runs wait
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')

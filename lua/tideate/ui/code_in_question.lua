@@ -1,15 +1,15 @@
---- The lines that a question is about: kept in sight beside the dialog and the output.
+--- The code that a question is about: kept visible beside the dialog and the output.
 local M = {}
 
-local LEAST = 4 -- rows that a text can be read in
+local LEAST = 4 -- rows of a readable text
 
 ---@class tideate.ui.CodeInQuestion
----@field win integer that shows them
+---@field win integer window of the lines
 ---@field first integer line
 ---@field last integer line
----@field rows? {[1]: integer, [2]: integer}[] of the screen, 0-based, of its lines in the window; -1: below it
+---@field rows? {[1]: integer, [2]: integer}[] screen rows of its lines, 0-based; -1: below the window
 
---- The lines that a run was started on, where a window of this tab page shows their buffer.
+--- Return the lines that a run was started on, if a window of this tab page shows them.
 ---@param run? string
 ---@return tideate.ui.CodeInQuestion?
 function M.of(run)
@@ -21,9 +21,9 @@ function M.of(run)
   return win and { win = win, first = lines.first, last = lines.last } or nil
 end
 
---- The rows in which its lines stand, reckoned once: where they are shown does not change while a place is looked for.
+--- Return the screen rows of the lines, computed once per lookup.
 ---@param code tideate.ui.CodeInQuestion
----@return {[1]: integer, [2]: integer}[] rows first and last of each line
+---@return {[1]: integer, [2]: integer}[] rows first and last row of each line
 ---@return boolean whole
 local function rows_of(code)
   local from = math.max(code.first, vim.fn.line('w0', code.win))
@@ -39,10 +39,10 @@ local function rows_of(code)
   return code.rows, from == code.first and to == code.last
 end
 
---- Whether all of the lines, or as many as have room there, stand between two rows of the screen.
+--- Return whether all lines, or as many as fit, are between two screen rows.
 ---@param code tideate.ui.CodeInQuestion
 ---@param top integer 0-based
----@param bottom integer behind the last row
+---@param bottom integer exclusive
 ---@return boolean
 function M.shows(code, top, bottom)
   local lines, whole = rows_of(code)
@@ -55,13 +55,13 @@ function M.shows(code, top, bottom)
   return whole or rows >= bottom - top
 end
 
---- Where a float leaves those of the lines in sight that are: as it wants to stand, else above or below them.
+--- Move a float off the visible lines, above or below them.
 ---@param code tideate.ui.CodeInQuestion
----@param row integer 0-based, in which it wants to begin
----@param height integer of its text, without the border
+---@param row integer 0-based, preferred
+---@param height integer without the border
 ---@param top integer
----@param bottom integer behind the last row that it may have
----@return integer row, integer height as they were where there is no room beside the lines
+---@param bottom integer exclusive
+---@return integer row, integer height unchanged without space beside the lines
 function M.beside(code, row, height, top, bottom)
   local from = math.max(code.first, vim.fn.line('w0', code.win))
   local to = math.min(code.last, vim.fn.line('w$', code.win))
@@ -79,11 +79,11 @@ function M.beside(code, row, height, top, bottom)
   return below >= height and last + 1 or first - height - 2, height
 end
 
---- Scroll the window so that the lines begin at its top. Where the cursor had to go with them, the person finds it,
---- and what they saw, where it was as soon as they enter the window.
+--- Scroll the window so that the lines begin at its top. If that moves the cursor, entering the window restores cursor
+--- and view.
 ---@param code tideate.ui.CodeInQuestion
----@param on_entered fun() they entered it: what they saw is restored
----@return fun() restore_view what the person saw, unless they scrolled or moved since
+---@param on_entered fun() the user entered the window: the view is restored
+---@return fun() restore_view unless the user scrolled or moved since
 function M.bring(code, on_entered)
   local win, buf = code.win, vim.api.nvim_win_get_buf(code.win)
   local function view()

@@ -1,20 +1,20 @@
---- Texts of comments while a person types them: a line, or a buffer. They outlive the question that they are about.
+--- Texts of comments being typed, on a line or in a buffer. They outlive their question.
 
 ---@class tideate.CommentEdit: tideate.TextEdit
----@field on_text fun(lines: string[], none: boolean) none: they were all deleted
----@field refuses? fun(lines: string[]): boolean it has told the person why they are not taken
----@field begun? { base: string[], versions: string[][]? } the lines that it was begun for; both versions to merge
+---@field on_text fun(lines: string[], none: boolean) none: all lines were deleted
+---@field refuses? fun(lines: string[]): boolean returns whether the lines are refused, after a message
+---@field begun? { base: string[], versions: string[][]? } base: replaced lines; versions: both sides of a conflict
 
 ---@class tideate.CommentTexts
 ---@field question tideate.Question
 ---@field closed boolean
----@field texts table<string, tideate.CommentEdit> opened, by what they are for, until the text is taken
----@field identity fun(self, kind: 'comment'|'edit', about: table): string what a text is about, for the next question of the same
+---@field texts table<string, tideate.CommentEdit> open texts by subject
+---@field identity fun(self, kind: 'comment'|'edit', about: table): string key of a text, for the next question about the same subject
 local Texts = {}
 
-local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- and those of other keyboards: a comment of them says nothing
+local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- blanks of other keyboards: a comment of blanks is empty
 
---- The comment that a text is; none where there is no text.
+--- Return a comment with a text; nil for a blank text.
 ---@param text string
 ---@param because boolean?
 ---@return tideate.ReviewComment?
@@ -23,7 +23,7 @@ function Texts.comment(text, because)
   return text ~= '' and { text = text, because = because } or nil
 end
 
---- The text that was begun about something; here, or in a question of the same that ended meanwhile.
+--- Return the text begun about a subject, in this or an earlier question.
 ---@param kind 'comment'|'edit'
 ---@param about table
 ---@return tideate.CommentEdit
@@ -66,7 +66,7 @@ function Texts:ask_line(prompt, about, on_text)
     return self:ask_lines(prompt, about, on_text)
   end
   vim.ui.input({ prompt = prompt .. ': ', default = first }, function(text)
-    vim.api.nvim_echo({ { '' } }, false, {}) -- what was typed stays in the command line otherwise
+    vim.api.nvim_echo({ { '' } }, false, {}) -- else the typed text stays in the command line
     if text and not self.closed then
       on_text(text)
     elseif text and Texts.comment(text) then
@@ -78,7 +78,7 @@ function Texts:ask_line(prompt, about, on_text)
   end)
 end
 
---- Ask for a text of several lines, in a buffer. `:q` leaves it as it is: asked again, it is there.
+--- Ask for several lines in a buffer. `:q` keeps the text for the next time.
 ---@param title string
 ---@param about table
 ---@param on_text fun(text: string)
@@ -94,7 +94,7 @@ function Texts:ask_lines(title, about, on_text)
   edit:open(title, 8)
 end
 
---- The question has ended: texts that the person typed and no comment holds are kept in their buffers.
+--- Keep unfinished texts in their buffers after the question ended.
 function Texts:keep_texts()
   for key, edit in pairs(self.texts) do
     if edit:unfinished() then
@@ -108,7 +108,7 @@ function Texts:keep_texts()
   self.texts = {}
 end
 
---- Lines that show a comment below what it is about.
+--- Return the lines that show a comment.
 ---@param one tideate.ReviewComment?
 ---@param width integer
 ---@return tideate.Chunk[][]

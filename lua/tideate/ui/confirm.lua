@@ -1,4 +1,4 @@
---- The yes-or-no confirmation of a run.
+--- The yes-or-no confirmation.
 local M = {}
 
 ---@class tideate.Question
@@ -8,25 +8,25 @@ local M = {}
 ---@field kind 'gate'|'override'|'plan'|'review'|'document'|'tool'
 ---@field message string
 ---@field details? string markdown
----@field diff? string patch that `d` shows in place of the details
+---@field diff? string patch that `d` shows instead of the details
 ---@field payload? any
----@field draft? string file of what the person did so far about a review, a plan or a document
+---@field draft? string file with the user's work on a review, a plan or a document
 ---@field executed? tideate.Executed[]
 
 ---@class tideate.Asked
----@field close fun(self) withdraw it, without an answer
----@field focus fun(self) give the person the window
----@field focused fun(self): boolean whether keys go to it
----@field ready fun(self): boolean whether the next key is an answer
----@field in_code? fun(self): boolean whether it is answered in the code that a window of this tab page shows
+---@field close fun(self) withdraw it without an answer
+---@field focus fun(self) give it the focus
+---@field focused fun(self): boolean whether it has the focus
+---@field ready fun(self): boolean whether keys answer now
+---@field in_code? fun(self): boolean whether it is answered in code visible in this tab page
 
 local WIDTH = 64 -- of the text
-local AROUND = 5 -- rows of a dialog that are border or empty
-local NAMED = 30 -- cells of a prompt that name a run
+local AROUND = 5 -- rows: border and empty lines
+local NAMED = 30 -- cells of a prompt in a title
 local MOST = 400 -- lines of details in the dialog
-local FEW = 8 -- lines of details that are shown beside a diff, also where they cover something
+local FEW = 8 -- lines of details beside a diff, even if they cover something
 
---- What a run was asked, or its id, where the name of its workflow is not enough.
+--- Return a run's prompt or id if several runs are active.
 ---@param question tideate.Question
 ---@return string
 local function which(question)
@@ -68,7 +68,7 @@ local function detail_lines(details, shown)
   return lines
 end
 
---- Whether question and details can be shown without covering what they are about.
+--- Return whether question and details fit beside their subject.
 ---@param message string
 ---@param details string[]
 ---@return boolean
@@ -82,15 +82,15 @@ local function fits_beside(message, details)
   return rows + AROUND <= place.rows * 0.6
 end
 
---- Ask.
+--- Ask for a confirmation.
 ---@param question tideate.Question
 ---@param respond fun(result: { accepted: boolean, value: string?, reason: string? }) called once, unless `on_left` is
----@param on_left fun() its window was closed: the run waits, to be resumed
+---@param on_left fun() its window was closed: the run waits
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
-  -- what a tool is called with is what is asked about
+  -- a tool's arguments are the subject of its question
   local read = require('tideate.ui.readable_text').lines(details)
   local always = question.kind == 'tool' or question.diff and #read <= FEW
   local expanded = details ~= '' and (always or fits_beside(question.message, read))
@@ -174,7 +174,7 @@ function M.open(question, respond, on_left)
       return lines
     end,
     on_closed = function()
-      -- of no run that goes on: nothing waits, and nothing is lost by a no
+      -- without a waiting run, closing is a no
       if require('tideate.state').ended(question.execution_id) then
         return answer(false, 'the question was closed')
       end

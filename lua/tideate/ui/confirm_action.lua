@@ -1,20 +1,20 @@
---- A confirmation of something that the person began themselves, outside of any run.
+--- Confirmation of an action that the user started outside of any run.
 local M = {}
 
 local asked = 0
 
 ---@class tideate.OwnQuestion
----@field about string what it is about, for the title
----@field doing string what is to be done, for the title
+---@field about string subject, for the title
+---@field doing string action, for the title
 ---@field message string
 ---@field details? string markdown
----@field diff? string what `d` shows
----@field cautious? boolean <CR> is a no
+---@field diff? string patch that `d` shows
+---@field cautious? boolean <CR> means no
 
---- Ask; the next key answers if the person typed nothing since they pressed the key, or gave the command, for it.
+--- Ask; the question takes the focus at once if nothing was typed since the key or command.
 ---@param question tideate.OwnQuestion
 ---@param on_yes fun()
----@param expecting? tideate.ui.Expecting since that key; nil where it was pressed just now
+---@param expecting? tideate.ui.Expecting since the key or command; nil: just now
 function M.yes(question, on_yes, expecting)
   asked = asked + 1
   local ui = require('tideate.ui')
@@ -38,10 +38,10 @@ function M.yes(question, on_yes, expecting)
   end
 end
 
---- Ask whether the work of a run is declined, and why. Anything but a yes leads back to its question.
----@param question {about: string, back: string, decline: string, unchanged: boolean?} what it is about, the words of
---- the answers, and whether nothing of the person's is in it, so that it is declined at once
----@param is_open fun(): boolean whether the run's question still waits
+--- Ask whether to decline the work of a run, and why. Every answer but a yes returns to its question.
+---@param question {about: string, back: string, decline: string, unchanged: boolean?} subject, labels of the
+--- answers, and whether it has no work of the user's: then it is declined at once
+---@param is_open fun(): boolean whether the question of the run still waits
 ---@param on_decline fun(reason: string?)
 function M.decline(question, is_open, on_decline)
   if question.unchanged then

@@ -1,12 +1,12 @@
---- The list of a project's mentions, with a preview of each.
+--- The list of a project's mentions with a preview.
 local M = {}
 
-local BESIDE = 110 -- columns from which the preview stands beside the list
+local BESIDE = 110 -- minimum columns for the preview beside the list
 local ns = vim.api.nvim_create_namespace('tideate.contexts')
 
 ---@class tideate.ui.Contexts
 ---@field mentions tideate.Mention[]
----@field context tideate.Context what the person looked at
+---@field context tideate.Context editor context of the request
 ---@field list integer window
 ---@field preview integer window
 ---@field texts table<string, string[]> by mention
@@ -75,7 +75,7 @@ local function draw(view)
   vim.api.nvim_win_set_cursor(view.preview, { 1, 0 })
 end
 
---- Show what the mention under the cursor brings; it is asked for once.
+--- Show the content of the mention under the cursor; it is requested once.
 ---@param view tideate.ui.Contexts
 local function show(view)
   local one = current(view)
@@ -91,7 +91,7 @@ local function show(view)
 end
 
 ---@param count integer
----@return table<string, any> list, table<string, any> preview places of the two floats
+---@return table<string, any> list, table<string, any> preview positions of the two floats
 local function places(count)
   local columns, lines = require('tideate.ui.window').room()
   if columns >= BESIDE then
@@ -141,9 +141,9 @@ local function keys_of(view)
   }
 end
 
---- Show mentions with a preview of the one under the cursor.
+--- Open mentions with a preview of the one under the cursor.
 ---@param mentions tideate.Mention[]
----@param context tideate.Context what the person looked at when they asked
+---@param context tideate.Context editor context of the request
 function M.open(mentions, context)
   local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
   local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = vim.api.nvim_get_current_win() } ---@type tideate.ui.Contexts
@@ -180,7 +180,7 @@ function M.open(mentions, context)
   show(view)
 end
 
---- Ask the host for the project's mentions and show them.
+--- Request the project's mentions and show them.
 function M.show()
   local context = require('tideate.context').capture()
   local params = { folder = require('tideate.context').folder(), context = context }

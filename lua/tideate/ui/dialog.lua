@@ -1,5 +1,5 @@
---- A floating question. It never takes typed keys: it is drawn without focus, and gets the focus when
---- the person is in plain normal mode and has stopped typing, or asks for it.
+--- A floating question. It never takes typed keys: it opens without focus, and gets the focus when the user is in plain
+--- normal mode and stopped typing, or asks for it.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
@@ -7,38 +7,38 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@class tideate.DialogSpec
 ---@field title fun(): tideate.Chunk[]
 ---@field keys tideate.Key[]
----@field lines fun(width: integer): tideate.Chunk[][] what it says, drawn again when it changes
----@field width? integer wanted width of the text
----@field cursor_from? integer first row, 0-based, that the cursor may stand on; shows a cursor line
----@field leaves? integer rows at the bottom that it leaves in sight when it lies over the output
----@field at_top? boolean what it asks about stands at the bottom
+---@field lines fun(width: integer): tideate.Chunk[][] text, drawn again when it changes
+---@field width? integer preferred width of the text
+---@field cursor_from? integer first row, 0-based, for the cursor; shows a cursor line
+---@field leaves? integer rows at the bottom left visible when it covers the output
+---@field at_top? boolean its subject is at the bottom
 ---@field markdown? boolean highlight the text as markdown
----@field about? string run whose lines it leaves in sight
----@field on_closed fun() the person closed the window
+---@field about? string run; its lines stay visible
+---@field on_closed fun() the user closed the window
 
 ---@class tideate.Dialog
 ---@field buf integer
 ---@field win integer?
 ---@field spec tideate.DialogSpec
 ---@field group integer
----@field back integer? the window the person came from
+---@field back integer? window that had the focus before
 ---@field stop_waiting fun()?
 ---@field guard tideate.Guard
 ---@field closed boolean
 ---@field at_top boolean?
----@field called boolean? the person has been here
----@field newest integer? highest window id when it had the focus last
----@field home integer? tab page in which it had the focus last
----@field trip integer? window that the person opened from it, and is in
----@field aside boolean? it is small, beside the line that the person writes
----@field restore_view fun()? shows again what the person saw before
+---@field called boolean? the user entered it before
+---@field newest integer? highest window id when it last had the focus
+---@field home integer? tab page in which it last had the focus
+---@field trip integer? current window, opened from the dialog
+---@field aside boolean? small, beside the line that the user writes
+---@field restore_view fun()? restores the scrolled view of the code
 local Dialog = {}
 Dialog.__index = Dialog
 
 ---@type table<tideate.Dialog, true>
 local open_ones = {}
 
---- Whether a dialog is open beside which code has to be seen.
+--- Return whether an open dialog asks about visible code.
 ---@return boolean
 function M.shows_code()
   return vim.iter(pairs(open_ones)):any(function(one)
@@ -46,7 +46,7 @@ function M.shows_code()
   end)
 end
 
---- Lay the dialogs out again: something else that lies over the code came, went or changed its size.
+--- Lay out the dialogs again after another float over the code opened, closed or changed its size.
 function M.arrange()
   for one in pairs(open_ones) do
     one:arrange()
@@ -66,7 +66,7 @@ function M.open(spec)
   require('tideate.ui.keys').set(buf, self.guard:wrap(spec.keys))
   if spec.markdown then
     pcall(vim.treesitter.start, buf, 'markdown')
-    -- what a hanging indent goes by
+    -- indents list items by their markers
     vim.bo[buf].formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+]\)\s\+]]
   end
   self:watch()
@@ -117,8 +117,8 @@ function Dialog:watch()
   end))
 end
 
---- The window was closed by something else than an answer.
----@param by_person boolean it had the focus, so they meant it
+--- Handle a close of the window that is not an answer.
+---@param by_person boolean it had the focus, so the user meant it
 function Dialog:went_away(by_person)
   self.win = nil
   if self.closed or vim.v.exiting ~= vim.NIL then
@@ -135,14 +135,14 @@ function Dialog:went_away(by_person)
   end)
 end
 
---- Note whether the person is here, in a window that they opened from here, or went to another one.
+--- Track whether the user is in the dialog, in a window opened from it, or elsewhere.
 function Dialog:follow_person()
   local current = vim.api.nvim_get_current_win()
   if current == self.win then
     self.newest, self.home = math.max(unpack(vim.api.nvim_list_wins())), vim.api.nvim_get_current_tabpage()
     self.trip = nil
   else
-    -- ids of windows grow
+    -- window ids only grow
     local opened = self.newest and current > self.newest and not require('tideate.ui.window').is_float(current)
     local trip = self.trip
     self.trip = opened and current or nil
@@ -153,7 +153,7 @@ function Dialog:follow_person()
   end
 end
 
---- Take the focus again: the person closed the window, or left the tab page, that they had opened from here.
+--- Take the focus again after the user closed the window or left the tab page that they had opened from here.
 function Dialog:regain()
   self.trip = nil
   vim.schedule(function()
@@ -172,12 +172,12 @@ function Dialog:focused()
   return self.win ~= nil and vim.api.nvim_get_current_win() == self.win
 end
 
----@return boolean whether the next key is an answer
+---@return boolean whether keys answer now
 function Dialog:ready()
   return self:focused() and self.guard:ready()
 end
 
---- Make room for what the person writes, as long as they have not come here.
+--- Move off the line that the user writes, until they enter the dialog.
 function Dialog:uncover_cursor()
   if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
     return
@@ -188,7 +188,7 @@ function Dialog:uncover_cursor()
   end
 end
 
---- Draw the window, opened again if needed.
+--- Draw the window; reopen it if needed.
 function Dialog:show()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local config, lines = require('tideate.ui.dialog_layout').of(self)
@@ -222,7 +222,7 @@ function Dialog:show()
   self:footer()
 end
 
---- Choose its place again.
+--- Choose the position again.
 function Dialog:arrange()
   if require('tideate.ui.window').visible(self.win) then
     self.at_top = nil
@@ -230,7 +230,7 @@ function Dialog:arrange()
   end
 end
 
---- Scroll to the code that it is about, where it lies over that.
+--- Scroll the code into view if the dialog covers it.
 function Dialog:uncover_code()
   local layout, config = require('tideate.ui.dialog_layout'), vim.api.nvim_win_get_config(self.win)
   local code = layout.code(self)
@@ -249,7 +249,7 @@ function Dialog:hold_cursor()
   end
 end
 
---- How much lies below the edge of the window.
+--- Return a hint with the number of lines below the window.
 ---@return tideate.Chunk[]
 function Dialog:below()
   local lines = vim.api.nvim_buf_line_count(self.buf) - vim.fn.line('w$', self.win)
@@ -260,7 +260,7 @@ function Dialog:below()
   return { { words, 'TideateWarning' } }
 end
 
---- What asks, and the keys, or how to get to them.
+--- Draw the title, and the keys or the command that leads to them.
 function Dialog:footer()
   if not self.win or not vim.api.nvim_win_is_valid(self.win) then
     return
@@ -274,7 +274,7 @@ function Dialog:footer()
     footer = self:below()
     vim.list_extend(footer, text.keys(require('tideate.ui.keys').words(self.spec.keys), width - text.width(footer)))
   else
-    -- <Esc> leads here only as long as it was never focused: it ends what the person is typing
+    -- <Esc> leads here only until the first focus: it ends the user's typing
     local way = self.stop_waiting and 'press <Esc>, or :Workflow ' or ':Workflow leads back '
     footer = text.fit_chunks({ { ' waits for you: ', 'TideateWarning' }, { way, 'TideateHint' } }, width)
   end
@@ -282,8 +282,8 @@ function Dialog:footer()
   require('tideate.ui.window').configure(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
 end
 
---- Give the person the window.
----@param unasked boolean? nothing that the person did brings them here
+--- Give the dialog the focus.
+---@param unasked boolean? without a request by the user
 function Dialog:focus(unasked)
   self.called = true
   if self.aside or not require('tideate.ui.window').visible(self.win) then
@@ -318,7 +318,7 @@ function Dialog:wait_for_quiet()
   end)
 end
 
---- Close the window; no answer is given.
+--- Close the window without an answer.
 function Dialog:close()
   if self.closed then
     return

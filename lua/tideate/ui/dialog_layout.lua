@@ -1,9 +1,9 @@
---- Where a dialog stands, how high it is, and what it leaves in sight.
+--- Position and height of a dialog, beside the code that it asks about.
 local M = {}
 
-local LEAST = 6 -- rows that a long text can be read in
+local LEAST = 6 -- rows of a readable long text
 
---- How many rows lines take, long ones wrapped.
+--- Return the number of rows that wrapped lines take.
 ---@param lines tideate.Chunk[][]
 ---@param width integer
 ---@return integer
@@ -15,14 +15,14 @@ local function rows_of(lines, width)
   return rows
 end
 
---- The lines that it is about, if they can be seen.
+--- Return the code that a dialog asks about, if it is visible.
 ---@param dialog tideate.Dialog
 ---@return tideate.ui.CodeInQuestion?
 function M.code(dialog)
   return require('tideate.ui.code_in_question').of(dialog.spec.about)
 end
 
---- Whether the code that it is about is seen beside it.
+--- Return whether a dialog leaves the code visible.
 ---@param code tideate.ui.CodeInQuestion
 ---@param height integer
 ---@param at_top boolean
@@ -35,7 +35,7 @@ function M.leaves_code(code, height, at_top, free)
   return require('tideate.ui.code_in_question').shows(code, top, bottom)
 end
 
---- At the bottom of the part that is free, unless the code that it is about is there, or the person writes there.
+--- Return whether a dialog belongs at the top: the bottom has the code or the line that the user writes.
 ---@param dialog tideate.Dialog
 ---@param height integer
 ---@param free tideate.Place
@@ -52,7 +52,7 @@ local function belongs_at_top(dialog, height, free)
   return line > free.rows - height - 2 and line <= free.rows and line > height + 3
 end
 
---- The height in which a long text leaves the code in sight that it is about; nil where it does, or none would.
+--- Return a lower height that leaves the code visible; nil if the code is visible already or never fits.
 ---@param dialog tideate.Dialog
 ---@param height integer
 ---@param at_top boolean
@@ -77,7 +77,7 @@ local function fitting(wanted, free)
   return most - wanted <= require('tideate.ui.window').EDGE and most or wanted
 end
 
---- Where its window is to be, and what it says there.
+--- Compute the float's configuration and lines of a dialog.
 ---@param dialog tideate.Dialog
 ---@return table<string, any> config, tideate.Chunk[][] lines
 function M.of(dialog)

@@ -1,32 +1,32 @@
---- The review of a document that a person may change before they accept it: the accepted text counts.
+--- The review of an editable document.
 local M = {}
 
-local MARK = '▌' -- before a line that a revision changed
+local MARK = '▌' -- before a line changed by the revision
 
 ---@class tideate.DocumentPayload
 ---@field text string Markdown
 ---@field filetype? string
 ---@field title? string
----@field problems? string[] why what was accepted before could not be used
----@field revisable? boolean the model can be asked for another revision
+---@field problems? string[] why the accepted text could not be used
+---@field revisable? boolean the model can make another revision
 ---@field revision? integer
----@field changed? integer[] lines that the revision changed, 1-based
----@field comments? { line: integer?, text: string }[] that nobody answered
+---@field changed? integer[] lines changed by the revision, 1-based
+---@field comments? { line: integer?, text: string }[] unanswered
 
 ---@class tideate.ui.Document
 ---@field question tideate.Question
 ---@field proposed string
----@field text string as it is to be accepted
+---@field text string current text
 ---@field filetype string
 ---@field problems string[]
 ---@field message string?
----@field editor tideate.TextEdit what is typed there is no answer until it is taken
+---@field editor tideate.TextEdit its text counts only once it is accepted
 ---@field dialog tideate.Dialog
 ---@field comments tideate.PlaceComments
----@field rows table<integer, integer> lines of the text by buffer row, 1-based
+---@field rows table<integer, integer> text lines by buffer row, 1-based
 ---@field respond fun(result: table<string, any>)
 ---@field on_left fun()
----@field written? boolean whether the person wrote something that no answer holds yet
+---@field written? boolean has edits that were not answered
 local Document = {}
 Document.__index = Document
 
@@ -36,7 +36,7 @@ local function lines_of(text)
   return vim.split((text:gsub('\n$', '')), '\n', { plain = true })
 end
 
---- What was accepted last: it is shown again where it could not be used.
+--- Last accepted text, shown again if it could not be used.
 ---@type { identity: string, text: string }?
 local accepted
 
@@ -60,7 +60,7 @@ function Document:head(width)
     say('✗ ' .. problem, 'TideateFailed')
   end
   for _, line in ipairs(vim.split(self.question.message, '\n', { plain = true })) do
-    -- the engine says the problems in its question, too
+    -- the engine repeats the problems in its question
     if not vim.list_contains(self.problems, (line:gsub('%.$', ''))) then
       say(line)
     end
@@ -98,7 +98,7 @@ function Document:lines(width)
   return lines
 end
 
---- Draw again, from the top, where a message stands.
+--- Redraw from the top, which has the message.
 ---@param message string?
 function Document:redraw(message)
   self.message = message
@@ -114,7 +114,7 @@ function Document:redraw(message)
   end)
 end
 
---- The person wrote a text and hands it over.
+--- Accept the text of the editor.
 function Document:take()
   local text = table.concat(self.editor:lines(), '\n')
   local before = self.text
@@ -136,7 +136,7 @@ function Document:edit()
   self.editor:open('edit: ' .. (self.question.payload.title or 'document'), #lines + 2)
 end
 
---- The details, and what the person changed.
+--- Show the details and the user's changes.
 function Document:details()
   local parts = {} ---@type string[]
   if (self.question.details or '') ~= '' then
@@ -162,7 +162,7 @@ end
 
 ---@return { text: string, comments: table[]? }? value
 function Document:changed_text()
-  -- with problems also an unchanged text is the person's, not the one that was proposed at first
+  -- after problems even an unchanged text differs from the first proposal
   local changed = self.text ~= self.proposed or #self.problems > 0
   return changed and { text = self.text } or nil
 end
@@ -175,7 +175,7 @@ function Document:answer(result)
   self.respond(result)
 end
 
---- Send comments: the model makes another revision of the text as it stands here.
+--- Send comments: the model revises the current text.
 ---@param comments table[]
 function Document:send(comments)
   local left_out = self.comments:left_out(self.editor:unfinished(), 'g<CR>', false)
@@ -186,12 +186,12 @@ function Document:send(comments)
   self:answer({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
----@return boolean whether the person edited it or wrote comments
+---@return boolean whether the user edited it or wrote comments
 function Document:is_changed()
   return self.text ~= self.proposed or self.editor:unfinished() or #self.comments:list() > 0
 end
 
---- Decline it; a changed one after a question.
+--- Decline the document; a changed one after a confirmation.
 function Document:decline()
   local title = self.question.payload.title or ''
   local about = title ~= '' and title or 'document'
@@ -204,7 +204,7 @@ function Document:decline()
   end)
 end
 
---- Leave it as it is: its run waits.
+--- Leave the document: its run waits.
 function Document:leave()
   self:close()
   self.on_left()
@@ -233,7 +233,7 @@ function Document:ready()
   return self.dialog:ready()
 end
 
---- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
+--- Close the document. Unanswered edits are kept in their buffer.
 function Document:close()
   self.comments:close()
   if not self.editor:unfinished() and not self.written then
@@ -283,7 +283,7 @@ end
 ---@param buf integer
 function Document:set_filetype(buf)
   vim.api.nvim_buf_call(buf, function()
-    -- silent: a Neovim without the markdown parser complains, from 0.12 on
+    -- silent: without the markdown parser Neovim 0.12 reports an error
     vim.cmd({ cmd = 'setfiletype', args = { self.filetype }, mods = { emsg_silent = true } })
   end)
   if self.filetype == 'markdown' then
@@ -291,7 +291,7 @@ function Document:set_filetype(buf)
   end
 end
 
---- Make the editor; what the person wrote before for the same question comes back in it.
+--- Create the editor; earlier edits of the same question return.
 function Document:prepare()
   local edit = require('tideate.ui.text_edit')
   local function take()
@@ -309,10 +309,10 @@ function Document:prepare()
   self.message = 'what you wrote before is kept: e shows it'
 end
 
---- Let a person read a document and change it.
+--- Open the review of a document.
 ---@param question tideate.Question payload: `tideate.DocumentPayload`
----@param respond fun(result: table<string, any>) called once, unless `on_left` is; `value` is `{ text }` where it was changed
----@param on_left fun() it is left, or its window was closed: the run waits, to be resumed
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is called; `value` is `{ text }` if it was changed
+---@param on_left fun() the user left it or closed its window: the run waits
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local payload = question.payload ---@type tideate.DocumentPayload

@@ -1,13 +1,13 @@
---- The file of what a person did so far about a question, written as they do it: it outlives Neovim and its host.
+--- The draft file of a question: the user's work so far, which survives Neovim and its host.
 ---
---- A line is a step, as JSON. Each Neovim begins with a line of its own, `{"v":1,"by":<pid>}`: the last such line says
---- whose question it is. The engine makes the file, of this question alone, and removes it with the run's end.
+--- A line is a step, as JSON. Each Neovim begins with the line `{"v":1,"by":<pid>}`: the last such line names the
+--- owner. The engine creates the file for one question and removes it when the run ends.
 
 ---@class tideate.DraftFile
----@field path string? nil: nothing is kept
----@field noun string what the person answers
----@field size? integer bytes of the file after the last step of ours
----@field unwritten? boolean steps cannot be written down any more
+---@field path string? nil: no draft is kept
+---@field noun string kind of the question
+---@field size? integer bytes after our last step
+---@field unwritten? boolean steps can no longer be written
 local File = {}
 File.__index = File
 
@@ -22,13 +22,13 @@ function M.new(question)
 end
 
 ---@param text string
----@return table? value nil of what is none, as a line that was cut
+---@return table? value nil for anything else, like a cut line
 local function decode(text)
   local ok, value = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
   return ok and type(value) == 'table' and value or nil
 end
 
---- Why nothing may be written any more, if so. The file is only read where something else has changed it.
+--- Return the reason that the file can no longer be written. It is read only if its size changed.
 ---@return string?
 function File:lost()
   local stat = vim.uv.fs_stat(self.path)
@@ -53,7 +53,7 @@ function File:lost()
   return ('%s has opened this %s'):format(last and last['in'] == 'shell' and 'the shell' or 'another Neovim', self.noun)
 end
 
---- Append a step. What cannot be written down is told once: the question goes on without it.
+--- Append a step. A failure is reported once; the question continues without the draft.
 ---@param step table
 ---@return boolean kept
 function File:write(step)
@@ -75,9 +75,9 @@ function File:write(step)
   return false
 end
 
---- Read the steps that are there. From now on this Neovim alone writes.
----@param on_step fun(step: table?): boolean nil of a line that is none; returns whether it could be used
----@return integer damaged lines that could not
+--- Read the stored steps. From now on only this Neovim writes.
+---@param on_step fun(step: table?): boolean nil for an invalid line; returns whether it is valid
+---@return integer damaged number of invalid lines
 function File:read(on_step)
   if not self.path then
     return 0

@@ -1,8 +1,8 @@
---- Escaping of untrusted text: characters that a screen would obey, hide or reorder.
---- `tideate_core/util/escaping.py` does the same for terminals; a test compares them.
+--- Escaping of untrusted text: characters that a terminal obeys, hides or reorders.
+--- `tideate_core/util/escaping.py` does the same in Python; a test compares both.
 local M = {}
 
-local CHUNK = 65536 -- bytes that are looked at together
+local CHUNK = 65536 -- bytes per piece
 local MOST_MARKS = 3
 local CHARACTER = '[%z\1-\127\194-\244]?[\128-\191]*'
 local FORM, KEYCAP, JOINER, NON_JOINER = 0xfe0f, 0x20e3, 0x200d, 0x200c
@@ -10,13 +10,13 @@ local NAMED = { ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t' }
 
 ---@class tideate.ui.Characters
 ---@field bytes string[]
----@field codes integer[] -1 for what is no UTF-8
----@field hidden table<integer, boolean> by index: is shown escaped
+---@field codes integer[] -1: invalid UTF-8
+---@field hidden table<integer, boolean> escaped characters by index
 
 ---@type table<string, table<integer, boolean>>
 local known = {}
 
---- Whether a code point is in a table of ranges.
+--- Return whether a code point is in a table of ranges.
 ---@param name string
 ---@param code integer?
 ---@return boolean
@@ -37,7 +37,7 @@ local function is(name, code)
 end
 
 ---@param bytes string
----@return integer code -1 for what is no UTF-8
+---@return integer code -1: invalid UTF-8
 local function code_of(bytes)
   local first, size = bytes:byte(), #bytes
   if size == 1 then
@@ -80,7 +80,7 @@ end
 ---@param found tideate.ui.Characters
 ---@param first integer
 ---@param last integer
----@param alone boolean a word of nothing but look-alikes is hidden, too
+---@param alone boolean also hide words of look-alikes only
 local function unmask_word(found, first, last, alone)
   local ascii, wholly = false, true
   for index = first, last do
@@ -92,7 +92,7 @@ local function unmask_word(found, first, last, alone)
   end
 end
 
---- Whether a sign stands between what paths, options and hosts are made of.
+--- Return whether a sign is between characters of paths, options or hosts.
 ---@param found tideate.ui.Characters
 ---@param index integer
 ---@return boolean
@@ -104,7 +104,7 @@ local function is_within_name(found, index)
   return (found.hidden[index - 1] == true or in_name(index - 1)) and not found.hidden[index + 1] and in_name(index + 1)
 end
 
---- Hide the letters and signs that pretend to be ASCII ones, in what stands between blanks.
+--- Hide look-alikes of ASCII letters and signs in a part between blanks.
 ---@param found tideate.ui.Characters
 ---@param first integer
 ---@param last integer
@@ -134,7 +134,7 @@ local function unmask(found, first, last, strict)
   end
 end
 
---- Whether it only chooses the form of the sign or letter that it stands at.
+--- Return whether an odd character only selects the form of its neighbour.
 ---@param found tideate.ui.Characters
 ---@param index integer
 ---@return boolean
@@ -157,7 +157,7 @@ local function is_kept(found, index)
   return code == JOINER and is('emoji', bare) and is('emoji', after)
 end
 
---- Hide what is not seen, and marks in a pile.
+--- Hide invisible characters and stacked marks.
 ---@param found tideate.ui.Characters
 ---@param strict boolean
 local function hide_odd(found, strict)
@@ -177,7 +177,7 @@ local function hide_odd(found, strict)
   end
 end
 
----@param bytes string one character, or a byte that is no UTF-8
+---@param bytes string one character, or an invalid byte
 ---@param code integer
 ---@return string
 local function escaped(bytes, code)
@@ -211,7 +211,7 @@ local function shown(text, strict)
   return table.concat(found.bytes)
 end
 
---- Apply it to a long text piece by piece, none of which ends within a character.
+--- Transform a long text in pieces cut between characters.
 ---@param text string
 ---@param change fun(piece: string): string
 ---@return string
@@ -228,8 +228,8 @@ local function in_pieces(text, change)
   return table.concat(parts)
 end
 
---- Escape what a screen would obey, hide or reorder, and letters that pretend to be ASCII ones. Line feeds and
---- tabs stay.
+--- Escape characters that a terminal obeys, hides or reorders, and look-alikes of ASCII letters. Line feeds and tabs
+--- stay.
 ---@param text string
 ---@return string
 function M.text(text)
@@ -241,7 +241,7 @@ function M.text(text)
   end)
 end
 
---- A name, a path or an address on one line; no two different ones give the same: a backslash is doubled.
+--- Escape a name unambiguously on one line; a backslash is doubled.
 ---@param name string
 ---@return string
 function M.name(name)
@@ -254,7 +254,7 @@ function M.name(name)
   end)
 end
 
---- Write many blanks in a row as `\x20{200}`: they would push away what follows.
+--- Write many blanks in a row as `\x20{200}`: they could push text out of sight.
 ---@param line string
 ---@return string
 function M.shortened_runs(line)

@@ -1,9 +1,9 @@
---- Warnings of files that other tools execute by themselves: `.envrc`, CI files, hooks.
+--- Warnings about files that other tools execute: `.envrc`, CI files, hooks.
 local M = {}
 
 ---@class tideate.Executed
 ---@field path string
----@field reason string who runs it, and when
+---@field reason string tool and occasion
 
 M.GROUP = 'TideateDanger'
 M.MARK = '! run by other tools '
@@ -23,7 +23,7 @@ local function wrapped(words, width)
   end, require('tideate.ui.text').wrap(words, math.max(8, width - 2)))
 end
 
---- The first lines of a question about such files; none for others.
+--- Return the warnings of a question.
 ---@param question tideate.Question
 ---@param width integer
 ---@return tideate.Chunk[][]
@@ -35,7 +35,7 @@ function M.lines(question, width)
   return lines
 end
 
---- The lines above a hunk of such a file.
+--- Return the warning above a hunk.
 ---@param reason string
 ---@param width integer
 ---@return tideate.Chunk[][]
@@ -43,7 +43,7 @@ function M.above(reason, width)
   return wrapped('! other tools run this file: ' .. reason, width)
 end
 
---- Why a file of a question is run, nil if it is not.
+--- Return the reason that a file is executed.
 ---@param question tideate.Question
 ---@param file { path: string, move_to?: string }
 ---@return string?

@@ -1,8 +1,8 @@
 --- Layout of floats, so that they do not lie over each other.
 local M = {}
 
-local ASIDE = 4 -- rows of text that a float has beside the line that the person writes
-local NARROWEST = 44 -- columns a dialog can be read in
+local ASIDE = 4 -- rows of a float beside the line that the user is writing
+local NARROWEST = 44 -- columns of a readable dialog
 
 ---@class tideate.Place
 ---@field row integer
@@ -10,14 +10,14 @@ local NARROWEST = 44 -- columns a dialog can be read in
 ---@field rows integer with the border
 ---@field columns integer with the border
 
----@return tideate.Place all that floats may use
+---@return tideate.Place the whole area for floats
 function M.whole()
   local columns, rows = require('tideate.ui.window').room()
   local top = (vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #vim.api.nvim_list_tabpages() > 1)) and 1 or 0
   return { row = top, col = 0, rows = rows, columns = columns }
 end
 
---- The part beside or above the output, if that is a float.
+--- Return the area beside or above the output window, if that is a float.
 ---@return tideate.Place
 function M.free()
   local place = M.whole()
@@ -34,7 +34,7 @@ function M.free()
   return place.columns >= NARROWEST and place or M.whole()
 end
 
---- The row in which a float of this height ends above the dialog that stands at the bottom, if one does.
+--- Return the row of a float that ends above the dialog at the bottom of the screen.
 ---@param height integer with the border
 ---@return integer row
 function M.above_dialogs(height)
@@ -49,13 +49,13 @@ function M.above_dialogs(height)
   return bottom - height >= place.row and bottom - height or place.row
 end
 
---- The row of the screen, 0-based, in which the person's cursor is.
+--- Return the screen row of the cursor, 0-based.
 ---@return integer
 local function cursor_row()
   return vim.fn.screenpos(0, vim.fn.line('.'), vim.fn.col('.')).row - 1
 end
 
---- Whether a window lies over the line that the person may be writing.
+--- Return whether a float at this position hides the line of the cursor.
 ---@param row integer
 ---@param height integer of the text
 ---@return boolean
@@ -64,8 +64,8 @@ function M.covers_cursor(row, height)
   return cursor >= row and cursor < row + height + 2
 end
 
---- Where a small window leaves the person's line in sight, and the one next to it.
----@param height integer that it would like
+--- Return the position of a small float that leaves the line of the cursor and the next one visible.
+---@param height integer preferred height
 ---@return integer row, integer height
 function M.beside_cursor(height)
   local place, cursor = M.whole(), cursor_row()
@@ -75,7 +75,7 @@ function M.beside_cursor(height)
   return below >= above and bottom - height - 2 or place.row, height
 end
 
---- Whether rows lie over a dialog, or over the line of the cursor and the ones next to it.
+--- Return whether rows overlap a dialog, or the cursor's line and its neighbours.
 ---@param row integer
 ---@param height integer with the border
 ---@return boolean
@@ -90,7 +90,7 @@ local function covers_anything(row, height)
   end)
 end
 
---- The row of a notice: at the bottom, or at the top if it would cover what the person looks at there.
+--- Return the row of a notice: at the bottom, or at the top if it would hide something there.
 ---@param height integer with the border
 ---@return integer row
 function M.notice_row(height)

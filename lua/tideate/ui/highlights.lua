@@ -1,7 +1,7 @@
---- Highlight groups, each a default link, so that a colour scheme or a person may set them.
+--- Highlight groups: default links that a colour scheme or the user can override.
 local M = {}
 
----@type table<string, string> group → what it looks like unless set
+---@type table<string, string> group → linked group
 M.links = {
   TideateNormal = 'NormalFloat',
   TideateBorder = 'FloatBorder',
@@ -28,7 +28,7 @@ M.links = {
   TideateCurrent = 'Visual',
 }
 
---- Define the groups that nobody has defined yet.
+--- Define the groups that are not defined yet.
 function M.define()
   for group, target in pairs(M.links) do
     vim.api.nvim_set_hl(0, group, { link = target, default = true })

@@ -1,4 +1,4 @@
---- The user interface of runs: output, questions, progress, notices. It shows and asks; the engine decides.
+--- User interface of runs: output, questions, progress, notices. It shows and asks; the engine decides.
 local M = {}
 
 ---@class tideate.ui.Waiting
@@ -25,10 +25,10 @@ local KINDS = {
   compare = 'tideate.ui.choice',
 }
 
----@type table<string, true> kinds of questions that can be asked again after a no
+---@type table<string, true> questions that can be opened again after a no
 local REOPENED = { review = true, plan = true, document = true, override = true }
 
---- What a run's first event needs, in an order in which none brings many others.
+--- Modules for a run's first event, ordered so that each loads few others.
 local FIRST = {
   'tideate.run_status',
   'tideate.state',
@@ -68,7 +68,7 @@ local FIRST = {
 
 local show_next, go_on
 
---- Load what the first run is shown with, a module at a time, while the host starts: all at once would be felt.
+--- Load the modules of a first run one at a time while the host starts: all at once would block the editor.
 ---@param on_loaded? fun()
 function M.load_ahead(on_loaded)
   local at = 0
@@ -84,7 +84,7 @@ function M.load_ahead(on_loaded)
   vim.defer_fn(load_next, 1)
 end
 
---- Have the person choose one of some items, by `vim.ui.select`. An interrupted prompt is no choice.
+--- Choose an item by `vim.ui.select`. An interrupted prompt chooses none.
 ---@generic T
 ---@param items T[]
 ---@param opts table
@@ -112,9 +112,9 @@ local function answer(waiting, result)
   go_on()
 end
 
---- The person leaves a question without an answer: its run waits, to be resumed.
+--- Leave a question without an answer: its run waits.
 ---@param waiting tideate.ui.Waiting
----@param summary string? how far they came
+---@param summary string? of the decisions so far
 local function leave(waiting, summary)
   if queue[1] == waiting then
     table.remove(queue, 1)
@@ -135,7 +135,7 @@ local function logged(err)
   return tostring(err)
 end
 
---- Show the question whose turn it is.
+--- Show the first question of the queue.
 function show_next()
   local waiting = queue[1]
   if not waiting or waiting.shown then
@@ -150,7 +150,7 @@ function show_next()
     end)
   end, logged)
   if not ok then
-    -- it must not hold up the others, and the person said neither yes nor no
+    -- the user answered nothing, and the other questions must not wait for it
     table.remove(queue, 1)
     waiting.fail('the question could not be shown: ' .. shown, 'EditorFailed')
     return go_on()
@@ -158,7 +158,7 @@ function show_next()
   waiting.shown = shown
 end
 
---- A question is answered or withdrawn: the next one, else what waited for it.
+--- Show the next question, or the output that waited for this one.
 function go_on()
   show_next()
   if not queue[1] then
@@ -166,7 +166,7 @@ function go_on()
   end
 end
 
---- A message without its nulls.
+--- Return a message without its nulls.
 ---@param value any
 ---@return any
 local function present(value)
@@ -182,7 +182,7 @@ local function present(value)
   return result
 end
 
---- Ask the person; questions that come together wait for each other.
+--- Ask a question; simultaneous questions wait in a queue.
 ---@param id string
 ---@param question tideate.Question
 ---@param respond fun(result: any) called once, never after `withdraw`
@@ -194,7 +194,7 @@ function M.confirm(id, question, respond, fail)
   show_next()
 end
 
---- No answer is wanted any more.
+--- Withdraw a question.
 ---@param id string
 function M.withdraw(id)
   for index, waiting in ipairs(queue) do
@@ -208,9 +208,9 @@ function M.withdraw(id)
   end
 end
 
---- What waits for the person, the one shown first.
+--- Return the waiting questions, the visible one first.
 ---@return { id: string, kind: string, message: string, focused: boolean, ready: boolean, in_code: boolean }[]
---- `ready`: keys count; `in_code`: it is answered in the code, and seen
+--- `ready`: keys answer; `in_code`: it is answered in visible code
 function M.pending()
   return vim.tbl_map(function(waiting)
     return {
@@ -224,7 +224,7 @@ function M.pending()
   end, queue)
 end
 
---- Bring the person to the question that waits for them.
+--- Focus the waiting question.
 ---@return boolean done
 function M.focus()
   if queue[1] and queue[1].shown then
@@ -234,7 +234,7 @@ function M.focus()
   return false
 end
 
---- Bring the person to the question of a run, if one waits here.
+--- Focus the question of a run, if one waits here.
 ---@param prefix string the beginning of the run's id
 ---@return boolean done
 function M.focus_run(prefix)
@@ -249,7 +249,7 @@ function M.focus_run(prefix)
   return false
 end
 
---- Choose from a list; if a question waits, the person is brought to it instead.
+--- Open a menu; if a question waits, focus it instead.
 ---@param entries tideate.MenuEntry[]
 ---@param on_choice fun(entry: tideate.MenuEntry?)
 function M.menu(entries, on_choice)
@@ -285,7 +285,7 @@ local function done_words(run)
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
 end
 
---- The files rolled back after a run that failed or was cancelled, in words.
+--- Describe the files rolled back after a failed or cancelled run.
 ---@param run tideate.Run
 ---@return string
 local function rollback_words(run)
@@ -298,9 +298,9 @@ local function rollback_words(run)
   return left == 0 and words or ('%s; left, changed since: %s'):format(words, table.concat(rollback.left, ', '))
 end
 
-local MOST_LINES = 3 -- of an error that is announced; the window of the run has all of it
+local MOST_LINES = 3 -- of an error in a notice; the window of the run has all of it
 
---- The beginning of a long error: what announces it must not cover what the person reads.
+--- Shorten an error for a notice, which must not cover the code.
 ---@param run tideate.Run
 ---@param message string
 ---@return string
@@ -310,7 +310,7 @@ local function short_error(run, message)
   if #lines <= MOST_LINES or run.step == 0 then
     return words
   end
-  -- the last line says what to do
+  -- the last line names the next action
   local rest = ('… %d more lines, :Workflow show'):format(#lines - MOST_LINES + 1)
   return table.concat({ lines[1], rest, lines[#lines] }, '\n')
 end
@@ -331,7 +331,7 @@ local ENDINGS = {
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
     local words, rollback = short_error(run, data.error), rollback_words(run)
     if words:find('\n') then
-      rollback = rollback:gsub('^; ', '\n') -- else it would read as a part of the last line
+      rollback = rollback:gsub('^; ', '\n') -- else it would read as part of the last line
     end
     words = ('%s failed: %s%s'):format(run.name, words, rollback)
     return words, vim.log.levels.ERROR
@@ -348,7 +348,7 @@ local ENDINGS = {
   end,
 }
 
---- Events after which a run does not wait any more.
+--- Events that end the waiting of a run.
 ---@type table<string, true>
 local GOES_ON = {
   SD_EVENT_WORKFLOW_STARTED = true,
@@ -359,7 +359,7 @@ local GOES_ON = {
   SD_EVENT_WORKFLOW_CANCELLED = true,
 }
 
---- Announce the end of a run. A failure and a warning are always told, the rest unless the person asked for silence.
+--- Announce the end of a run. Failures and warnings always; the rest unless 'ui.notify' is off.
 ---@param event tideate.Event
 ---@param run tideate.Run
 local function announce(event, run)
@@ -374,7 +374,7 @@ local function announce(event, run)
   end
 end
 
---- Keys are watched while something runs, so that a question knows at once whether somebody types.
+--- Watch keys while a run is active, so that a question knows whether the user is typing.
 local function watch_keys()
   local active = require('tideate.state').get_status() ~= nil
   if active and not stop_watching then
@@ -385,14 +385,14 @@ local function watch_keys()
   end
 end
 
---- Take an event; the state has it already.
+--- Handle an event; the state has it already.
 ---@param event tideate.Event
 function M.on_event(event)
   if GOES_ON[event.name] then
     require('tideate.ui.notify').withdraw(event.execution_id)
   end
   require('tideate.ui.output').on_event(event)
-  local panel = package.loaded['tideate.ui.panel'] -- not loaded: it was never opened
+  local panel = package.loaded['tideate.ui.panel'] -- not loaded: never opened
   if panel then
     panel.on_event(event)
   end
@@ -409,7 +409,7 @@ function M.on_event(event)
   end
 end
 
---- What is known of a run changed without an event.
+--- Redraw a run whose data changed without an event.
 ---@param execution_id string
 function M.refresh(execution_id)
   require('tideate.ui.output').refresh(execution_id)
@@ -417,7 +417,7 @@ function M.refresh(execution_id)
   vim.cmd.redrawstatus()
 end
 
---- Close every window; questions stay unanswered.
+--- Close all windows; questions stay unanswered.
 function M.close()
   local waiting = queue[1]
   queue = {}

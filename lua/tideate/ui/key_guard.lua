@@ -1,7 +1,7 @@
---- A guard against keys typed for something else when a question took the focus: they answer nothing.
+--- Ignore keys for a moment after a question takes the focus: they were typed for something else.
 local M = {}
 
---- Milliseconds; about what a person needs to see that the window changed.
+--- Milliseconds to notice the new window.
 M.limits = { settle = 500 }
 
 ---@class tideate.Guard
@@ -10,19 +10,19 @@ M.limits = { settle = 500 }
 local Guard = {}
 Guard.__index = Guard
 
----@param on_ready fun() keys count from now on, or do not any more: time to draw that
+---@param on_ready fun() redraws the keys, or the hint in their place
 ---@return tideate.Guard
 function M.new(on_ready)
   return setmetatable({ on_ready = on_ready }, Guard)
 end
 
----@return boolean whether keys count
+---@return boolean whether keys answer
 function Guard:ready()
   vim.uv.update_time()
   return self.until_ms == nil or vim.uv.now() >= self.until_ms
 end
 
---- Let no key count for a while.
+--- Ignore keys for a while.
 function Guard:arm()
   vim.uv.update_time()
   self.until_ms = vim.uv.now() + M.limits.settle
@@ -34,7 +34,7 @@ function Guard:arm()
   end, M.limits.settle)
 end
 
---- Let keys count at once: the person came here by themselves, or waited.
+--- Accept keys at once: the user came here on purpose, or waited.
 function Guard:release()
   if self.until_ms then
     self.until_ms = nil
@@ -42,7 +42,7 @@ function Guard:release()
   end
 end
 
---- The keys, each of which counts only when the guard is ready; one that comes too early makes it wait anew.
+--- Wrap keys so that they act only when the guard is ready; an early key restarts the delay.
 ---@param keys tideate.Key[]
 ---@return tideate.Key[]
 function Guard:wrap(keys)
@@ -58,7 +58,7 @@ function Guard:wrap(keys)
   end, keys)
 end
 
---- What is shown instead of the keys meanwhile.
+--- Hint in place of the keys during the delay.
 ---@type tideate.Chunk
 M.HINT = { ' in a moment your keys answer ', 'TideateHint' }
 

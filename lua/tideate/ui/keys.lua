@@ -1,14 +1,14 @@
---- Keys of one buffer and their help from one table; earlier mappings are restored.
+--- Buffer-local keys and their help, from one table; earlier mappings are restored.
 local M = {}
 
 ---@class tideate.Key
----@field lhs string[] the first one is shown
+---@field lhs string[] the first one is shown in a footer
 ---@field run fun()
 ---@field desc string
----@field word? string short, for a footer; without it the key is only in the help
----@field modes? string[] that it is mapped in; normal mode, unless said
----@field shown? string[] keys that the help names on one line with it; empty: another key names it
----@field begins? boolean a longer key begins with it, and is waited for
+---@field word? string for a footer; without it only the help names the key
+---@field modes? string[] default: normal mode
+---@field shown? string[] keys on its line of the help; empty: no line of its own
+---@field begins? boolean wait for a longer key that begins with it
 
 ---@param buf integer
 ---@param mode string
@@ -51,7 +51,7 @@ function M.set(buf, keys)
   end
 end
 
---- What a footer shows of keys.
+--- Return the keys and words for a footer.
 ---@param keys tideate.Key[]
 ---@return { [1]: string, [2]: string }[]
 function M.words(keys)
@@ -64,7 +64,7 @@ function M.words(keys)
   return words
 end
 
---- The lines of a help: keys and what they do.
+--- Return the keys and descriptions for the help.
 ---@param keys tideate.Key[]
 ---@return { [1]: string, [2]: string }[]
 function M.described(keys)
@@ -80,7 +80,7 @@ end
 
 local ns = vim.api.nvim_create_namespace('tideate.help')
 
---- Show what keys do; any of `q`, `<Esc>`, `<CR>` and `?` closes it.
+--- Show a help float; `q`, `<Esc>`, `<CR>` and `?` close it.
 ---@param title string
 ---@param keys tideate.Key[]
 function M.help(title, keys)

@@ -1,4 +1,4 @@
---- Markdown's highlighting by its parser, loaded in pieces: in one, the editor would stand still for two frames.
+--- Markdown highlighting by its parser, loaded in pieces: at once it would block the editor for two frames.
 local M = {}
 
 local PIECES = {
@@ -7,9 +7,9 @@ local PIECES = {
   { 'markdown_inline', 'highlights' },
   { 'markdown_inline', 'injections' },
 }
-local NEXT = 1 -- milliseconds; what is scheduled would run before the next key
+local NEXT = 1 -- milliseconds; scheduled work would run before the next key
 
----@type (vim.treesitter.Query|false)[] kept here: Neovim forgets a query that nobody has
+---@type (vim.treesitter.Query|false)[] Neovim drops unreferenced queries
 local loaded = {}
 
 ---@type fun()[]
@@ -33,8 +33,8 @@ local function load_next()
   end
 end
 
---- Load it; the second time costs nothing.
----@param callback? fun() called when it is loaded: at once if it was
+--- Load the parser and its queries once.
+---@param callback? fun() called after loading
 function M.load(callback)
   if #loaded == #PIECES then
     if callback then

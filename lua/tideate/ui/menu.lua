@@ -1,4 +1,4 @@
---- A menu: a list to choose from.
+--- A floating menu.
 local M = {}
 
 ---@class tideate.MenuEntry
@@ -27,9 +27,9 @@ local function lines_of(entries, width)
   end, entries)
 end
 
---- Show entries; the choice is called back once, with nil if the person chose none.
+--- Open a menu.
 ---@param entries tideate.MenuEntry[]
----@param on_choice fun(entry: tideate.MenuEntry?)
+---@param on_choice fun(entry: tideate.MenuEntry?) called once; nil: none
 ---@return tideate.Menu
 function M.open(entries, on_choice)
   local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')

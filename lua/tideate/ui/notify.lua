@@ -1,13 +1,13 @@
 --- Notices that need no key press.
 local M = {}
 
---- Milliseconds that a notice, or a warning in a dialog, stands.
+--- Milliseconds that a notice, or a warning in a dialog, is shown.
 M.limits = { shown = 8000 }
 
 ---@type { win: integer, timer: uv.uv_timer_t, of_run: boolean, waiting: string? }?
 local toast
 
----@type { line: string, waiting: string }? the message of a waiting run that was echoed last
+---@type { line: string, waiting: string }? last echoed message of a waiting run
 local echoed
 
 ---@type table<integer, string>
@@ -16,7 +16,7 @@ local GROUPS = {
   [vim.log.levels.WARN] = 'TideateWarning',
 }
 
---- Close the toast.
+--- Close the notice window.
 function M.close()
   if not toast then
     return
@@ -30,13 +30,13 @@ function M.close()
   require('tideate.ui.window').close(last.win)
 end
 
---- Call back when a warning stood long enough: what it offers is not meant any more.
+--- Call back when a warning expires: its key is no longer an answer.
 ---@param callback fun()
 function M.when_expired(callback)
   vim.defer_fn(callback, M.limits.shown)
 end
 
---- Close the toast where it tells of a run: another one begins.
+--- Close a notice about an ended run when another run begins.
 function M.close_of_run()
   if toast and toast.of_run then
     M.close()
@@ -44,13 +44,13 @@ function M.close_of_run()
 end
 
 ---@param line string
----@return boolean whether no message came since
+---@return boolean whether it is the last message
 local function is_last(line)
   return vim.trim(vim.fn.execute('1messages')) == vim.trim(line)
 end
 
---- Withdraw the notice that a run waits: it continues, or has ended. `:messages` keeps it.
----@param execution_id string? nil: of a question without a run
+--- Withdraw the notice of a waiting run. `:messages` keeps it.
+---@param execution_id string? nil: a question without a run
 function M.withdraw(execution_id)
   if not execution_id then
     return
@@ -66,7 +66,7 @@ function M.withdraw(execution_id)
   end
 end
 
---- Echo the notice that a run waits again, behind another message about the run.
+--- Echo the notice of a waiting run again, after another message about the run.
 ---@param execution_id string
 function M.echo_again(execution_id)
   if echoed and echoed.waiting == execution_id and is_last(echoed.line) then
@@ -75,7 +75,7 @@ function M.echo_again(execution_id)
   end
 end
 
---- Move the toast off a dialog that has just opened.
+--- Move the notice off a dialog that just opened.
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then
     local config = vim.api.nvim_win_get_config(toast.win)
@@ -114,7 +114,7 @@ local function show_toast(message, level, options)
   toast = { win = win, timer = timer, of_run = options.of_run == true, waiting = options.waiting }
 end
 
---- The person's own notifications, if there are any.
+--- Return whether a plugin replaced `vim.notify`.
 ---@return boolean
 local function replaced()
   local source = debug.getinfo(vim.notify, 'S').source
@@ -129,14 +129,14 @@ local function fits(line)
   return vim.o.cmdheight > 0 and not line:find('\n') and width < vim.o.columns - 12
 end
 
---- Put a message into `:messages` without a prompt to press a key.
+--- Add a message to `:messages` without a prompt for a key.
 ---@param message string
 local function remember(message)
   local short = vim.o.shortmess
-  -- cut in the middle on the screen, whole in the history
+  -- cut on the screen, whole in the history
   vim.opt.shortmess:append('T')
   for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
-    -- the redraw forgets that a message is on the screen, so that none needs a prompt
+    -- a redraw forgets the message on the screen, so that no prompt appears
     vim.cmd.redraw()
     vim.cmd.echomsg(vim.fn.string(require('tideate.ui.text').plain(line)))
   end
@@ -145,7 +145,7 @@ local function remember(message)
   vim.api.nvim_echo({ { '' } }, false, {})
 end
 
---- Echo the beginning of a message in the one line that there is for it.
+--- Echo the beginning of a message on one line.
 ---@param line string
 ---@param level integer
 local function echo_beginning(line, level)
@@ -157,12 +157,12 @@ local function echo_beginning(line, level)
 end
 
 ---@class tideate.ui.NotifyOptions
----@field of_run? boolean it tells how a run ended
----@field waiting? string id of the run that it says waits: withdrawn when that continues or ends
----@field shown? boolean what it tells stands in a window: nothing is laid over that
+---@field of_run? boolean announces the end of a run
+---@field waiting? string id of a waiting run: withdrawn when it continues or ends
+---@field shown? boolean a window shows it already: no notice window over it
 
---- Tell a person something. A message that would need a key to go on, because it does not fit, is shown
---- in a small window for a while, and kept in `:messages`.
+--- Notify the user. A message that would need a key press because it does not fit appears in a small window for a while,
+--- and in `:messages`.
 ---@param message string
 ---@param level? integer of `vim.log.levels`
 ---@param options? tideate.ui.NotifyOptions

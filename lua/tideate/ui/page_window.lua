@@ -1,23 +1,23 @@
---- The float that shows pages: of a run, of snapshots, tools, workflows, comparisons.
+--- The float of a page: a run, snapshots, tools, workflows, comparisons.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.page')
 local WIDEST = 120 -- columns
-local LOWEST = 18 -- rows, where the screen has them
+local LOWEST = 18 -- rows, if the screen has as many
 
 ---@class tideate.ui.Page
 ---@field title string
 ---@field lines tideate.Chunk[][]
 ---@field points? table<integer, tideate.StoredCheckpoint> by line
 ---@field folds? [integer, integer][] first and last line
----@field opens? integer line of the cursor at first
+---@field opens? integer initial line of the cursor
 
 ---@class tideate.ui.PageWindow
 ---@field buf integer
 ---@field win integer
----@field back integer the window the person came from
----@field page tideate.ui.Page that is drawn
----@field drawn? tideate.Chunk[][] the lines that stand there
+---@field back integer window that had the focus before
+---@field page tideate.ui.Page current page
+---@field drawn? tideate.Chunk[][] lines in the buffer
 ---@field keys fun(): tideate.Key[]
 
 ---@param it tideate.ui.PageWindow
@@ -27,7 +27,7 @@ local function footer(it, columns)
   return require('tideate.ui.text').keys(require('tideate.ui.keys').words(it.keys()), columns - 6)
 end
 
----@return integer columns that a page has
+---@return integer width of a page
 function M.columns()
   return math.min(WIDEST, (require('tideate.ui.window').room()) - 4)
 end
@@ -55,14 +55,14 @@ local function fold(it)
   end)
 end
 
---- The folded lines of a result.
+--- Return the text of a closed fold.
 ---@return string
 function M.foldtext()
   local count = vim.v.foldend - vim.v.foldstart + 1
   return ('       … %d line%s'):format(count, count == 1 and '' or 's')
 end
 
---- Fit the window to the screen, its title and keys to what it shows.
+--- Fit the float to the screen, and its title and footer to the page.
 ---@param it tideate.ui.PageWindow
 function M.fit(it)
   local config = place(it)
@@ -70,7 +70,7 @@ function M.fit(it)
   require('tideate.ui.window').configure(it.win, config)
 end
 
---- Write a page; lines that stand there already, which are the very same tables, are left.
+--- Write a page; leave the lines that are the very same tables as before.
 ---@param it tideate.ui.PageWindow
 ---@param lines tideate.Chunk[][]
 local function write(it, lines)
@@ -87,7 +87,7 @@ local function write(it, lines)
   it.drawn = lines
 end
 
---- Show a page.
+--- Draw a page.
 ---@param it tideate.ui.PageWindow
 ---@param page tideate.ui.Page
 ---@param row? integer of the cursor
@@ -117,20 +117,20 @@ local function follow(it, on)
   end))
 end
 
----@param it? {window: tideate.ui.PageWindow} what a window shows
+---@param it? {window: tideate.ui.PageWindow} owner of a page window
 ---@return boolean
 function M.shows(it)
   return it ~= nil and require('tideate.ui.window').visible(it.window.win)
 end
 
----@return string? question that has the focus
+---@return string? id of the focused question
 local function question()
   local first = require('tideate.ui').pending()[1]
   return first and first.focused and first.id or nil
 end
 
---- The person asks for a page, which comes later.
----@return fun(): boolean may_focus whether its window may have the focus then: not if a question got it since
+--- Note the focused question before a page is requested.
+---@return fun(): boolean may_focus whether the page may take the focus: no other question got it since
 function M.expect()
   local before = question()
   return function()
@@ -139,11 +139,11 @@ function M.expect()
   end
 end
 
---- Open it, with its keys; the page is drawn later.
+--- Open the float and set its keys; the page is drawn later.
 ---@param page tideate.ui.Page
 ---@param keys fun(): tideate.Key[]
 ---@param on {moved?: fun(), closed: fun()}
----@param enter? boolean by default in plain normal mode
+---@param enter? boolean by default only in plain normal mode
 ---@return tideate.ui.PageWindow
 function M.open(page, keys, on, enter)
   if enter == nil then
@@ -172,7 +172,7 @@ function M.open(page, keys, on, enter)
   return it
 end
 
---- Close it and give the focus back.
+--- Close the float and return the focus.
 ---@param it tideate.ui.PageWindow
 function M.close(it)
   local focused = it.win == vim.api.nvim_get_current_win()

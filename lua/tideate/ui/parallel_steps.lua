@@ -1,25 +1,25 @@
---- Texts of steps that run at the same time, written one after the other: the others wait.
+--- Texts of parallel steps, written one after another: later ones wait.
 local M = {}
 
 ---@class tideate.ui.Section
----@field step string of an item of a list with `[0]`
----@field pieces (string|tideate.ui.Piece)[] of a step that waits: what it said so far
+---@field step string a list item has `[0]`
+---@field pieces (string|tideate.ui.Piece)[] waiting texts
 ---@field bare? boolean without a heading
 ---@field done? boolean
----@field result? string what it ended with, for one that said nothing
+---@field result? string result of a step without text
 ---@field failed? boolean
 
----@class tideate.ui.Heading that is written with the first text below it
+---@class tideate.ui.Heading written with the first text below it
 ---@field step string
 ---@field text string
 
 ---@class tideate.ui.Piece
----@field apart? string a paragraph of its own; empty: what follows begins one
+---@field apart? string a separate paragraph; empty: the next text begins one
 ---@field call? string the line of a tool call
----@field remark? string what is said of the step
+---@field remark? string a remark about the step
 
 ---@param step string
----@return string? list the step whose item this is
+---@return string? list step of the list
 local function list_of(step)
   return step:match('^(.*)%[%d+%]$')
 end
@@ -31,7 +31,7 @@ local function mark(entry)
   entry.step_began = vim.api.nvim_buf_line_count(entry.stream:loaded_buffer()) - 1
 end
 
---- Close a code fence that a step's text left open, so that what follows is not code.
+--- Close a code fence that a step left open.
 ---@param entry tideate.ui.Run
 function M.close_fence(entry)
   entry.stream:flush()
@@ -69,7 +69,7 @@ local function open(entry, step, run, bare)
   entry.floor = step
 end
 
---- Write the headings that what is said next stands below.
+--- Write the pending headings.
 ---@param entry tideate.ui.Run
 function M.write_headings(entry)
   for _, heading in ipairs(entry.headings) do
@@ -93,7 +93,7 @@ local function write(entry, text)
   entry.stream:write(text)
 end
 
---- Write a paragraph of its own; what follows does not go on with it.
+--- Write a separate paragraph; the next text begins another one.
 ---@param entry tideate.ui.Run
 ---@param text string
 local function write_apart(entry, text)
@@ -106,7 +106,7 @@ local function write_apart(entry, text)
   entry.stream.at_end = 'apart'
 end
 
---- Write the line of a tool call, right below that of the one before.
+--- Write the line of a tool call, directly below a previous one.
 ---@param entry tideate.ui.Run
 ---@param line string
 local function write_call(entry, line)
@@ -120,10 +120,10 @@ local function write_call(entry, line)
   entry.stream.at_end = 'call'
 end
 
---- Say something at once that is not a step's own text.
+--- Write a remark at once.
 ---@param entry tideate.ui.Run
 ---@param text string
----@param step? string that it is about; by default the one that began last
+---@param step? string subject; default: the step that began last
 function M.remark(entry, text, step)
   local last = entry.headings[#entry.headings]
   if last and (not step or (list_of(step) or step) == (list_of(last.step) or last.step)) then
@@ -150,7 +150,7 @@ local function write_piece(entry, piece)
 end
 
 ---@param entry tideate.ui.Run
----@param result any what a step ended with that streamed nothing
+---@param result any result of a step without text
 ---@param failed? boolean
 local function close(entry, result, failed)
   if failed then
@@ -162,13 +162,13 @@ local function close(entry, result, failed)
   entry.floor = nil
 end
 
----@param step string of an item of a list
+---@param step string a list item
 ---@return integer
 local function index_of(step)
   return tonumber(step:match('%[(%d+)%]$')) --[[@as integer]]
 end
 
---- Of what waits the section that can be written now: of a list's items the first one in its order.
+--- Return the waiting section that can be written now; list items in order.
 ---@param entry tideate.ui.Run
 ---@return integer? place
 local function next_place(entry)
@@ -185,7 +185,7 @@ local function next_place(entry)
   return found
 end
 
---- Write what waits, up to a step that is still at work: it is written as it comes.
+--- Write waiting sections, up to a step that still runs.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 local function release(entry, run)
@@ -228,7 +228,7 @@ local function waiting_section(entry, step)
   return section
 end
 
---- A step starts.
+--- Handle the start of a step.
 ---@param entry tideate.ui.Run
 ---@param step string
 ---@param run tideate.Run
@@ -241,7 +241,7 @@ function M.start(entry, step, run, bare)
   end
 end
 
---- Whether what a step says is written now, and does not wait for another step.
+--- Return whether a step's text is written at once.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param run tideate.Run
@@ -267,7 +267,7 @@ local function put(entry, step, piece, run)
   end
 end
 
---- A step says something.
+--- Write a step's text.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param text string
@@ -276,7 +276,7 @@ function M.say(entry, step, text, run)
   put(entry, step, text, run)
 end
 
---- A paragraph that is not a step's answer; empty: what the step says next begins one.
+--- Write a paragraph that is not a step's answer; an empty one only ends the previous paragraph.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param text string
@@ -284,12 +284,12 @@ end
 function M.apart(entry, step, text, run)
   local silent = text == '' and step and list_of(step) and entry.floor ~= step and not find_waiting(entry, step)
   if silent then
-    return -- an item that said nothing has no section
+    return -- a silent item has no section
   end
   put(entry, step, { apart = text }, run)
 end
 
---- Say something of a step that is not its own text, where that text is.
+--- Write a remark about a step at its text.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param text string
@@ -298,7 +298,7 @@ function M.remark_of(entry, step, text, run)
   put(entry, step, { remark = text }, run)
 end
 
---- The line of a step's tool call.
+--- Write the line of a step's tool call.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param line string
@@ -307,7 +307,7 @@ function M.call(entry, step, line, run)
   put(entry, step, { call = line }, run)
 end
 
---- A step, or an item of a list, ended.
+--- Handle the end of a step or a list item.
 ---@param entry tideate.ui.Run
 ---@param step string
 ---@param result any
@@ -320,12 +320,12 @@ function M.finish(entry, step, result, run, failed)
     local section = find_waiting(entry, step)
     if section then
       section.done, section.result, section.failed = true, result, failed
-    end -- else it has its section, or said nothing
+    end -- else it was written, or said nothing
   end
   release(entry, run)
 end
 
---- The run ended: nothing waits any more.
+--- Handle the end of the run: write all that waits.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 function M.finish_all(entry, run)

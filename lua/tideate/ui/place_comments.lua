@@ -1,30 +1,30 @@
---- Comments on places of a plan or a document: lines, files, or all of it. They go to the model that wrote it, in
---- one round. Until then they are kept in the file of the question, with what the person made of its subject.
+--- Comments on a plan or a document: on lines, files, or all of it. They go to the model in one round, and are kept in
+--- the draft file with the user's edits until then.
 local texts = require('tideate.ui.comment_texts')
 
 ---@class tideate.PlaceAbout
----@field place integer|string|nil nil: all of it
+---@field place integer|string|nil nil: the whole text
 ---@field comment tideate.ReviewComment?
 
 ---@class tideate.PlaceComments: tideate.CommentTexts
----@field revisable boolean the model can be asked
----@field kind 'line'|'path' what a place is
----@field noun string in words
+---@field revisable boolean the model can revise
+---@field kind 'line'|'path' kind of place
+---@field noun string kind of place in messages
 ---@field places table<integer|string, tideate.PlaceAbout>
 ---@field all tideate.PlaceAbout
----@field changed table<integer|string, boolean> what the last revision changed
+---@field changed table<integer|string, boolean> places changed by the last revision
 ---@field send_key tideate.Key?
 ---@field spec tideate.PlaceSpec
 ---@field draft tideate.DraftFile
----@field found? table what was written down for the question before: as of `spec.state`
+---@field found? table stored state, as from `spec.state`
 local Comments = setmetatable({}, { __index = texts })
 Comments.__index = Comments
 
 ---@class tideate.PlaceSpec
 ---@field at_cursor fun(): integer|string|nil
----@field on_changed fun() a comment was made or removed
----@field state fun(): table<string, any> what is kept beside the comments
----@field respond fun(comments: table[]) they are sent
+---@field on_changed fun() called after a change of comments
+---@field state fun(): table<string, any> state to store with the comments
+---@field respond fun(comments: table[]) called with sent comments
 
 local M = {}
 
@@ -56,7 +56,7 @@ local function add(about, text)
   end
 end
 
---- Read what was written down last. Of what is no comment on a place of this kind, nothing is left.
+--- Read the draft file; invalid comments are dropped.
 ---@return { [string]: any }[] comments
 function Comments:restore()
   local said = self.question.payload.comments or {}
@@ -74,7 +74,7 @@ function Comments:restore()
   end, said)
 end
 
----@param question tideate.Question payload: with `revisable`, and `changed`, `comments` and `warnings` where there are some
+---@param question tideate.Question payload: `revisable`, and optional `changed`, `comments` and `warnings`
 ---@param kind 'line'|'path'
 ---@param spec tideate.PlaceSpec
 ---@return tideate.PlaceComments
@@ -105,7 +105,7 @@ function M.new(question, kind, spec)
   return self
 end
 
---- What is sent: of all first, then by place.
+--- Return the comments to send: those on the whole first, then by place.
 ---@return table[]
 function Comments:list()
   local found = {} ---@type table[]
@@ -123,8 +123,8 @@ function Comments:list()
   return found
 end
 
---- Lines that show the comment on a place, below it.
----@param place integer|string|nil nil: the one on all of it
+--- Return the lines of the comment on a place.
+---@param place integer|string|nil nil: the comment on the whole
 ---@param width integer
 ---@return tideate.Chunk[][]
 function Comments:shown(place, width)
@@ -132,7 +132,7 @@ function Comments:shown(place, width)
   return texts.lines(about and about.comment, width)
 end
 
---- Write down how far the person is.
+--- Store the comments and the state.
 ---@return boolean kept
 function Comments:keep()
   local comments = self:list()
@@ -169,11 +169,11 @@ function Comments:comment_on_all()
   end)
 end
 
---- What an answer would leave out of what the person wrote, and each way to go on.
----@param untaken boolean edits of the text are not taken
----@param key string that answers
----@param with_comments boolean comments are left out, too
----@return string? words nil where it leaves out nothing
+--- Return a warning about unsent work that an answer would leave out, with the keys.
+---@param untaken boolean there are unaccepted edits
+---@param key string answering key
+---@param with_comments boolean warn about comments, too
+---@return string? words nil if nothing is left out
 function Comments:left_out(untaken, key, with_comments)
   local unsent = with_comments and #self:list() > 0
   if untaken and unsent then
@@ -186,8 +186,8 @@ function Comments:left_out(untaken, key, with_comments)
   end
 end
 
---- Call back when a message of the question stood long enough.
----@param message string? nil: there is none
+--- Call back when a message expires.
+---@param message string? nil: no message
 ---@param callback fun()
 function Comments:expire(message, callback)
   if message then
@@ -195,7 +195,7 @@ function Comments:expire(message, callback)
   end
 end
 
----@return string? problem that nothing is sent
+---@return string? problem if nothing is sent
 function Comments:send()
   local found = self:list()
   if #found == 0 then
@@ -204,7 +204,7 @@ function Comments:send()
   self.spec.respond(found)
 end
 
---- The line that was a line before a text was edited; of one that is gone, the line that stands in its place.
+--- Return the line number after an edit; of a deleted line, the line at its place.
 ---@param line integer
 ---@param hunks integer[][] of `vim.diff`
 ---@return integer
@@ -223,7 +223,7 @@ local function line_now(line, hunks)
   return line + offset
 end
 
---- The text was edited: comments on its lines go along.
+--- Move comments with the lines of an edited text.
 ---@param before string
 ---@param after string
 function Comments:follow(before, after)
@@ -238,7 +238,7 @@ function Comments:follow(before, after)
   end
 end
 
---- Add the keys, those of a review, before the last one.
+--- Add the keys of comments before the last key.
 ---@param keys tideate.Key[]
 ---@param on_problem fun(problem: string)
 ---@return tideate.Key[] keys
@@ -270,7 +270,7 @@ function Comments:add_keys(keys, on_problem)
   return keys
 end
 
---- The question has ended.
+--- Keep unfinished texts after the question ended.
 function Comments:close()
   if not self.closed then
     self.closed = true

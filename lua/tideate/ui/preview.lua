@@ -1,13 +1,13 @@
---- A read-only text in a float: details, a diff.
+--- A read-only text in a float.
 local M = {}
 
-local MOST = 200000 -- bytes that are coloured
+local MOST = 200000 -- bytes with syntax colours
 
 --- Show a text; `q`, `<Esc>` or leaving closes it.
 ---@param title string
 ---@param text string
 ---@param filetype string
----@param about? string run on whose lines it is: they stay in sight where there is room
+---@param about? string run; its lines stay visible if there is space
 ---@return integer win
 function M.open(title, text, filetype, about)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
@@ -16,7 +16,7 @@ function M.open(title, text, filetype, about)
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
-  -- syntax without the filetype's plugins: nobody edits here
+  -- syntax without ftplugins: the text is read-only
   if #text > MOST then
     vim.bo[buf].syntax = ''
   elseif not (filetype == 'markdown' and pcall(vim.treesitter.start, buf, 'markdown')) then

@@ -1,4 +1,4 @@
---- Progress of a run in a title, a winbar and, from Neovim 0.12, a progress message.
+--- Progress of a run in a title, a winbar and (from Neovim 0.12) a progress message.
 local M = {}
 
 local FRAMES = { '⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏' }
@@ -55,7 +55,7 @@ function M.active(run)
   return not require('tideate.run_status').ENDED[run.state]
 end
 
---- Whether a run goes on without the person: what shows that turns.
+--- Return whether a run works without waiting for the user.
 ---@param run tideate.Run
 ---@return boolean
 function M.turning(run)
@@ -74,14 +74,14 @@ function M.duration(milliseconds)
   return ('%dm%02ds'):format(math.floor(seconds / 60), seconds % 60)
 end
 
---- A time that goes on, in whole seconds.
+--- Format a running time in whole seconds.
 ---@param milliseconds integer
 ---@return string
 function M.seconds(milliseconds)
   return milliseconds < 60000 and ('%ds'):format(milliseconds / 1000) or M.duration(milliseconds)
 end
 
---- Workflow, step, state and time of a run; no time while it waits for the person.
+--- Return workflow, step, state and time of a run; without a time while it waits for the user.
 ---@param run tideate.Run
 ---@return tideate.Chunk[]
 function M.title(run)
@@ -113,7 +113,7 @@ end
 
 ---@param step tideate.RunStep
 ---@param run tideate.Run
----@return string? # none while the run waits for the person
+---@return string? # nil while the run waits for the user
 local function step_time(step, run)
   if step.duration_ms then
     return M.duration(step.duration_ms)
@@ -122,7 +122,7 @@ local function step_time(step, run)
   return going_on and M.seconds(vim.uv.now() - step.started) or nil
 end
 
---- Every step with its state and time.
+--- Return every step with its state and time.
 ---@param run tideate.Run
 ---@return tideate.Chunk[]
 function M.steps(run)
@@ -142,7 +142,7 @@ function M.steps(run)
   return chunks
 end
 
---- How many steps come before all that are at work.
+--- Return the number of steps before the first running one.
 ---@param run tideate.Run
 ---@return integer
 local function behind(run)
@@ -154,7 +154,7 @@ local function behind(run)
   return math.max(run.step - 1, 0)
 end
 
---- The steps in a width: those before the first that is running give way first.
+--- Return the steps that fit into a width; completed ones are dropped first.
 ---@param run tideate.Run
 ---@param width integer
 ---@return tideate.Chunk[]
@@ -180,17 +180,17 @@ end
 ---@type table<string, string> run state → status of a progress message
 local STATUS = { completed = 'success', failed = 'failed', cancelled = 'failed' }
 
----@type table<string, string> what was last said of a run
+---@type table<string, string> last message by run
 local said = {}
 
---- Whether a message can be shown: not over a command line, a prompt, or a question of Neovim's.
+--- Return whether a message can be shown: not over a command line, prompt or question.
 ---@return boolean
 function M.can_echo()
   local mode = vim.api.nvim_get_mode()
   return not mode.blocking and not mode.mode:find('^[cr]')
 end
 
---- Tell Neovim's own progress display; nothing before 0.12.
+--- Update Neovim's own progress display (0.12 and later).
 ---@param run tideate.Run
 function M.report(run)
   if vim.fn.has('nvim-0.12') == 0 or not M.can_echo() or (M.active(run) and run.current_step == '') then
@@ -200,7 +200,7 @@ function M.report(run)
   local words = M.active(run) and run.current_step ~= '' and require('tideate.state').place(run) or look.word
   local done = 100 ---@type integer?
   if M.active(run) then
-    -- nobody knows how long the way of a machine is
+    -- the length of a machine's path is unknown
     done = run.total_steps > 0 and math.floor(100 * math.max(run.step - 1, 0) / run.total_steps) or nil
   end
   local saying = ('%s %s %s'):format(run.state, words, done or run.step)
@@ -208,13 +208,13 @@ function M.report(run)
     return
   end
   said[run.execution_id] = M.active(run) and saying or nil
-  -- a second message in the same moment would ask the person to press a key
+  -- a second message at once would ask the user to press a key
   vim.cmd.redraw()
   local text = require('tideate.ui.text')
   local title = text.fit(run.name, math.floor(vim.o.columns / 3))
-  -- so would one that does not fit in the line, which has the title, the per cent and the ruler, too
+  -- so would a message that does not fit beside title, percentage and ruler
   local room = math.max(8, vim.o.columns - text.width({ { title } }) - 30)
-  -- a name of its own, so that every event updates the one message
+  -- an id, so that every event updates the same message
   vim.api.nvim_echo({ { text.fit(words, room) } }, false, {
     id = 'tideate.' .. run.execution_id,
     kind = 'progress',

@@ -1,14 +1,14 @@
---- Drafts that a person wrote into a question that ended without them: kept in buffers, restored with the question.
+--- Unfinished texts of ended questions, kept in buffers and restored with the same question.
 local M = {}
 
 local KEPT = 10 -- texts
 
 ---@class tideate.Draft
 ---@field buf integer
----@field question string which one it was written for
----@field begun any what the caller has to know of it
+---@field question string key of its question
+---@field begun any data of the caller
 
----@type tideate.Draft[] the oldest first
+---@type tideate.Draft[] oldest first
 local drafts = {}
 
 ---@param draft tideate.Draft
@@ -17,7 +17,7 @@ local function alive(draft)
   return vim.api.nvim_buf_is_loaded(draft.buf)
 end
 
---- Part with what is too much; a text that somebody sees stays.
+--- Delete the oldest texts beyond the limit; visible ones stay.
 local function evict_old()
   drafts = vim.tbl_filter(alive, drafts)
   for index = #drafts - KEPT, 1, -1 do
@@ -31,7 +31,7 @@ end
 --- Keep the buffer of a text edit.
 ---@param question string
 ---@param buf integer
----@param begun any given back with it
+---@param begun any returned with it
 ---@return string name of the buffer
 function M.keep(question, buf, begun)
   require('tideate.ui.text_edit').detach(buf)
@@ -40,7 +40,7 @@ function M.keep(question, buf, begun)
   return vim.api.nvim_buf_get_name(buf)
 end
 
---- The buffer that was written for a question before; it is the caller's now.
+--- Return the buffer kept for a question, and hand it over.
 ---@param question string
 ---@return integer? buf
 ---@return any begun

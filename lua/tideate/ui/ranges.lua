@@ -1,19 +1,19 @@
---- Lines that runs are working on: signs beside them, and which runs concern which buffer.
+--- Lines that runs work on: signs, and the buffer of each run.
 local M = {}
 
-local PRIORITY = 8 -- above the signs of changed lines, below those of diagnostics
+local PRIORITY = 8 -- above signs of changed lines, below those of diagnostics
 local SIGN = '▸'
 local namespace = vim.api.nvim_create_namespace('tideate.ranges')
 
 ---@class tideate.ui.MarkedPlace
 ---@field buf integer
 ---@field mark? integer
----@field left? { [1]: integer, [2]: integer } where the mark was when the text of the buffer went away
+---@field left? { [1]: integer, [2]: integer } position of the mark when the buffer was unloaded
 
 ---@type table<string, tideate.ui.MarkedPlace>
 local places = {}
 
----@type table<integer, string[]> the text of each buffer with marks, as of its last change
+---@type table<integer, string[]> current text of each buffer with marks
 local texts = {}
 
 ---@param place tideate.ui.MarkedPlace
@@ -24,7 +24,7 @@ local function set_mark(place, first, last)
   place.mark = vim.api.nvim_buf_set_extmark(place.buf, namespace, first, 0, {
     id = place.mark,
     end_row = last,
-    end_right_gravity = true, -- a line that comes above the last one moves it
+    end_right_gravity = true, -- a line added above the last one moves it
     sign_text = signs and SIGN or nil,
     sign_hl_group = signs and 'TideateRunning' or nil,
     priority = PRIORITY,
@@ -32,17 +32,17 @@ local function set_mark(place, first, last)
 end
 
 ---@param place tideate.ui.MarkedPlace
----@return { [1]: integer, [2]: integer }? rows first and last, 0-based; nil if the mark is gone
+---@return { [1]: integer, [2]: integer }? rows 0-based; nil if the mark is gone
 local function rows(place)
   local mark = vim.api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
   return mark[1] and { mark[1], mark[3].end_row } or nil
 end
 
---- Where lines are after their text was replaced.
+--- Return the position of lines after a text was replaced.
 ---@param hunks integer[][] of `vim.diff`
 ---@param first integer 1-based
 ---@param last integer
----@return integer first, integer last above the first if all of the lines are gone
+---@return integer first, integer last less than first if all lines are gone
 local function followed(hunks, first, last)
   local from, to = first, last
   for _, hunk in ipairs(hunks) do
@@ -68,7 +68,7 @@ local function joined(lines)
   return table.concat(plain, '\n') .. '\n'
 end
 
---- Set the marks of a buffer on their lines in a text that was read anew: Neovim leaves them in their rows.
+--- Move the marks of a reread buffer with their lines: Neovim leaves them in their rows.
 ---@param buf integer
 local function follow(buf)
   local old, new = texts[buf].lines, vim.api.nvim_buf_get_lines(buf, 0, -1, true)
@@ -86,7 +86,7 @@ local function follow(buf)
   end
 end
 
---- Keep the text of a buffer up to date as long as there are marks in it.
+--- Track the text of a buffer while it has marks.
 ---@param buf integer
 local function watch(buf)
   local text = texts[buf]
@@ -114,7 +114,7 @@ local function watch(buf)
       end
       follow(buf)
     end,
-    -- `:edit` and an unload end it
+    -- `:edit` and an unload end the attachment
     on_detach = function()
       if is_over() then
         return
@@ -139,7 +139,7 @@ local function watch(buf)
   })
 end
 
---- A run begins.
+--- Mark the lines of a started run.
 ---@param run string
 ---@param context tideate.Context
 function M.begin(run, context)
@@ -165,7 +165,7 @@ local ENDS = {
   SD_EVENT_WORKFLOW_CANCELLED = true,
 }
 
---- Take an event.
+--- Remove the marks of an ended run.
 ---@param event tideate.Event
 function M.on_event(event)
   local place = places[event.execution_id]
@@ -184,7 +184,7 @@ function M.on_event(event)
   texts[place.buf] = nil
 end
 
---- The lines that a run was started on, where they are now.
+--- Return the current position of the lines that a run was started on.
 ---@param run string
 ---@return { buf: integer, first: integer, last: integer }?
 function M.lines(run)
@@ -196,7 +196,7 @@ function M.lines(run)
   return found and { buf = place.buf, first = found[1] + 1, last = found[2] + 1 }
 end
 
---- Whether a run was started on a buffer, and goes on.
+--- Return whether an active run was started on a buffer.
 ---@param run string
 ---@param buf integer
 ---@return boolean

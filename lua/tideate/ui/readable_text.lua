@@ -1,14 +1,13 @@
---- Readable form of a text that a person agrees to: every character visible, on lines that can be scrolled
---- through.
+--- Readable form of a text to be confirmed: every character visible, on lines of limited length.
 local M = {}
 
-local LONGEST = 1000 -- bytes of a line; longer ones are broken
-local EMPTY = 25 -- lines; as many in a row are counted instead of shown
+local LONGEST = 1000 -- bytes; longer lines are broken
+local EMPTY = 25 -- empty lines in a row that are replaced by a count
 
---- What stands before the rest of a line that was broken.
+--- Sign before the rest of a broken line.
 M.CONTINUES = '↪ '
 
---- Cut a text where a character ends.
+--- Cut a text between characters.
 ---@param text string
 ---@param size integer bytes
 ---@return string first, string rest
@@ -31,9 +30,9 @@ local function add_broken(lines, line)
   until from > #line
 end
 
---- The lines that show a text.
+--- Return the readable lines of a text.
 ---@param text string
----@return string[] lines, integer[] numbers of the text's lines that they show, or begin to show
+---@return string[] lines, integer[] their line numbers in the text
 function M.lines(text)
   local plain, visible = require('tideate.ui.text').plain, require('tideate.ui.escaping')
   local lines, numbers, empty, number = {}, {}, 0, 0 ---@type string[], integer[], integer, integer
@@ -66,12 +65,12 @@ function M.lines(text)
 end
 
 ---@param count integer
----@return string with commas
+---@return string number with commas
 function M.count(count)
   return (tostring(count):reverse():gsub('(%d%d%d)', '%1,'):reverse():gsub('^,', ''))
 end
 
---- The first lines, and what is left out of the others.
+--- Return the first lines and a summary of the rest.
 ---@param lines string[]
 ---@param most integer
 ---@return string[] lines, string? left_out

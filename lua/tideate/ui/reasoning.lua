@@ -1,17 +1,17 @@
---- Reasoning that a model streams before it answers: folded and dimmed in a run's text, no part of the answer.
+--- Reasoning of a model: folded and dimmed in the transcript, not part of the answer.
 local M = {}
 
 local MARK = '┆'
-local BETWEEN = 100 -- milliseconds between two looks at how much there is
-local MOST = 100000 -- bytes that are kept of one turn
+local BETWEEN = 100 -- milliseconds between two updates of its size
+local MOST = 100000 -- bytes kept per turn
 
---- What ends the reasoning of a step: its model says or does something, or nothing more is to come.
+--- Events that end the reasoning of a step.
 ---@type table<string, true>
 local ENDS = {
   SD_EVENT_TOKEN = true,
   SD_EVENT_TOOL_CALLED = true,
   SD_EVENT_MODEL_ANSWERED = true,
-  SD_EVENT_STEP_EXECUTED = true, -- of an item of a list
+  SD_EVENT_STEP_EXECUTED = true, -- of a list item
   SD_EVENT_STEP_COMPLETED = true,
   SD_EVENT_STEP_FAILED = true,
   SD_EVENT_STEP_RETRYING = true,
@@ -69,12 +69,12 @@ function M.settle(entry, event, run)
   end
 end
 
---- The line of a closed fold.
+--- Return the text of a closed fold.
 ---@return [string, string][]
 function M.foldtext()
   local size = 0
   for _, line in ipairs(vim.fn.getline(vim.v.foldstart, vim.v.foldend)) do
-    size = size + vim.fn.strchars(line) - 1 -- its mark is none of it, its end is
+    size = size + vim.fn.strchars(line) - 1 -- without the mark, with the line end
   end
   return { { ('%s %s'):format(MARK, head(math.max(0, size - 1))), 'TideateHint' } }
 end
@@ -90,7 +90,7 @@ M.options = {
   fillchars = 'fold: ',
 }
 
---- Dim it where it is not folded.
+--- Dim reasoning outside of folds.
 ---@param win integer
 function M.dim(win)
   if not vim.w[win].tideate_reasoning then

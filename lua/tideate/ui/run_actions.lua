@@ -1,4 +1,4 @@
---- Actions on a run: those that the host allows for its status.
+--- Actions on a run that the host allows in its state.
 local M = {}
 
 ---@class tideate.ui.RunDoing
@@ -45,7 +45,7 @@ end
 
 local DONE = { create = 'made again', delete = 'deleted', move = 'moved' }
 
---- What a rollback does with a file.
+--- Describe the effect of a rollback on a file.
 ---@param one tideate.RollbackDiff
 ---@param merged string[]
 ---@return string
@@ -62,7 +62,7 @@ local function file_words(one, merged)
   return #words > 0 and ('%s: %s'):format(name, table.concat(words, ', ')) or name
 end
 
---- The differences of a rollback, as one patch, each behind what is done with its file.
+--- Join the differences of a rollback into one patch with headings.
 ---@param result {diffs: tideate.RollbackDiff[], merged: string[]}
 ---@return string
 local function patch_of(result)
@@ -74,7 +74,7 @@ local function patch_of(result)
   )
 end
 
---- A run as a question names it: its workflow, its id and what it was asked.
+--- Name a run in a question: workflow, id and prompt.
 ---@param run tideate.StoredRun
 ---@return string
 local function named(run)
@@ -84,28 +84,28 @@ local function named(run)
   return ('%s %s%s'):format(run.workflow, require('tideate.stored_runs').short(run.execution_id), asked)
 end
 
---- Ask before something is done to a run that writes, deletes or spends.
+--- Ask before an action that writes, deletes or costs.
 ---@param run tideate.StoredRun
 ---@param doing string for the title
 ---@param question {message: string, details?: string, diff?: string}
----@param expecting tideate.ui.Expecting? since the key or the command
+---@param expecting tideate.ui.Expecting? since the key or command
 ---@param on_yes fun()
 local function ask_first(run, doing, question, expecting, on_yes)
   local own = vim.tbl_extend('error', { about = run.workflow, doing = doing }, question)
   require('tideate.ui.confirm_action').yes(own, on_yes, expecting)
 end
 
---- Show what a rollback would do, and do it after a yes.
+--- Preview a rollback and confirm it.
 ---@param run {execution_id: string, workflow: string, prompt?: string}
 ---@param folder string
----@param roll_back fun(run: {execution_id: string}) with its whole id
+---@param roll_back fun(run: {execution_id: string}) with the full id
 local function preview_rollback(run, folder, roll_back)
   local expecting = require('tideate.ui.typing').expect()
   ask('rollback_preview', run, folder, function(result)
     local count = #result.diffs
     run = result.run or { execution_id = result.execution_id, workflow = run.workflow }
     if count == 0 or #result.changed_since > 0 then
-      return roll_back(run) -- nothing is lost, and the host says what stands in the way
+      return roll_back(run) -- nothing is lost, or the host reports the obstacle
     end
     local files = vim.tbl_map(function(one)
       return '- ' .. file_words(one, result.merged)
@@ -121,7 +121,7 @@ local function preview_rollback(run, folder, roll_back)
   end)
 end
 
---- Run an ended run anew from a step on, after the person saw which one and from where.
+--- Rerun an ended run from a step on, after a confirmation.
 ---@param params tideate.ForkParams
 function M.retry(params)
   local expecting = require('tideate.ui.typing').expect()
@@ -131,7 +131,7 @@ function M.retry(params)
     local run = plan.run ---@type tideate.StoredRun
     local wanted = vim.tbl_extend('force', params, { execution_id = run.execution_id, folder = folder })
     if plan.all then
-      return require('tideate.run').fork_stored(wanted) -- the host says that no step of it failed
+      return require('tideate.run').fork_stored(wanted) -- the host reports that no step failed
     end
     local reused = plan.reused == 1 and '1 result before it is reused' or ('%d results before it are reused'):format(plan.reused)
     local model = plan.adapter and (' It asks %s.'):format(require('tideate.ui.text').name(plan.adapter)) or ''
@@ -144,7 +144,7 @@ function M.retry(params)
   end)
 end
 
---- Cancel a run, after a yes.
+--- Cancel a run after a confirmation.
 ---@param run tideate.StoredRun
 ---@param on_yes fun()
 function M.cancel(run, on_yes)
@@ -152,10 +152,10 @@ function M.cancel(run, on_yes)
   ask_first(run, 'cancel', { message = words:format(named(run)) }, nil, on_yes)
 end
 
---- Resume a run, after a yes.
+--- Resume a run after a confirmation.
 ---@param run tideate.StoredRun
 ---@param on_yes fun()
----@param expecting tideate.ui.Expecting? since the command; nil: a key was pressed just now
+---@param expecting tideate.ui.Expecting? since the command; nil: just now
 function M.resume(run, on_yes, expecting)
   local at = run.step and run.step ~= '' and (' at the step %s'):format(run.step) or ''
   local waits = run.waiting and run.waiting ~= '' and (' It %s.'):format(run.waiting) or ''
@@ -163,7 +163,7 @@ function M.resume(run, on_yes, expecting)
   ask_first(run, 'resume', { message = words:format(named(run), at, waits) }, expecting, on_yes)
 end
 
---- Cancel runs of this Neovim: one at once, so that it spends nothing more; several after a question.
+--- Cancel runs of this Neovim: one at once, several after a confirmation.
 ---@param runs tideate.Run[]
 ---@param cancel fun()
 function M.cancel_all(runs, cancel)
@@ -253,7 +253,7 @@ M.doings = {
   },
 }
 
---- A checkpoint that was made, in words.
+--- Describe a new checkpoint.
 ---@param result {run: {name: string}, checkpoint: tideate.StoredCheckpoint}
 ---@return string
 function M.made(result)
@@ -262,7 +262,7 @@ function M.made(result)
   return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.workflow, after)
 end
 
---- Have the person choose a run to roll back, unless there is one, or the newest is of this Neovim.
+--- Choose a run to roll back, unless there is only one or the newest is of this Neovim.
 function M.choose_to_roll_back()
   require('tideate.pick').choose_run(function(run)
     return M.can(run, 'rollback')
@@ -273,8 +273,8 @@ function M.choose_to_roll_back()
   end, 'no run of this project changed a file that can be rolled back; `:Workflow history` lists the runs')
 end
 
---- Roll back the files that a run changed, after the person saw which.
----@param wanted string its id, or the beginning of it
+--- Roll back the files of a run after a confirmation.
+---@param wanted string its id or a prefix
 function M.roll_back(wanted)
   local folder = require('tideate.context').folder()
   preview_rollback({ execution_id = wanted, workflow = 'run' }, folder, function(run)
@@ -286,7 +286,7 @@ function M.roll_back(wanted)
   end)
 end
 
---- Whether the host would do it.
+--- Return whether the host allows an action.
 ---@param run tideate.StoredRun?
 ---@param action tideate.RunAction
 ---@return boolean
@@ -294,11 +294,11 @@ function M.can(run, action)
   return run ~= nil and vim.list_contains(run.can or {}, action)
 end
 
---- Do something to a run, or say why not.
+--- Act on a run, or say why not.
 ---@param action tideate.RunAction
 ---@param run tideate.StoredRun
 ---@param folder string
----@param on_done fun() called when it was done
+---@param on_done fun() called afterwards
 function M.act(action, run, folder, on_done)
   local doing = M.doings[action]
   if M.can(run, action) then
@@ -307,8 +307,8 @@ function M.act(action, run, folder, on_done)
   say(('%s %s'):format(run.workflow, doing.why_not(run)), vim.log.levels.WARN)
 end
 
---- Ask what the model of a run is told.
----@param run {id: string, ended: boolean, folder?: string} folder: of one that another process runs
+--- Ask for a message to the model of a run.
+---@param run {id: string, ended: boolean, folder?: string} folder: project of a run of another process
 function M.ask_what_to_say(run)
   if run.ended then
     return say('the run has ended; no model reads it any more', vim.log.levels.WARN)
@@ -327,7 +327,7 @@ function M.ask_what_to_say(run)
   end)
 end
 
---- Make a new run of a checkpoint, which waits to be resumed.
+--- Create a paused run from a checkpoint.
 ---@param point tideate.StoredCheckpoint
 ---@param folder string
 ---@param on_done fun(execution_id: string)

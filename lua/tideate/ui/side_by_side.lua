@@ -1,11 +1,11 @@
---- Two texts side by side in a tab page of their own, with Neovim's own diff.
+--- Two texts side by side in a tab page, in Neovim's diff mode.
 local M = {}
 
-local MOST = 200000 -- bytes that are coloured
+local MOST = 200000 -- bytes with syntax colours
 
 ---@class tideate.ui.Side
 ---@field title string
----@field text? string nil: there is none
+---@field text? string nil: the side has no text
 
 ---@param side tideate.ui.Side
 ---@param filetype string
@@ -17,7 +17,7 @@ local function buffer(side, filetype)
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
-  -- syntax without the filetype's plugins: nobody edits here
+  -- syntax without ftplugins: the text is read-only
   vim.bo[buf].syntax = #(side.text or '') <= MOST and filetype or ''
   return buf
 end
@@ -40,7 +40,7 @@ end
 --- Show two texts; `q` closes both.
 ---@param left tideate.ui.Side
 ---@param right tideate.ui.Side
----@param path? string by which they are coloured
+---@param path? string chooses their syntax
 function M.open(left, right, path)
   local filetype = path and vim.filetype.match({ filename = path }) or ''
   local bufs = { buffer(left, filetype), buffer(right, filetype) }
@@ -57,7 +57,7 @@ function M.open(left, right, path)
   for index, side in ipairs({ left, right }) do
     dress(wins[index], side)
     require('tideate.ui.keys').set(bufs[index], { { lhs = { 'q' }, run = close, desc = 'close both' } })
-    -- half of a comparison is none
+    -- closing one closes both
     vim.api.nvim_create_autocmd('BufWinLeave', { buffer = bufs[index], once = true, callback = vim.schedule_wrap(close) })
   end
 end

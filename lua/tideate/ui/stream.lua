@@ -1,20 +1,20 @@
---- Streamed text: pieces are gathered and appended together, a frame at a time.
+--- A stream of text into a buffer, appended in frames.
 local M = {}
 
 local FRAME = 16 -- milliseconds between two appends
 local MANY = 1000 -- lines
-local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
+local AT_ONCE = 16 * 1024 -- bytes per append, so that none blocks the editor
 
 ---@class tideate.Stream
 ---@field buf integer
 ---@field name string
----@field said string[] all that was appended: a buffer that was wiped or reloaded is filled from it
+---@field said string[] all appended text, to refill a wiped or reloaded buffer
 ---@field finished boolean
 ---@field pending string[]
 ---@field timer uv.uv_timer_t?
----@field at_end? 'apart'|'call' what was written last, where text does not go on with it
----@field tail integer lines at the end that are shown for a moment and are no part of the text
----@field on_buffer fun(buf: integer) told each buffer that is made
+---@field at_end? 'apart'|'call' kind of the last text if the next text must not continue it
+---@field tail integer temporary lines at the end, not part of the text
+---@field on_buffer fun(buf: integer) called with each new buffer
 local Stream = {}
 Stream.__index = Stream
 
@@ -25,7 +25,7 @@ local function is_parsed(buf)
   return highlighter ~= nil and highlighter.active[buf] ~= nil
 end
 
---- Whether blocks of Java are coloured in markdown: its syntax file takes what is below for its own.
+--- Return whether markdown highlights Java blocks: its syntax file then skips what follows.
 ---@return boolean
 local function has_java_blocks()
   return vim.iter(vim.g.markdown_fenced_languages or {}):any(function(language)
@@ -33,16 +33,16 @@ local function has_java_blocks()
   end)
 end
 
---- Colour growing markdown by its syntax file.
+--- Highlight growing markdown by its syntax file.
 ---@param buf integer
 local function set_markdown_syntax(buf)
   local before = vim.g.main_syntax
   if not has_java_blocks() then
-    -- without the scripts and styles of its HTML, as for HTML within Java: they take two thirds of the time
+    -- skip scripts and styles of HTML, as the Java syntax does: they take two thirds of the time
     vim.g.main_syntax = 'java'
   end
   local ok, err = pcall(function()
-    -- a parser would read the growing text again with every piece: it takes over at the end
+    -- the parser would reread the growing text with every piece; it takes over at the end
     if is_parsed(buf) then
       vim.treesitter.stop(buf)
     end
@@ -53,12 +53,12 @@ local function set_markdown_syntax(buf)
     error(err, 0)
   end
   vim.api.nvim_buf_call(buf, function()
-    -- names have underscores, and that is no mistake
+    -- underscores in names are no mistakes
     vim.cmd('silent! syntax clear markdownError')
   end)
 end
 
---- Change a buffer that nobody else changes.
+--- Change a read-only buffer.
 ---@param buf integer
 ---@param change fun()
 local function edit(buf, change)
@@ -68,12 +68,12 @@ local function edit(buf, change)
   vim.bo[buf].modified = false
 end
 
---- Make a buffer a markdown one. Its syntax file takes as long as a frame: it is read when the window is open.
+--- Make a buffer a markdown one. Its slow syntax file is loaded after the window opened.
 ---@param buf integer
 local function set_markdown(buf)
-  vim.b[buf].ts_highlight = true -- no syntax file for now
+  vim.b[buf].ts_highlight = true -- no syntax file yet
   vim.api.nvim_buf_call(buf, function()
-    -- silent: a Neovim without the markdown parser complains, from 0.12 on
+    -- silent: without the markdown parser Neovim 0.12 reports an error
     vim.cmd('silent! setfiletype markdown')
   end)
   if is_parsed(buf) then
@@ -82,7 +82,7 @@ local function set_markdown(buf)
   vim.b[buf].ts_highlight = nil
   vim.defer_fn(function()
     if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].syntax == '' and not is_parsed(buf) then
-      pcall(set_markdown_syntax, buf) -- Ctrl-C interrupts it, which is no error
+      pcall(set_markdown_syntax, buf) -- Ctrl-C may interrupt it
     end
     require('tideate.ui.markdown').load()
   end, 1)
@@ -99,9 +99,9 @@ local function make(name)
   return buf
 end
 
---- A stream into a new markdown buffer.
+--- Create a stream with a new markdown buffer.
 ---@param name string the buffer's name
----@param on_buffer? fun(buf: integer) told the buffer, and each that takes its place
+---@param on_buffer? fun(buf: integer) called with each buffer
 ---@return tideate.Stream
 function M.new(name, on_buffer)
   local fields = { name = name, said = {}, finished = false, pending = {}, tail = 0, on_buffer = on_buffer or function() end }
@@ -123,7 +123,7 @@ function Stream:open()
   self.on_buffer(self.buf)
 end
 
---- Write all again into a buffer that has nothing.
+--- Refill an empty buffer.
 function Stream:fill()
   local lines = vim.split(table.concat(self.said), '\n', { plain = true })
   self.tail = 0
@@ -136,7 +136,7 @@ function Stream:fill()
   end
 end
 
---- A buffer with the text, a new one if the last was unloaded or wiped.
+--- Return a loaded buffer with the text; a new one if the last was unloaded or wiped.
 ---@return integer buf
 function Stream:loaded_buffer()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
@@ -147,14 +147,14 @@ function Stream:loaded_buffer()
   return self.buf
 end
 
---- Part with the buffer; the text is kept.
+--- Delete the buffer; the text is kept.
 function Stream:drop()
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_delete(self.buf, { force = true })
   end
 end
 
---- Windows that show the end, and so follow it.
+--- Return the windows that show the end and therefore follow it.
 ---@param buf integer
 ---@return integer[]
 local function followers(buf)
@@ -164,7 +164,7 @@ local function followers(buf)
   end, vim.fn.win_findbuf(buf))
 end
 
---- Let windows show the end.
+--- Scroll windows to the end.
 ---@param buf integer
 ---@param following integer[]
 local function follow(buf, following)
@@ -187,7 +187,7 @@ local function append(buf, text)
   follow(buf, following)
 end
 
---- Add text; it is shown within a frame.
+--- Add text; it appears within a frame.
 ---@param text string
 function Stream:write(text)
   if text == '' then
@@ -198,7 +198,7 @@ function Stream:write(text)
   if not self.timer then
     self.timer = vim.defer_fn(function()
       self.timer = nil
-      -- what was flushed meanwhile may have got its tail already
+      -- a flush may have shown it already
       if #self.pending > 0 then
         self:show(AT_ONCE)
       end
@@ -221,7 +221,7 @@ function Stream:take(limit)
   return text:sub(1, limit)
 end
 
---- Show lines at the end until more is said, in place of those that were shown so.
+--- Show temporary lines at the end until the next text.
 ---@param lines string[]
 function Stream:set_tail(lines)
   self:flush()
@@ -233,7 +233,7 @@ function Stream:set_tail(lines)
   follow(self.buf, following)
 end
 
---- Take the lines away that are no part of the text.
+--- Remove the temporary lines.
 function Stream:drop_tail()
   if self.tail > 0 and vim.api.nvim_buf_is_loaded(self.buf) then
     local following = followers(self.buf)
@@ -259,12 +259,12 @@ function Stream:show(limit)
   end
 end
 
---- Append all that is pending now.
+--- Append all pending text now.
 function Stream:flush()
   self:show(math.huge)
 end
 
---- Begin a paragraph: after an empty line, unless the buffer is empty.
+--- Begin a paragraph after an empty line, unless the buffer is empty.
 function Stream:paragraph()
   self:flush()
   self:loaded_buffer()
@@ -277,7 +277,7 @@ function Stream:paragraph()
   end
 end
 
---- Nothing more is expected.
+--- End the stream.
 function Stream:finish()
   self:flush()
   self:loaded_buffer()
@@ -285,7 +285,7 @@ function Stream:finish()
   self:parse()
 end
 
---- Let the parser highlight a text that grows no more.
+--- Let the parser highlight a complete text.
 function Stream:parse()
   -- before 0.11 the editor waits for the parser
   if vim.fn.has('nvim-0.11') == 0 and vim.api.nvim_buf_line_count(self.buf) >= MANY then
@@ -298,7 +298,7 @@ function Stream:parse()
   end)
 end
 
---- Stop the timer, and drop the text and its buffer.
+--- Stop the timer, and drop text and buffer.
 function Stream:close()
   if self.timer then
     self.timer:stop()

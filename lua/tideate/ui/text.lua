@@ -1,9 +1,9 @@
---- Highlighted text, cut to what fits on a screen.
+--- Highlighted text, fitted to the screen.
 local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group
 
----@type { [1]: string, [2]: string }[] pattern of a line of a diff and its group
+---@type { [1]: string, [2]: string }[] pattern of a diff line and its group
 local PATCH = {
   { '^@@', 'TideateHint' },
   { '^[+-][+-][+-] ', 'TideateHint' },
@@ -12,11 +12,11 @@ local PATCH = {
   { '^\\', 'TideateHint' },
 }
 
-local SHORT = 40 -- bytes: signs, marks and lanes of a tree, which are drawn again and again
+local SHORT = 40 -- bytes: signs and marks that are drawn often
 local MOST_KNOWN = 500
 local known, known_count = {}, 0 ---@type table<string, string>, integer
 
---- A text on one line: what a screen would obey, hide or reorder is escaped; tabs stay.
+--- Escape characters that a terminal obeys, hides or reorders; tabs stay.
 ---@param text string
 ---@return string
 function M.plain(text)
@@ -35,22 +35,22 @@ function M.plain(text)
   return plain
 end
 
---- Display cells of a text that is plain already.
+--- Return the display cells of an escaped text.
 ---@param text string
 ---@return integer
 local function cells(text)
-  -- most are ASCII, of which Vim's function need not be asked
+  -- ASCII, the usual case, needs no call of Vim's function
   return text:find('[^\32-\126]') and vim.fn.strdisplaywidth(text) or #text
 end
 
---- A name, a path or an address on one line, told from every other.
+--- Escape a name, path or address unambiguously on one line.
 ---@param name string
 ---@return string
 function M.name(name)
   return require('tideate.ui.escaping').name(name)
 end
 
---- Names in a sentence.
+--- Join escaped names with commas.
 ---@param names string[]
 ---@return string
 function M.names(names)
@@ -72,7 +72,7 @@ function M.fit(text, width)
   return width > 0 and (kept:gsub('…$', '')) .. '…' or ''
 end
 
---- The end of a text, as far as it fits.
+--- Return the end of a text that fits into a width.
 ---@param text string
 ---@param width integer display cells
 ---@return string
@@ -97,7 +97,7 @@ function M.pad(text, width)
   return text .. (' '):rep(width - vim.fn.strdisplaywidth(text))
 end
 
---- Break a text that has no line ends where it reaches a width.
+--- Break a text without line ends at a width.
 ---@param text string
 ---@param width integer
 ---@return string[]
@@ -123,8 +123,8 @@ function M.pieces(text, width)
   return pieces
 end
 
---- Lines of words; a word that is too long for one is broken.
----@param words string[] plain; blanks within them are not broken at
+--- Fill lines with words; break words that are longer than a line.
+---@param words string[] escaped; never broken at their blanks
 ---@param width integer
 ---@return string[]
 function M.fill(words, width)
@@ -150,7 +150,7 @@ function M.fill(words, width)
   return lines
 end
 
---- Break a text into lines at blanks; line ends in it are kept, and longer words broken.
+--- Wrap a text at blanks; line ends stay, longer words are broken.
 ---@param text string
 ---@param width integer
 ---@return string[]
@@ -171,13 +171,13 @@ end
 function M.width(chunks)
   local width = 0
   for _, chunk in ipairs(chunks) do
-    -- plain first: a null makes Vim's functions fail
+    -- escape first: NUL makes Vim's functions fail
     width = width + cells(M.plain(chunk[1]))
   end
   return width
 end
 
---- The chunks as far as they fit.
+--- Cut chunks to a width.
 ---@param chunks tideate.Chunk[]
 ---@param width integer
 ---@return tideate.Chunk[]
@@ -196,7 +196,7 @@ function M.fit_chunks(chunks, width)
   return kept
 end
 
---- The chunks as a value of 'winbar' or 'statusline'.
+--- Format chunks as a value of 'winbar' or 'statusline'.
 ---@param chunks tideate.Chunk[]
 ---@return string
 function M.bar(chunks)
@@ -216,7 +216,7 @@ local function plain_chunks(chunks)
   end, chunks)
 end
 
---- A line of a patch.
+--- Highlight a line of a patch.
 ---@param line string
 ---@return tideate.Chunk[]
 function M.patch_line(line)
@@ -228,11 +228,11 @@ function M.patch_line(line)
   return { { '   ' .. line } }
 end
 
---- Put lines of chunks into a buffer in place of others.
+--- Replace lines of a buffer by lines of chunks.
 ---@param buf integer
 ---@param ns integer
 ---@param first integer 0-based
----@param last integer behind the last one that is replaced; -1 is the end
+---@param last integer exclusive; -1 is the end
 ---@param lines tideate.Chunk[][]
 function M.splice(buf, ns, first, last, lines)
   lines = vim.tbl_map(plain_chunks, lines)
@@ -257,7 +257,7 @@ function M.splice(buf, ns, first, last, lines)
   end
 end
 
---- Put lines of chunks into a buffer.
+--- Replace all lines of a buffer by lines of chunks.
 ---@param buf integer
 ---@param ns integer
 ---@param lines tideate.Chunk[][]
@@ -265,9 +265,9 @@ function M.render(buf, ns, lines)
   M.splice(buf, ns, 0, -1, lines)
 end
 
---- Keys with what they do, for a footer or a winbar.
+--- Format keys and their words for a footer or a winbar.
 ---@param keys { [1]: string, [2]: string }[] key and word
----@param width? integer leave out what does not fit
+---@param width? integer keys beyond it are left out
 ---@return tideate.Chunk[]
 function M.keys(keys, width)
   local chunks = {} ---@type tideate.Chunk[]

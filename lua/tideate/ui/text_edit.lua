@@ -1,7 +1,7 @@
---- An editable text of a question in a float over it. Edits stay until the question is answered.
+--- An editable text in a float over its question. Edits are kept until the question is answered.
 local M = {}
 
-local LOWEST = 5 -- rows of text: the window leaves in sight what is edited
+local LOWEST = 5 -- rows; the question stays visible behind it
 local window = require('tideate.ui.window')
 
 ---@class tideate.TextEdit
@@ -12,7 +12,7 @@ local TextEdit = {}
 TextEdit.__index = TextEdit
 M.TextEdit = TextEdit
 
---- The window of a text was closed as it was written. A `:wq` closes the current window next: have it close another.
+--- Keep the `q` of `:wq` from closing the next window: it closes a temporary one.
 local function keep_from_quitting()
   local id = vim.api.nvim_create_autocmd('QuitPre', {
     callback = function()
@@ -26,14 +26,14 @@ local function keep_from_quitting()
   end)
 end
 
---- Let `:w` and `<CR>` hand a buffer's text over.
+--- Let `:w` and `<CR>` accept a buffer's text.
 ---@param buf integer
 ---@param accept fun()
 function M.attach(buf, accept)
   vim.bo[buf].buftype = 'acwrite'
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].buflisted = false
-  -- nested: the next file, which it leads to, is opened as by any other key
+  -- nested: the next file opens with its autocmds
   vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, nested = true, callback = function()
     local win = vim.api.nvim_get_current_win()
     accept()
@@ -44,7 +44,7 @@ function M.attach(buf, accept)
   vim.keymap.set('n', '<CR>', accept, { buffer = buf, nowait = true, desc = 'take this text' })
 end
 
---- Let go of a buffer that nobody waits for any more: a listed one that keeps nobody from leaving Neovim.
+--- Release a kept buffer: listed, and no obstacle to leaving Neovim.
 ---@param buf integer
 function M.detach(buf)
   vim.api.nvim_clear_autocmds({ buffer = buf, event = 'BufWriteCmd' })
@@ -54,7 +54,7 @@ function M.detach(buf)
   vim.bo[buf].modified = false
 end
 
---- A buffer to write in, which `:w` and `<CR>` hand over.
+--- Create a buffer whose text `:w` and `<CR>` accept.
 ---@param kind string the first part of its name
 ---@param id string of the run
 ---@param accept fun()
@@ -71,7 +71,7 @@ function M.new(buf)
   return setmetatable({ buf = buf }, TextEdit)
 end
 
---- Whether there is typed text that was not accepted.
+--- Return whether the buffer has text that was not accepted.
 ---@return boolean
 function TextEdit:unfinished()
   return vim.api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
@@ -82,7 +82,7 @@ function TextEdit:lines()
   return vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
 end
 
---- Whether all lines were deleted; Neovim shows an empty one in their place.
+--- Return whether all lines were deleted; Neovim shows an empty one instead.
 ---@return boolean
 function TextEdit:deleted()
   return vim.api.nvim_buf_call(self.buf, function()
@@ -90,10 +90,10 @@ function TextEdit:deleted()
   end)
 end
 
---- Fill in a text, unless the person is not done with their own. `u` does not remove it; it does revert what they
---- changed in it, also when they open it again.
+--- Fill in a text, unless the buffer has unfinished edits. `u` cannot remove it, but reverts later edits, even after the
+--- window was reopened.
 ---@param lines string[]
----@param exact boolean? no line is another text than an empty one
+---@param exact boolean? no line differs from one empty line
 function TextEdit:fill(lines, exact)
   local same = vim.deep_equal(self:lines(), #lines == 0 and { '' } or lines)
   if self:unfinished() or (same and (not exact or self:deleted() == (#lines == 0))) then
@@ -128,7 +128,7 @@ function TextEdit:visible()
   return window.visible(self.win)
 end
 
---- The text is taken: nothing of it is unfinished.
+--- Mark the text as accepted and hide the window.
 function TextEdit:taken()
   vim.bo[self.buf].modified = false
   vim.cmd.stopinsert()
@@ -143,7 +143,7 @@ function TextEdit:hide()
   end
 end
 
---- Say in its window, if there is one, that the question has ended and the text is kept.
+--- Show in the window that the question ended and the text is kept.
 function TextEdit:say_kept()
   if self:visible() then
     window.configure(self.win, {

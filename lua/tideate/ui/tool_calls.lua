@@ -1,14 +1,14 @@
---- Lines of a run's text about tool calls and their outcomes; the whole of one in a float.
+--- Transcript lines of tool calls; the whole call in a float.
 local M = {}
 
 local LONGEST = 200 -- bytes of an error on its line
 
 ---@class tideate.ui.Call
----@field line string as it stands in the text
----@field data table<string, any> of its end
+---@field line string line of the transcript
+---@field data table<string, any> data of its end
 ---@field arguments any
 
---- A call in a line: what it does, else the tool.
+--- Return the summary of a call, else the tool.
 ---@param data table<string, any>
 ---@return string
 function M.name(data)
@@ -16,7 +16,7 @@ function M.name(data)
   return (name:gsub('`', "'"))
 end
 
---- How far a call is.
+--- Describe the progress of a call.
 ---@param data table<string, any>
 ---@return string
 function M.progress_words(data)
@@ -25,7 +25,7 @@ function M.progress_words(data)
   return ('… `%s`  %g%s%s'):format(M.name(data), data.progress or 0, total, message)
 end
 
---- The length of a text.
+--- Format the length of a text.
 ---@param characters integer
 ---@return string
 function M.size_words(characters)
@@ -35,7 +35,7 @@ function M.size_words(characters)
   return ('%.1fk characters'):format(characters / 1000)
 end
 
---- How many calls there were, and of which tools.
+--- Count calls by tool.
 ---@param calls tideate.Event[]
 ---@return string
 function M.count_words(calls)
@@ -59,7 +59,7 @@ function M.count_words(calls)
   return ('%d tool call%s: %s%s'):format(#calls, #calls == 1 and '' or 's', table.concat(words, ', '), failures)
 end
 
---- What an event says in markdown.
+--- Descriptions of events in Markdown.
 ---@type table<string, fun(data: table<string, any>): string?>
 M.words = {
   SD_EVENT_MCP_CONNECTED = function(data)
@@ -96,24 +96,24 @@ M.writers = {
   SD_EVENT_TOOL_COMPLETED = function(entry, data, run)
     local number = data.call or 0
     local line = M.words.SD_EVENT_TOOL_COMPLETED(data)
-    -- what is written takes the place of the running call
+    -- replaces the line of the running call
     require('tideate.ui.parallel_steps').call(entry, data.step, line, run)
     table.insert(entry.calls, { line = '> ' .. line, data = data, arguments = entry.running_calls[number] })
     entry.running_calls[number] = nil
   end,
 }
 
---- The line of a call, also of one that is under way.
----@param data table<string, any> of its newest event
+--- Return the line of a call, running or ended.
+---@param data table<string, any> data of its newest event
 ---@return string
 function M.line(data)
   local over = data.ok ~= nil
   return over and M.words.SD_EVENT_TOOL_COMPLETED(data) or ('… `%s`'):format(M.name(data))
 end
 
---- The call on a line of a run's text; of equal lines the one that is as far down.
+--- Return the call on a line; among equal lines, by position.
 ---@param entry tideate.ui.Run
----@param lines string[] of the text, down to the one in question
+---@param lines string[] lines of the transcript up to the one in question
 ---@return tideate.ui.Call?
 function M.at(entry, lines)
   local line, place = lines[#lines], 0
@@ -165,7 +165,7 @@ local function argument(name, value)
   return ('%s: %s'):format(name, type(value) == 'string' and value or vim.json.encode(value))
 end
 
---- All that is known of a call, in markdown.
+--- Return everything known about a call, in Markdown.
 ---@param call tideate.ui.Call
 ---@return string
 function M.details(call)
@@ -175,7 +175,7 @@ function M.details(call)
       table.insert(parts, argument(name, call.arguments[name]))
     end
   elseif type(call.arguments) == 'string' then
-    table.insert(parts, fenced(call.arguments, 'json')) -- so long that it was cut
+    table.insert(parts, fenced(call.arguments, 'json')) -- cut because of its length
   end
   if type(call.data.error) == 'string' then
     table.insert(parts, 'error:\n\n' .. fenced(call.data.error, ''))

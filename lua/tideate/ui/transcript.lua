@@ -21,7 +21,7 @@ local function quote(text)
   return '> ' .. text:gsub('\n', '\n> ')
 end
 
---- The head of a run's text.
+--- Write the head of a run's text.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 function M.begin(entry, run)
@@ -52,7 +52,7 @@ local function ending(entry, run, word, text)
   entry.stream:finish()
 end
 
---- Why a run was declined; empty where the person just said no.
+--- Return the reason of a declined run; empty without one.
 ---@param data {message?: string}
 ---@return string
 function M.decline_reason(data)
@@ -71,7 +71,7 @@ local function names(files)
   )
 end
 
---- A move of a machine; the reason is the model's, where it chose.
+--- Describe a transition; the model gives a reason if it chose it.
 ---@param data {to: string, when: string?, reason: string?}
 ---@return string
 local function move_words(data)
@@ -90,13 +90,13 @@ local on = {
     M.begin(entry, run)
     entry.floor, entry.held, entry.headings = nil, {}, {}
     if data.forked then
-      return -- a notice follows that says what is reused
+      return -- the next notice says what is reused
     end
     local done = data.completed or {}
     sections().remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
   end,
   SD_EVENT_STEP_STARTED = function(entry, data, run)
-    -- of a task's steps those without a stage only prepare or decide
+    -- steps of a task without a stage only prepare or decide
     local bare = run.name == TASK and not data.stage
     sections().start(entry, data.step, run, bare)
   end,
@@ -108,7 +108,7 @@ local on = {
     sections().remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''), data.step)
   end,
   SD_EVENT_STEP_EXECUTED = function(entry, data, run)
-    -- of an item of a list: of a step another event tells more
+    -- list items only: another event reports a step
     if data.step and data.step:find('%[%d+%]$') then
       sections().finish(entry, data.step, nil, run)
     end
@@ -120,7 +120,7 @@ local on = {
   end,
   SD_EVENT_TRANSITION = function(entry, data, run)
     if run.name == TASK then
-      return -- its table is known: its stages and gates say where it is
+      return -- its stages and gates show the transition
     end
     sections().close_fence(entry)
     paragraph(entry, move_words(data))
@@ -131,7 +131,7 @@ local on = {
     sections().say(entry, data.step, data.text or '', run)
   end,
   SD_EVENT_MODEL_ANSWERED = function(entry, data, run)
-    -- what it says in its next turn is not glued to this one
+    -- the next turn begins a paragraph
     sections().apart(entry, data.step, '', run)
   end,
   SD_EVENT_NOTICE = function(entry, data, run)
@@ -211,7 +211,7 @@ local function write_text(entry, event, text, run)
   end
 end
 
---- Write the notices that wait although the line does not end: the model hangs.
+--- Write the waiting notices although the line has not ended.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 local function write_late(entry, run)
@@ -223,7 +223,7 @@ local function write_late(entry, run)
   end, M.limits.held)
 end
 
---- Write what an event says; a notice waits until the line ends that is being streamed, but not for long.
+--- Write an event; a notice waits briefly for the end of a streamed line.
 ---@param entry tideate.ui.Run
 ---@param event tideate.Event
 ---@param run tideate.Run

@@ -1,16 +1,16 @@
 --- Detection of typing, so that no dialog takes keys meant for something else.
 local M = {}
 
---- Milliseconds: `quiet` without a key, `look` between two looks.
+--- Milliseconds: `quiet` without a key, `look` between two checks.
 M.limits = { quiet = 700, look = 50 }
 
-local MOST_DROPPED = 1000 -- keys; a mapping or a macro may bring more without an end
+local MOST_DROPPED = 1000 -- keys; a mapping or a macro may produce them endlessly
 
 local ns = vim.api.nvim_create_namespace('tideate.idle')
 local watchers = 0
 local last_key = 0
 
---- Note keys from now on, until `stop` is called; a dialog that comes soon then knows more.
+--- Watch keys until `stop`; a dialog that opens soon then knows the last one.
 ---@return fun() stop
 function M.watch()
   watchers = watchers + 1
@@ -34,12 +34,12 @@ function M.watch()
 end
 
 ---@class tideate.ui.Expecting
----@field free fun(): boolean whether nothing was typed since, so that the next key is meant for the question; ends this
----@field when_free fun(callback: fun()) calls back once, and ends this
+---@field free fun(): boolean whether nothing was typed since, so that the next key answers the question; ends the watch
+---@field when_free fun(callback: fun()) calls back once; ends the watch
 ---@field stop fun()
 
---- A command was given that may have to ask something soon: at once if nothing was typed since, else when the
---- person has stopped typing. Ends at the first key, too.
+--- Watch for keys after a command that may ask a question: it asks at once if nothing was typed since, else when the
+--- user stops typing.
 ---@return tideate.ui.Expecting
 function M.expect()
   local own, typed = vim.api.nvim_create_namespace(''), false
@@ -67,7 +67,7 @@ function M.expect()
   }
 end
 
---- Plain normal mode, with no command begun, no key waiting, and no macro running or being recorded.
+--- Return whether Neovim is in plain normal mode: no pending command or key, no macro running or being recorded.
 ---@return boolean
 function M.plain_normal()
   local mode = vim.api.nvim_get_mode()
@@ -80,7 +80,7 @@ function M.plain_normal()
     and vim.fn.getchar(1) == 0
 end
 
---- Forget the keys that were typed before anything answered to them.
+--- Discard typed-ahead keys.
 function M.drop_typed_ahead()
   for _ = 1, MOST_DROPPED do
     if vim.fn.getchar(0) == 0 then
@@ -89,7 +89,7 @@ function M.drop_typed_ahead()
   end
 end
 
---- Call back once, as soon as the person is in plain normal mode and has not typed for a while.
+--- Call back once, when the user is in plain normal mode and has not typed for a while.
 ---@param callback fun()
 ---@return fun() cancel
 function M.when_quiet(callback)
@@ -114,7 +114,7 @@ function M.when_quiet(callback)
     end
   end)
   timer:start(M.limits.look, M.limits.look, look)
-  -- half a command may hold the timer's callbacks back for as long as it stands
+  -- a pending command can hold back the timer's callbacks
   watching = vim.api.nvim_create_autocmd('ModeChanged', {
     callback = function()
       if not done then

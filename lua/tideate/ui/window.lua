@@ -1,9 +1,9 @@
---- Windows: placed where they fit, all closed at the end.
+--- Window helpers: floats, splits, scratch buffers, window options.
 local M = {}
 
-M.EDGE = 2 -- columns: what would be left of the text beside a wide float says nothing
+M.EDGE = 2 -- columns; a narrower strip of text beside a float is unreadable
 
----@return integer columns, integer lines what floats may use, without tabline, statusline, command line
+---@return integer columns, integer lines the area for floats, without tabline, statusline and command line
 function M.room()
   local lines = vim.o.lines - vim.o.cmdheight
   if vim.o.laststatus > 0 then
@@ -15,7 +15,7 @@ function M.room()
   return vim.o.columns, math.max(lines, 3)
 end
 
---- A buffer of the plugin's own: unlisted, no file, nothing to save.
+--- Create an unlisted scratch buffer.
 ---@param name? string
 ---@return integer buf
 function M.scratch(name)
@@ -29,7 +29,7 @@ function M.scratch(name)
   return buf
 end
 
---- The person's own border for all floats, which Neovim 0.10 has not.
+--- Return 'winborder' (Neovim 0.11 and later) as a value for `nvim_open_win`.
 ---@return string|string[]?
 local function winborder()
   local value = vim.fn.exists('&winborder') == 1 and vim.o.winborder or ''
@@ -42,11 +42,11 @@ end
 ---@return string|string[]
 local function border()
   local chosen = require('tideate.config').get('ui.border') or winborder() or 'rounded'
-  -- a title and a footer need a border to stand in
+  -- a title and a footer need a border
   return (chosen == '' or chosen == 'none') and 'solid' or chosen
 end
 
---- A float's place in the middle of the screen.
+--- Return the position of a float centred on the screen.
 ---@param width integer of the text
 ---@param height integer
 ---@param extra? table<string, any>
@@ -64,16 +64,16 @@ function M.centered(width, height, extra)
   }, extra or {})
 end
 
-local ruler ---@type boolean? the person's own setting, kept while one of our floats is current
+local ruler ---@type boolean? the user's 'ruler', saved while a tideate float is current
 local RULER = 'tideate.ruler'
 
 ---@param win integer
----@return boolean one of our floats
+---@return boolean whether the window is a tideate float
 local function is_ours(win)
   return vim.w[win].tideate_float == true
 end
 
---- A float has no statusline: Neovim draws its ruler over the command line, where it stays.
+--- Turn 'ruler' off while a float is current: Neovim would draw it over the command line.
 local function set_ruler()
   local inside = is_ours(vim.api.nvim_get_current_win())
   if inside and ruler == nil then
@@ -83,7 +83,7 @@ local function set_ruler()
   end
 end
 
---- Follow the person into floats and out of them, until none is left.
+--- Update 'ruler' when windows change; stop once no float is left.
 local function follow_ruler()
   set_ruler()
   if ruler == nil and #vim.tbl_filter(is_ours, vim.api.nvim_list_wins()) == 0 then
@@ -96,15 +96,15 @@ local function keep_ruler_out(win)
   vim.w[win].tideate_float = true
   local group = vim.api.nvim_create_augroup(RULER, { clear = true })
   local desc = 'No ruler of a tideate float in the command line'
-  -- a float that is closed by `:noautocmd` is noticed when the cursor moves
+  -- `:noautocmd` closes a float without WinClosed; CursorMoved notices it
   local events = { 'WinEnter', 'CursorMoved' }
   vim.api.nvim_create_autocmd(events, { group = group, desc = desc, callback = follow_ruler })
-  -- it is still there then
+  -- scheduled: the window still exists during WinClosed
   vim.api.nvim_create_autocmd('WinClosed', { group = group, desc = desc, callback = vim.schedule_wrap(follow_ruler) })
   set_ruler()
 end
 
---- A statusline that names the window, unless the person has one of their own.
+--- Set a statusline that names the window, unless the user has one.
 ---@param win integer
 function M.set_statusline(win)
   local option = 'statusline'
@@ -114,9 +114,9 @@ function M.set_statusline(win)
   end
 end
 
---- Words in the border, on its background: Neovim draws them on that of the text behind the float.
+--- Give border text the background of the border instead of the buffer's.
 ---@param words? string|tideate.Chunk[]
----@param group string of a plain string
+---@param group string for a plain string
 ---@return tideate.Chunk[]?
 local function on_border(words, group)
   local chunks = type(words) == 'string' and { { words, group } } or words --[[@as tideate.Chunk[]?]]
@@ -134,7 +134,7 @@ local function with_words(config)
   })
 end
 
---- Change the place of a float, or the words in its border.
+--- Change the position, title or footer of a float.
 ---@param win integer
 ---@param config table<string, any> `nvim_win_set_config` keys
 function M.configure(win, config)
@@ -144,7 +144,7 @@ end
 --- Open a floating window.
 ---@param buf integer
 ---@param enter boolean
----@param config table<string, any> `nvim_open_win` keys; relative and border are given here
+---@param config table<string, any> `nvim_open_win` options without `relative` and `border`
 ---@return integer win
 function M.float(buf, enter, config)
   require('tideate.ui.highlights').define()
@@ -158,7 +158,7 @@ function M.float(buf, enter, config)
   })
   local ok, win = pcall(vim.api.nvim_open_win, buf, enter, full)
   if not ok then
-    -- a border that this Neovim does not know
+    -- this Neovim does not know the border
     full.border = 'rounded'
     win = vim.api.nvim_open_win(buf, enter, full)
   end
@@ -172,7 +172,7 @@ function M.float(buf, enter, config)
     fillchars = 'eob: ',
     winfixbuf = true,
   })
-  -- from 0.12 on a float with a statusline of its own draws it over its last line
+  -- since 0.12 a float with a statusline draws it over its last line
   if vim.fn.has('nvim-0.12') == 0 or vim.o.laststatus == 3 then
     M.set_statusline(win)
   end
@@ -180,7 +180,7 @@ function M.float(buf, enter, config)
   return win
 end
 
---- Open a float over a dialog, to read or edit something of it; the dialog knows that it is not left.
+--- Open a float over a dialog and enter it; the dialog keeps its keys in the footer.
 ---@param buf integer
 ---@param config table<string, any>
 ---@return integer win
@@ -191,7 +191,7 @@ function M.over(buf, config)
   return win
 end
 
---- Set window-local options without touching the values that other windows start from.
+--- Set window-local options; the global defaults stay.
 ---@param win integer
 ---@param options table<string, any>
 function M.options(win, options)
@@ -200,14 +200,14 @@ function M.options(win, options)
   end
 end
 
---- In the left window of Neovim's diff, what it alone has is removed: it looks like that, not like what is added.
+--- Show added lines as removed: in the left window of a diff, they are the removed ones.
 ---@param win integer
 function M.show_as_removed(win)
   local set = vim.wo[win].winhighlight
   M.options(win, { winhighlight = (set == '' and '' or set .. ',') .. 'DiffAdd:TideateDelete' })
 end
 
---- Set the window options of a list or a drawing, of which a line is a line.
+--- Set the window options of a list or a drawing: no wrapping, no columns on the left.
 ---@param win integer
 ---@param more table<string, any> further options
 function M.list_options(win, more)
@@ -233,14 +233,14 @@ function M.is_float(win)
 end
 
 ---@param win integer?
----@return boolean open in the tab page that the person sees
+---@return boolean whether the window is open in the current tab page
 function M.visible(win)
   return win ~= nil
     and vim.api.nvim_win_is_valid(win)
     and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
 end
 
---- Windows of this tab page that are no floats.
+--- Return the windows of this tab page that are not floats.
 ---@return integer[]
 function M.normal_windows()
   return vim.tbl_filter(function(win)
@@ -248,8 +248,8 @@ function M.normal_windows()
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
---- Scroll the current window through a long buffer, and back to its own.
----@param buf integer its own
+--- Scroll the current window through a long buffer, then show its own buffer again.
+---@param buf integer the buffer of the window
 local function scroll_far(buf)
   local view, long, count = vim.fn.winsaveview(), M.scratch(), 3 * vim.o.lines
   vim.bo[long].bufhidden = 'wipe'
@@ -263,8 +263,8 @@ local function scroll_far(buf)
   vim.fn.winrestview(view)
 end
 
---- Draw what stands below the last line again. Neovim leaves that out in a window that was scrolled beyond its
---- last line in diff mode, for good: only a way of more than its height to another middle ends that.
+--- Redraw the filler lines below the last line. Neovim drops them for good in a window that was scrolled beyond its last
+--- line in diff mode, until it scrolls by more than its height.
 ---@param win integer
 function M.draw_end(win)
   if vim.wo[win].diff or vim.wo[win].winfixbuf or vim.fn.getcmdwintype() ~= '' then
@@ -274,7 +274,7 @@ function M.draw_end(win)
   local hidden, kind = vim.bo[buf].bufhidden, vim.bo[buf].buftype
   vim.o.eventignore = 'all'
   vim.bo[buf].bufhidden = 'hide'
-  -- a file that was changed on disk would be read again when its buffer is entered
+  -- `nofile`: entering the buffer must not reread a file that changed on disk
   vim.bo[buf].buftype = kind == '' and 'nofile' or kind
   local ok, err = pcall(vim.api.nvim_win_call, win, function()
     scroll_far(buf)
@@ -286,7 +286,7 @@ function M.draw_end(win)
   end
 end
 
---- Close a window; the last one shows an empty buffer instead.
+--- Close a window; the last window shows an empty buffer instead.
 ---@param win integer?
 function M.close(win)
   if not win or not vim.api.nvim_win_is_valid(win) then
@@ -303,7 +303,7 @@ function M.close(win)
   end)
 end
 
---- A window in which a file can be shown: the person's, unless it is fixed or shows no file.
+--- Return a window that can show a file: the current one, unless it is fixed or shows no file.
 ---@return integer? win
 function M.for_files()
   local function fits(win)
@@ -339,7 +339,7 @@ function M.split(buf, split, size)
   return win
 end
 
---- Show a file's buffer beside the person's window, without taking the focus.
+--- Show a file's buffer in a split without entering it.
 ---@param buf integer
 ---@return integer win
 function M.beside(buf)

@@ -3,7 +3,7 @@ local M = {}
 
 ---@type tideate.ui.PageWindow?
 local shown
----@type table<integer, string> workflow by line
+---@type table<integer, string> workflow name by line
 local names = {}
 
 ---@param workflow tideate.WorkflowInfo
@@ -81,7 +81,7 @@ function M.keys()
   }
 end
 
---- Show workflows and what is to be known of others.
+--- Show workflows and notices about unusable ones.
 ---@param workflows tideate.WorkflowInfo[]
 ---@param notices string[]
 function M.show(workflows, notices)

@@ -1,12 +1,12 @@
---- The window of a comparison: how two runs differ, as `tideate diff` prints it; files and results side by side.
+--- The window of a comparison of two runs; files and results open side by side.
 local M = {}
 
 ---@class tideate.ui.Comparison
 ---@field window tideate.ui.PageWindow
 ---@field page tideate.ui.ComparisonPage
----@field one string id of a run
+---@field one string id of the older run
 ---@field other string
----@field step? string which alone is compared
+---@field step? string compared alone
 ---@field folder string of the project
 
 ---@type tideate.ui.Comparison?
@@ -26,7 +26,7 @@ function M.close()
   end
 end
 
---- Show whole what the cursor is on.
+--- Open the texts of the line under the cursor side by side.
 local function open_part()
   local it = shown
   local part = it and it.page.targets[vim.api.nvim_win_get_cursor(it.window.win)[1]]
@@ -55,7 +55,7 @@ function M.keys()
       M.open(shown.other, shown.one, { step = shown.step, folder = shown.folder })
     end),
     key({ 'za' }, nil, 'open or close a long difference', function()
-      -- a line without a fold has nothing to open
+      -- a line without a fold has none to open
       pcall(vim.cmd, 'normal! za')
     end),
     key({ 'q', '<Esc>' }, 'close', 'close this window', M.close),
@@ -84,9 +84,9 @@ local function put(it)
 end
 
 --- Compare two runs.
----@param one string a run's id, or the beginning of it
+---@param one string a run's id or a prefix of it
 ---@param other string
----@param opts? {step?: string, folder?: string} only a step of them; the project, by default the person's
+---@param opts? {step?: string, folder?: string} step: compared alone; folder: the current project by default
 function M.open(one, other, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()

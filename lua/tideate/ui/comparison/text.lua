@@ -2,7 +2,7 @@
 local M = {}
 
 local NAME = 11 -- columns
-local FEW = 40 -- lines of a difference that stand open
+local FEW = 40 -- lines; longer differences are folded
 local LONGEST = 400 -- bytes of an input on its line
 
 ---@class tideate.ui.Compared the host's answer to `diff`
@@ -24,9 +24,9 @@ local LONGEST = 400 -- bytes of an input on its line
 ---@class tideate.ui.ComparisonPage: tideate.ui.Page
 ---@field targets table<integer, tideate.ui.ComparedPart> by line
 
----@class tideate.ui.ComparedPart what is shown side by side
+---@class tideate.ui.ComparedPart a file, a step, or the responses, for the side-by-side view
 ---@field path? string
----@field step? string neither: the answers
+---@field step? string neither: the responses
 
 ---@param run tideate.StoredRun
 ---@return table<string, string>
@@ -49,8 +49,8 @@ end
 ---@param name string
 ---@param one string
 ---@param other string
----@param words? string behind them
----@param group? string of both
+---@param words? string after the values
+---@param group? string of both values
 local function row(page, name, one, other, words, group)
   local text = require('tideate.ui.text')
   local width = math.max(10, math.floor((require('tideate.ui.page_window').columns() - NAME - 14) / 2))
@@ -166,9 +166,9 @@ local function add_edits(page, edits, ids)
   end
 end
 
---- The page of a comparison.
+--- Build the page of a comparison.
 ---@param compared tideate.ui.Compared
----@param step? string only of this one
+---@param step? string compared alone
 ---@return tideate.ui.ComparisonPage
 function M.page(compared, step)
   local short = require('tideate.stored_runs').short

@@ -1,4 +1,4 @@
---- A drawing: the request to the host, and its display in the window.
+--- Drawing of a workflow: its request, text and highlights.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.graph')
@@ -13,22 +13,22 @@ local function run_of(it)
 end
 
 ---@param it tideate.ui.Graph
----@return string? state that the run is in
+---@return string? current state of the run
 function M.current(it)
   local run = run_of(it)
   local at = run and require('tideate.ui.progress').active(run) and run.current_state or nil
-  -- at the exit it is in no state any more
+  -- the exit is not a state
   return at ~= '*' and at or nil
 end
 
 ---@param it tideate.ui.Graph
----@return string[] steps that the run is at
+---@return string[] running steps
 function M.running(it)
   local run = it.kind == 'graph' and run_of(it) or nil
   return run and run.running or {}
 end
 
---- The step whose line this is.
+--- Return the step drawn on a line.
 ---@param line string
 ---@param names string[]
 ---@return string?
@@ -43,18 +43,18 @@ function M.step_at(line, names)
 end
 
 ---@param it tideate.ui.Graph
----@return boolean whether the buffer that was drawn is there no more
+---@return boolean whether the drawn buffer was unloaded
 function M.gone(it)
   return it.source.buf ~= nil and not vim.api.nvim_buf_is_loaded(it.source.buf)
 end
 
 ---@param it tideate.ui.Graph
----@return boolean whether its window still shows the drawing, and no other buffer
+---@return boolean whether its window still shows the drawing
 function M.showing(it)
   return vim.api.nvim_win_is_valid(it.win) and vim.api.nvim_win_get_buf(it.win) == it.buf
 end
 
---- Why the drawing is not of the text as it is now.
+--- Return the reason that the drawing cannot follow its text.
 ---@param it tideate.ui.Graph
 ---@return string?
 function M.stale(it)
@@ -65,7 +65,7 @@ function M.stale(it)
   end
 end
 
---- What is drawn, where its run is, and the keys.
+--- Draw the winbar: name, current step, keys.
 ---@param it tideate.ui.Graph
 ---@param keys tideate.Key[]
 function M.head(it, keys)
@@ -119,7 +119,7 @@ local function highlight(it, lines)
   end
 end
 
---- The way of the run so far, for below the drawing of its machine.
+--- Return the run's path as lines below the drawing of its machine.
 ---@param it tideate.ui.Graph
 ---@return string[]
 local function path_lines(it)
@@ -131,7 +131,7 @@ local function path_lines(it)
   return vim.list_extend({ '' }, require('tideate.ui.text').wrap(words, math.max(20, M.width_of(it))))
 end
 
---- Write the drawing and what stands below it.
+--- Write the drawing and the path below it.
 ---@param it tideate.ui.Graph
 local function write(it)
   local lines = vim.list_extend(vim.list_slice(it.drawn), path_lines(it))
@@ -149,7 +149,7 @@ local function write(it)
   end
 end
 
----@param source tideate.GraphSource of which the buffer, if it is one, is loaded
+---@param source tideate.GraphSource its buffer, if any, is loaded
 ---@param format 'text'|'mermaid'
 ---@param width integer
 ---@return table<string, any> params
@@ -182,7 +182,7 @@ function M.take(it, result, keys)
   M.head(it, keys)
 end
 
---- Show where the run is now: the steps that are running, the way that it came.
+--- Update the highlights and the path after the run moved.
 ---@param it tideate.ui.Graph
 ---@param keys tideate.Key[]
 function M.follow(it, keys)

@@ -1,36 +1,36 @@
---- The drawing of a machine in a window of its own; the state of a run is highlighted and moves with it.
+--- The window of a workflow's drawing; it highlights the current state of a run.
 local M = {}
 
 local drawing = require('tideate.ui.graph.drawing')
 
----@class tideate.GraphSource one of `buf` and `name`
----@field buf? integer a buffer of filetype workflow, as it is now
----@field name? string of a workflow, or the path of a file
----@field execution_id? string whose current state is highlighted
+---@class tideate.GraphSource either `buf` or `name`
+---@field buf? integer a workflow buffer with its current text
+---@field name? string workflow name or file path
+---@field execution_id? string run with the highlighted state
 ---@field obfuscate? boolean
----@field folder? string of the project, as it was when the drawing was asked for
+---@field folder? string project at the time of the request
 
 ---@class tideate.ui.Graph
 ---@field source tideate.GraphSource
 ---@field buf integer
 ---@field win integer
----@field format 'text'|'mermaid' of what is shown
----@field wanted 'text'|'mermaid' of what was asked for last
----@field asked integer counts the requests, so that a late answer draws nothing
+---@field format 'text'|'mermaid' shown
+---@field wanted 'text'|'mermaid' requested last
+---@field asked integer number of requests; only the last answer is drawn
 ---@field name string
 ---@field mistakes integer
 ---@field kind? 'machine'|'graph'
 ---@field definition tideate.GraphDefinition
----@field drawn string[] the drawing, without the path below it
+---@field drawn string[] lines of the drawing, without the path
 ---@field group integer
----@field back integer the window the person came from
+---@field back integer window that had the focus before
 ---@field timer? uv.uv_timer_t
----@field left? boolean whether it is closed
----@field followed? boolean whether the changes of the source's buffer are heard
+---@field left? boolean closed
+---@field followed? boolean whether changes of the buffer are watched
 
 ---@type tideate.ui.Graph?
 local shown
-local opening = 0 -- counts the machines that were asked for, so that only the last one opens
+local opening = 0 -- number of requested drawings; only the last one opens
 
 ---@return boolean
 function M.is_visible()
@@ -47,7 +47,7 @@ local function failed(result)
   end
 end
 
---- Draw again: the text, the run or the window changed.
+--- Redraw after a change of the text, the run or the window.
 function M.draw()
   local it = shown
   if not it or not drawing.showing(it) then
@@ -91,7 +91,7 @@ local function leave()
     require('tideate.ui.window').options(it.win, { winfixbuf = false }) -- the one option that a new buffer keeps
   end
   if vim.api.nvim_buf_is_valid(it.buf) then
-    vim.api.nvim_buf_delete(it.buf, { force = true }) -- another window shows it too
+    vim.api.nvim_buf_delete(it.buf, { force = true }) -- if another window shows it
   end
   if focused and vim.api.nvim_win_is_valid(it.back) then
     vim.api.nvim_set_current_win(it.back)
@@ -99,13 +99,13 @@ local function leave()
   require('tideate.ui.output').arrange()
 end
 
---- Close the window, also one that is about to open.
+--- Close the window; cancel one that is about to open.
 function M.close()
   opening = opening + 1
   leave()
 end
 
---- Draw again because the person asks for it.
+--- Redraw on request.
 local function redraw()
   local stale = drawing.stale(shown)
   if drawing.gone(shown) then
@@ -116,7 +116,7 @@ local function redraw()
   M.draw()
 end
 
---- Show the whole state that the cursor is in.
+--- Show the state under the cursor.
 local function explain()
   local it = shown --[[@as tideate.ui.Graph]]
   local names = vim.tbl_map(function(state)
@@ -169,10 +169,10 @@ function M.keys()
   }
 end
 
---- Show a drawing that has come.
+--- Open the window with a drawing.
 ---@param source tideate.GraphSource
 ---@param result tideate.Result
----@param back integer window that gets the focus in the end
+---@param back integer window that gets the focus afterwards
 local function show(source, result, back)
   leave()
   require('tideate.ui.highlights').define()
@@ -189,7 +189,7 @@ local function show(source, result, back)
   require('tideate.ui.output').arrange()
 end
 
---- Draw a machine; returns at once. What was drawn before stays until the new drawing is there.
+--- Request a drawing and show it; the previous drawing stays until then.
 ---@param source tideate.GraphSource
 function M.open(source)
   local window = require('tideate.ui.window')
@@ -223,7 +223,7 @@ function M.open(source)
   end)
 end
 
---- The path of a run is known.
+--- Update the drawing with the path of its run.
 ---@param execution_id string
 function M.on_path(execution_id)
   if shown and shown.source.execution_id == execution_id then
@@ -231,7 +231,7 @@ function M.on_path(execution_id)
   end
 end
 
---- Take an event: the highlight moves with a run, and a run of the machine that is shown is followed.
+--- Follow a run's events; a new run of the drawn workflow becomes the highlighted one.
 ---@param event tideate.Event
 function M.on_event(event)
   local it = shown

@@ -1,4 +1,4 @@
---- The state under the cursor of a drawing, with all that a box has no room for.
+--- The state under the cursor of a drawing, with its whole guidance and transitions.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.graph_state')
@@ -14,7 +14,7 @@ local function characters(line)
   return vim.fn.split(line, '\\zs')
 end
 
---- The end of a box's upper border that begins at a character.
+--- Return the end of the upper border of a box.
 ---@param chars string[]
 ---@param from integer
 ---@return integer? to
@@ -31,7 +31,7 @@ local function border_end(chars, from)
   end
 end
 
---- The title of the box whose upper border is in a row and that spans a column.
+--- Return the title of the box with its upper border in a row, at a column.
 ---@param lines string[]
 ---@param row integer
 ---@param column integer in characters
@@ -64,7 +64,7 @@ local function named(title, names)
   return title:find('●', 1, true) and '*' or nil
 end
 
---- The state whose box is there; `*` is the entry.
+--- Return the state drawn at a position; `*` is the entry.
 ---@param lines string[]
 ---@param row integer 1-based
 ---@param byte integer 0-based
@@ -113,7 +113,7 @@ local function words(definition, name, width)
   return #lines > 0 and lines or { { { ' nothing is said of it', 'TideateHint' } } }
 end
 
---- Show what a state is told, and when it is left for which.
+--- Show a state's guidance and transitions in a float.
 ---@param definition tideate.GraphDefinition
 ---@param name string
 function M.open(definition, name)

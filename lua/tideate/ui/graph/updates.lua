@@ -1,13 +1,13 @@
---- Updates of a drawing: on changes of its text and of its window.
+--- Updates of a drawing after changes of its text or window.
 local M = {}
 
 local drawing = require('tideate.ui.graph.drawing')
 
-local WAIT = 200 -- milliseconds without a change before the drawing follows the text
+local WAIT = 200 -- milliseconds without a change before a redraw
 
 ---@class tideate.ui.GraphActions
----@field draw fun() draw again
----@field leave fun() end the drawing
+---@field draw fun() redraw
+---@field leave fun() close the drawing
 ---@field keys fun(): tideate.Key[]
 
 ---@param it tideate.ui.Graph
@@ -20,7 +20,7 @@ local function draw_soon(it, draw)
   end))
 end
 
---- Hear every change of the text, in whichever window and by whom it is made.
+--- Watch changes of the text, in any window and by anyone.
 ---@param it tideate.ui.Graph
 ---@param draw fun()
 local function listen(it, draw)
@@ -29,7 +29,7 @@ local function listen(it, draw)
   end
   local function changed()
     if it.left then
-      return true -- no longer wanted
+      return true -- stop watching
     end
     draw_soon(it, draw)
   end
@@ -60,7 +60,7 @@ local function follow_text(it, actions)
     group = it.group,
     buffer = it.source.buf,
     desc = 'Say that the drawn text is closed',
-    -- later: a text that is read again is unloaded first
+    -- later: rereading a file unloads it first
     callback = vim.schedule_wrap(function()
       if not it.left and drawing.showing(it) then
         drawing.head(it, actions.keys())
@@ -102,7 +102,7 @@ local function follow_window(it, actions)
   })
 end
 
---- Follow until it is left.
+--- Follow text and window until the drawing is closed.
 ---@param it tideate.ui.Graph
 ---@param actions tideate.ui.GraphActions
 function M.start(it, actions)

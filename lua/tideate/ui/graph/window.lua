@@ -1,10 +1,10 @@
---- The window of a drawing, and the position of the marked state in it.
+--- Placement of the drawing's window, and the box of the current state.
 local M = {}
 
---- Columns from which a drawing stands beside the text; else it takes the whole width.
+--- Minimum columns for a drawing beside the text; else it takes the whole width.
 M.BESIDE = 140
 
---- The rows and bytes of the box with the double border.
+--- Return the rows and byte ranges of the box with a double border.
 ---@param lines string[]
 ---@return {row: integer, first: integer, last: integer}[] 0-based, the end excluded
 function M.marked_box(lines)
@@ -30,14 +30,14 @@ function M.marked_box(lines)
   return found
 end
 
---- How wide a drawing can be in a window that is yet to be opened.
+--- Return the width of a drawing whose window is not open yet.
 ---@return integer columns
 function M.width()
   local columns = require('tideate.ui.window').room()
   return columns >= M.BESIDE and math.floor(columns * 0.5) or columns
 end
 
---- Where the output of a run, on the right or below, leaves it in sight.
+--- Open the window left of or above the others, away from the output.
 ---@param buf integer
 ---@return integer win
 function M.open(buf)

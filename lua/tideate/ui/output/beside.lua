@@ -1,14 +1,13 @@
---- The answers of runs that are compared: in windows beside each other where there is room; else the output window
---- shows one after the other.
+--- Windows of compared runs: side by side if there is space; else the output window shows one after the other.
 local M = {}
 
-local LEAST = 60 -- columns of a window
-local SHARE = 0.4 -- of the lines
+local LEAST = 60 -- columns of one window
+local SHARE = 0.4 -- of the screen's lines
 
 ---@class tideate.ui.Beside
 ---@field adapter string
 ---@field win? integer
----@field settled boolean it has ended, or waits for the choice
+---@field settled boolean it ended or waits for the choice
 
 ---@type table<string, tideate.ui.Beside> by run
 local runs = {}
@@ -23,7 +22,7 @@ local SETTLES = {
   SD_EVENT_WORKFLOW_PAUSED = true,
 }
 
---- Draw the head of a run's window.
+--- Draw the winbar of a run's window.
 ---@param id string
 local function head(id)
   local win, run = runs[id].win, require('tideate.state').get_status(id)
@@ -36,7 +35,7 @@ local function head(id)
   require('tideate.ui.window').options(win, { winbar = text.bar(title) })
 end
 
---- Close the windows, for something that needs the room.
+--- Close the windows to free their space.
 function M.close()
   for _, one in pairs(runs) do
     require('tideate.ui.window').close(one.win)
@@ -44,7 +43,7 @@ function M.close()
   end
 end
 
---- Close the windows if the person is in one of them.
+--- Close the windows if one of them is the current one.
 ---@return boolean closed
 function M.close_here()
   local here = vim.api.nvim_get_current_win()
@@ -77,7 +76,7 @@ local function open(buf)
   return win
 end
 
---- Give all of them the same width.
+--- Give all windows the same width.
 local function equalize()
   local open_ones = vim.tbl_filter(function(id)
     return require('tideate.ui.window').visible(runs[id].win)
@@ -88,11 +87,11 @@ local function equalize()
   end
 end
 
---- A run of a comparison has begun.
+--- Handle the start of a compared run.
 ---@param id string
 ---@param entry tideate.ui.Run
----@param data { adapter: string, compared: string[] } with the ids of all runs of it
----@return boolean shown whether it has a window of its own
+---@param data { adapter: string, compared: string[] } `compared`: ids of all runs
+---@return boolean shown whether it has its own window
 function M.began(id, entry, data)
   local compared = data.compared
   if not vim.list_contains(order, id) or runs[id].settled then
@@ -110,9 +109,9 @@ function M.began(id, entry, data)
   return true
 end
 
---- Take an event of any run.
+--- Handle an event of any run.
 ---@param event tideate.Event
----@return string? next the run to show in place of this one, which has nothing more to say for now
+---@return string? next a run that still works, to show instead of this settled one
 function M.on_event(event)
   local one = runs[event.execution_id]
   if not one then
@@ -127,8 +126,8 @@ function M.on_event(event)
   end) or nil
 end
 
---- Whether another run of the comparison is being shown, and still works.
----@param id string? the one that is shown
+--- Return whether the shown run belongs to a comparison and still works.
+---@param id string? the shown one
 ---@return boolean
 function M.is_busy(id)
   return id ~= nil and runs[id] ~= nil and not runs[id].settled

@@ -1,4 +1,4 @@
---- The output window for streamed answers: one window, a buffer for each run.
+--- The output window: one window, a buffer for each run.
 local M = {}
 
 local runs = require('tideate.ui.output.runs')
@@ -12,8 +12,8 @@ local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = 
 ---@field stop fun()?
 ---@field group integer?
 ---@field back integer?
----@field gave_way? boolean hidden for the code, not by the person
----@field later? string[] runs that wait until the review is over, the newest at the end
+---@field gave_way? boolean hidden for the code, not by the user
+---@field later? string[] runs that wait for the end of the review, the newest last
 
 ---@type tideate.ui.Shown
 local shown = {}
@@ -29,7 +29,7 @@ function M.is_visible()
   return require('tideate.ui.window').visible(shown.win)
 end
 
---- Whether a run's text is on the screen.
+--- Return whether a run's text is on the screen.
 ---@param id string
 ---@return boolean
 function M.shows(id)
@@ -47,7 +47,7 @@ local function draw()
   require('tideate.ui.output.window').head(shown.win, shown.kind, run, keys)
 end
 
---- The spinner turns only while somebody sees it and something goes on without the person.
+--- Turn the spinner only while the window is visible and the run works.
 local function animate()
   local run = shown.id and status(shown.id)
   local wanted = run and require('tideate.ui.progress').turning(run) and M.is_visible()
@@ -62,14 +62,14 @@ local function animate()
   end
 end
 
---- Ask for a message to the model of the run that is shown.
+--- Ask for a message to the model of the shown run.
 local function say()
   local run = shown.id and status(shown.id)
   local ended = not run or not require('tideate.ui.progress').active(run)
   require('tideate.ui.run_actions').ask_what_to_say({ id = shown.id, ended = ended })
 end
 
---- Show what the line of the cursor stands for.
+--- Show the tool call of the cursor's line, or toggle its fold.
 local function open_line()
   local entry = shown.id and runs.get(shown.id)
   local row = vim.api.nvim_win_get_cursor(0)[1]
@@ -82,8 +82,8 @@ local function open_line()
   end
 end
 
----@param active boolean? whether there is something to cancel; true by default
----@param can_reply boolean? whether there is an answer to reply to
+---@param active boolean? whether the run can be cancelled; default: true
+---@param can_reply boolean? whether the user can reply to an answer
 ---@return tideate.Key[]
 function M.keys(active, can_reply)
   return {
@@ -139,7 +139,7 @@ function M.keys(active, can_reply)
   }
 end
 
---- Something else was opened in the window, with `:e! file` for instance: it goes where files are shown.
+--- Move a foreign buffer (for example after `:e! file`) to a window that shows files.
 local function move_foreign_buffer()
   local entry = shown.id and runs.get(shown.id)
   local window = require('tideate.ui.window')
@@ -177,7 +177,7 @@ local function watch()
   })
 end
 
---- Stand where there is room.
+--- Lay out the window again.
 function M.arrange()
   if shown.kind == 'float' and M.is_visible() then
     local config = require('tideate.ui.output.window').float_config()
@@ -189,7 +189,7 @@ function M.arrange()
   require('tideate.ui.dialog').arrange()
 end
 
---- The window went away, by us or by the person.
+--- Handle the close of the window.
 function M.closed()
   if shown.group then
     vim.api.nvim_del_augroup_by_id(shown.group)
@@ -203,7 +203,7 @@ end
 
 --- Show a run.
 ---@param id string
----@param enter boolean? nil: if the person is in normal mode
+---@param enter boolean? nil: if the user is in normal mode
 function M.show(id, enter)
   local entry = runs.revived(id, M.keys)
   if not entry then
@@ -252,7 +252,7 @@ function M.hide()
   end
 end
 
---- Give way to something that needs the code: a window over it is hidden, one in a tab page of its own left.
+--- Free the space of the code: hide a float, leave a tab page.
 function M.make_room()
   require('tideate.ui.output.beside').close()
   if shown.kind == 'float' and shown.win then
@@ -265,12 +265,12 @@ function M.make_room()
   end
 end
 
----@return integer? win the window, where it lies over others
+---@return integer? win the window, if it is a float
 function M.float()
   return shown.kind == 'float' and M.is_visible() and shown.win or nil
 end
 
---- Put the person into the window.
+--- Focus the window.
 ---@return boolean done
 function M.focus()
   if not M.is_visible() then
@@ -281,8 +281,8 @@ function M.focus()
 end
 
 --- Hide the window, or show a run in it.
----@param id string? the newest run by default
----@return boolean known whether there was a run to show
+---@param id string? default: the newest run
+---@return boolean known whether there is a run to show
 function M.toggle(id)
   if M.is_visible() and (id == nil or id == shown.id) then
     M.hide()
@@ -297,7 +297,7 @@ function M.toggle(id)
   return true
 end
 
---- Let a run wait for the answer to a question.
+--- Hold a run's output back until a question is answered.
 ---@param run tideate.Run
 ---@param kind string of the question
 local function hold_back(run, kind)
@@ -305,9 +305,9 @@ local function hold_back(run, kind)
   require('tideate.ui').notify(('%s runs; its output comes after the %s'):format(run.name, kind))
 end
 
---- Show a run, but neither over the code that a question is about nor with the keys that answer it.
+--- Show a run, but neither over the code of a question nor with the focus of its keys.
 ---@param id string
----@param enter boolean? as of `show`
+---@param enter boolean? as in `show`
 local function show_beside_questions(id, enter)
   local question = require('tideate.ui').pending()[1]
   if question and question.in_code and not M.is_visible() then
@@ -319,7 +319,7 @@ local function show_beside_questions(id, enter)
   end
 end
 
---- No question waits any more: show what had to wait for that.
+--- Show the runs that waited for the last question.
 function M.on_answered()
   local others = shown.later or {}
   local newest = table.remove(others)
@@ -333,7 +333,7 @@ function M.on_answered()
   end
 end
 
---- Show a run that has begun: one of a comparison beside the others, or after them.
+--- Show a started run; one of a comparison beside the others, or after them.
 ---@param id string
 ---@param entry tideate.ui.Run
 ---@param event tideate.Event
@@ -348,7 +348,7 @@ local function show_begun(id, entry, event)
   end
 end
 
---- Take an event.
+--- Handle an event.
 ---@param event tideate.Event
 function M.on_event(event)
   local id = event.execution_id
@@ -358,7 +358,7 @@ function M.on_event(event)
   end
   local entry = runs.get(id) or runs.add(id, M.keys)
   if event.name == 'SD_EVENT_WORKFLOW_RESTORED' then
-    entry.stream.finished = false -- it was seen to end: its process had
+    entry.stream.finished = false -- its process had ended, the run has not
   end
   require('tideate.ui.transcript').on_event(entry, event, run)
   if require('tideate.run_events').FREQUENT[event.name] then
@@ -368,7 +368,7 @@ function M.on_event(event)
     require('tideate.ui.notify').close_of_run()
     show_begun(id, entry, event)
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
-    show_beside_questions(id, false) -- now there is something to see that lasts
+    show_beside_questions(id, false) -- a check lasts long enough to be watched
   elseif shown.id == id then
     draw()
     animate()
@@ -379,7 +379,7 @@ function M.on_event(event)
   end
 end
 
---- Draw the head of a run again, if it is shown.
+--- Redraw the head of a run if it is shown.
 ---@param id string
 function M.refresh(id)
   if shown.id == id then
@@ -387,7 +387,7 @@ function M.refresh(id)
   end
 end
 
---- Close everything.
+--- Close the window and drop all texts.
 function M.close()
   M.hide()
   runs.close()

@@ -1,22 +1,22 @@
---- Buffers with the texts of runs, each kept while it is needed.
+--- Buffers with the texts of runs.
 local M = {}
 
-local KEPT = 10 -- buffers of finished runs
+local KEPT = 10 -- buffers of ended runs
 
 ---@class tideate.ui.Run
 ---@field stream tideate.Stream
----@field step_began integer rows before the current step's text
+---@field step_began integer rows before the text of the current step
 ---@field wrote boolean whether the current step streamed text
----@field floor? string the step whose text is being written
----@field headings tideate.ui.Heading[] that nothing was written below
----@field held tideate.ui.Section[] of steps that run at the same time
----@field check? tideate.ui.LiveCheck that is running
----@field calls tideate.ui.Call[] that ended
+---@field floor? string step being written
+---@field headings tideate.ui.Heading[] without text below them so far
+---@field held tideate.ui.Section[] of parallel steps
+---@field check? tideate.ui.LiveCheck running
+---@field calls tideate.ui.Call[] ended
 ---@field running_calls table<integer, any> arguments by number
----@field reasoning table<string, tideate.ui.Reasoning> of steps whose models are at it
----@field notices tideate.Event[] that wait for the end of a line
----@field in_line? boolean whether a line is being streamed
----@field begun? boolean whether the head was written
+---@field reasoning table<string, tideate.ui.Reasoning> by step
+---@field notices tideate.Event[] waiting for the end of a line
+---@field in_line? boolean a streamed line is unfinished
+---@field begun? boolean the head was written
 
 ---@type table<string, tideate.ui.Run>
 local runs = {}
@@ -45,7 +45,7 @@ function M.add(id, keys)
   return entry
 end
 
---- A run's entry, with a buffer.
+--- Return a run's entry with a loaded buffer.
 ---@param id string
 ---@param keys fun(): tideate.Key[]
 ---@return tideate.ui.Run?
@@ -62,8 +62,8 @@ function M.revived(id, keys)
   return entry
 end
 
---- Part with the buffers of old runs, and with the text of those that are not known any more.
----@param but string? the run that is shown
+--- Drop the buffers of old runs, and the texts of unknown ones.
+---@param but string? the shown run
 function M.evict_old(but)
   local finished = 0
   for index = #order, 1, -1 do
@@ -82,7 +82,7 @@ function M.evict_old(but)
   end
 end
 
---- Part with all.
+--- Drop all texts.
 function M.close()
   for _, entry in pairs(runs) do
     entry.stream:close()

@@ -1,11 +1,11 @@
---- Placement of the output window.
+--- Placement and head of the output window.
 local M = {}
 
-local FOR_CODE = 22 -- rows that are left to a question and the code that it is about, where the screen has them
+local FOR_CODE = 22 -- rows left for a question and its code, if the screen has as many
 local LOWEST = 4 -- rows
 local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
 
----@return table<string, any> config of a float that leaves the code readable
+---@return table<string, any> configuration of a float that leaves the code readable
 function M.float_config()
   local columns, lines = require('tideate.ui.window').room()
   local taken_columns, taken_rows = require('tideate.ui.panel').taken()
@@ -27,7 +27,7 @@ function M.float_config()
   return { width = width, height = math.max(1, height), row = row, col = col, zindex = 40 }
 end
 
---- Open the window as the person wants it, without entering it.
+--- Open the window as configured, without entering it.
 ---@param buf integer
 ---@return integer win, string kind
 function M.open(buf)
@@ -68,7 +68,7 @@ function M.head(win, kind, run, keys)
   end
 end
 
---- Show the end of the text.
+--- Scroll to the end of the text.
 ---@param win integer
 ---@param buf integer
 function M.to_end(win, buf)
@@ -76,7 +76,7 @@ function M.to_end(win, buf)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), #last })
 end
 
---- Set the window options for text that is read.
+--- Set the window options of a text for reading.
 ---@param win integer
 function M.set_reading_options(win)
   local reasoning = require('tideate.ui.reasoning')
@@ -88,7 +88,7 @@ function M.set_reading_options(win)
     number = false,
     relativenumber = false,
     signcolumn = 'no',
-    -- a margin; with a status column Neovim misplaces the rows of a line that begins above the window
+    -- a margin; with a status column Neovim misplaces rows of a line that begins above the window
     statuscolumn = '',
     foldcolumn = '1',
     spell = false,
@@ -99,7 +99,7 @@ function M.set_reading_options(win)
   reasoning.dim(win)
 end
 
---- Whether the person can be given the window: in normal mode, and not in the panel, whose keys are for its runs.
+--- Return whether the window may take the focus: in normal mode, and not from the panel.
 ---@return boolean
 function M.may_focus()
   return require('tideate.ui.typing').plain_normal()

@@ -1,4 +1,4 @@
---- Choice of the run that another one of the panel is compared with.
+--- Choice of a run to compare with another run of the panel.
 local M = {}
 
 ---@param text string
@@ -6,7 +6,7 @@ local function warn(text)
   require('tideate.ui').notify(text, vim.log.levels.WARN)
 end
 
---- Those that are most like a run first: its forks and its source, then those of its workflow.
+--- Sort related runs first: forks and source, then runs of the same workflow.
 ---@param run tideate.ui.PanelRun
 ---@param others tideate.ui.PanelRun[] the newest first
 ---@return tideate.ui.PanelRun[]
@@ -38,14 +38,14 @@ end
 ---@param step? string
 ---@param folder string
 local function open(one, other, step, folder)
-  -- the older one is what the newer one differs from
+  -- show what the newer run changed
   if one.started_at > other.started_at then
     one, other = other, one
   end
   require('tideate.ui.comparison').open(one.id, other.id, { step = step, folder = folder })
 end
 
---- Compare a run or a step with a marked one of its kind, else with one that the person chooses.
+--- Compare a run or a step with a marked one of its kind, else with a chosen one.
 ---@param node tideate.ui.Node
 ---@param controls tideate.ui.PanelControls
 function M.with_another(node, controls)

@@ -1,10 +1,10 @@
---- What a line of the panel stands for, whole: opened in a window, or copied.
+--- The whole content of a panel line: opened in a window, or copied.
 local M = {}
 
-local SEARCHED = 8192 -- bytes of an error in which a place is looked for
-local LONGEST = 300 -- bytes of a word that may be one
+local SEARCHED = 8192 -- bytes of an error that are searched for a place
+local LONGEST = 300 -- bytes of a word that can name a place
 
----@class tideate.ui.Said what was said in a step
+---@class tideate.ui.Said a message of a step's conversation
 ---@field role 'system'|'user'|'model'|'tool'
 ---@field text string
 ---@field model? string
@@ -12,8 +12,8 @@ local LONGEST = 300 -- bytes of a word that may be one
 ---@field usage? tideate.Usage
 ---@field calls? {tool: string, arguments?: any}[]
 ---@field tool? string
----@field turn? integer its number in the conversation, where that is kept
----@field step_turn? integer its number among the turns of its step, where it is one of these
+---@field turn? integer number in the stored conversation
+---@field step_turn? integer number among the turns of its step
 
 local HEADS = { system = 'Instructions', user = 'Prompt', tool = 'Result of %s', model = 'Answer of %s' }
 
@@ -35,7 +35,7 @@ local function section(one)
   return table.concat(parts, '\n\n')
 end
 
---- The sections in their order, but for instructions: they are long, and the same at every turn.
+--- Format messages in order; the long, repeated instructions come last.
 ---@param said tideate.ui.Said[]
 ---@return string
 local function sections(said)
@@ -48,7 +48,7 @@ end
 
 ---@param node tideate.ui.Node
 ---@param folder string
----@param take fun(said: tideate.ui.Said[], continued: boolean) continued: by runs that go on with this one
+---@param take fun(said: tideate.ui.Said[], continued: boolean) continued: other runs continue this one
 local function read_said(node, folder, take)
   local params = { execution_id = node.run.id, step = node.step, folder = folder }
   require('tideate.stored_runs').ask('run_said', params, function(result)
@@ -56,11 +56,10 @@ local function read_said(node, folder, take)
   end)
 end
 
---- Where a turn stands in what was said: among the last turns, which are those of its run, by its tokens, and by
---- its place where others took as many or no tokens were kept.
+--- Find a turn among messages: the last ones are those of its run. Its tokens identify it, else its position.
 ---@param said tideate.ui.Said[]
 ---@param node tideate.ui.Node of a turn
----@return integer?, boolean? sure whether it can be no other one
+---@return integer?, boolean? sure whether the match is unique
 local function place_of(said, node)
   local turn = node.about ---@type tideate.TurnActivity
   local usage, found, models = turn.usage, {}, {} ---@type tideate.Usage?, integer[], integer[]
@@ -89,8 +88,8 @@ local function place_of(said, node)
   return #found > 1 and sure and by_place or found[1], sure
 end
 
---- The number of a turn in the conversation that a run can go on with, and that in its step, from which on that
---- can be run again; nil where it cannot.
+--- Return the number of a turn in a conversation that a run can continue, and its number within its step,
+--- from where the step can rerun; nil if it cannot.
 ---@param node tideate.ui.Node of a turn
 ---@param folder string
 ---@param take fun(continued: integer?, of_step: integer?)
@@ -102,7 +101,7 @@ function M.number_of_turn(node, folder, take)
   end)
 end
 
---- A turn with what was sent for it: all that was said since the turn before.
+--- Return a turn with the messages sent for it, back to the previous turn.
 ---@param said tideate.ui.Said[]
 ---@param node tideate.ui.Node of a turn
 ---@return tideate.ui.Said[]
@@ -144,9 +143,9 @@ local function as_text(value)
   return value == nil and '' or vim.json.encode(value)
 end
 
----@param name string of a file, as a model or a tool may have written it
+---@param name string of a file, as written by a model or a tool
 ---@param root string
----@return string? path absolute, of a file of the project
+---@return string? path absolute; nil outside of the project
 local function in_project(name, root)
   root = vim.uv.fs_realpath(root) or root
   local full = vim.uv.fs_realpath(vim.startswith(name, '/') and name or root .. '/' .. name)
@@ -154,13 +153,13 @@ local function in_project(name, root)
   return stat and stat.type == 'file' and full or nil
 end
 
---- The place in a file that an error names, where that file is in the project.
+--- Find a place in a project file that an error names.
 ---@param text string
 ---@param root string
 ---@return {path: string, line: integer, column: integer}?
 function M.place_in(text, root)
   for word in text:sub(1, SEARCHED):gmatch('%S+') do
-    -- in a long word without blanks the pattern begins at every byte
+    -- a long word without blanks would make the pattern quadratic
     for path, line, rest in (#word <= LONGEST and word or ''):gmatch('([%w_%-./@+]+%.%w+):(%d+)(:?%d*)') do
       local full = in_project(path, root)
       if full then
@@ -175,7 +174,7 @@ local function refuse(text)
   require('tideate.ui').notify(text, vim.log.levels.WARN)
 end
 
---- Run a command in a window in which a file can be shown, and stay there.
+--- Run a command in a window that can show a file, and stay there.
 ---@param command string
 ---@param argument string|integer
 ---@return boolean ok, string? err
@@ -230,7 +229,7 @@ local function open_step(node, folder)
   end)
 end
 
---- Open a file that a run changed, or go to the buffer without a name that it changed.
+--- Open a file that a run changed, or its unnamed buffer.
 ---@param node tideate.ui.Node
 ---@param folder string
 local function open_file(node, folder)
@@ -277,7 +276,7 @@ local OPEN = {
   file = open_file,
 }
 
---- Open what a line stands for.
+--- Open the content of a line.
 ---@param node tideate.ui.Node
 ---@param folder string of the project
 function M.open(node, folder)
@@ -312,7 +311,7 @@ local COPY = {
 }
 COPY.item = COPY.step
 
---- The text of what a line stands for, to be copied.
+--- Return the content of a line as text.
 ---@param node tideate.ui.Node
 ---@param folder string of the project
 ---@param take fun(text: string)

@@ -1,9 +1,8 @@
---- Lines of the panel: each row's tree on the left, its time, tokens and cost on the right; only changed ones
---- are written.
+--- Lines of the panel: the tree on the left, time, tokens and cost on the right. Only changed lines are written.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.panel')
-local NEAR = 4 -- lines that are written again rather than with two changes of the buffer
+local NEAR = 4 -- unchanged lines between two changes that are written along
 local FIGURES = { time = 7, tokens = 7, cost = 8 } -- columns
 
 ---@type table<string, { [1]: string, [2]: string }> state → mark and group
@@ -34,13 +33,13 @@ M.LOOKS = {
 ---@class tideate.ui.Drawn
 ---@field buf integer
 ---@field width integer columns
----@field lines tideate.Chunk[][] that stand in the buffer
----@field made table<string, tideate.ui.DrawnLine> by a node's key
+---@field lines tideate.Chunk[][] in the buffer
+---@field made table<string, tideate.ui.DrawnLine> by node key
 
 ---@class tideate.ui.DrawnLine
----@field [1] string what it says
----@field [2] tideate.Chunk[] the line
----@field row tideate.ui.Row that it was made of
+---@field [1] string signature
+---@field [2] tideate.Chunk[] chunks
+---@field row tideate.ui.Row row
 
 ---@param buf integer
 ---@return tideate.ui.Drawn
@@ -52,7 +51,7 @@ end
 ---@return string
 local function time_of(node)
   if node.began then
-    -- in whole seconds, so that a calm line stays as it is
+    -- whole seconds keep a calm line unchanged
     return require('tideate.ui.progress').seconds(vim.uv.now() - node.began)
   end
   return node.took and require('tideate.ui.progress').duration(node.took) or ''
@@ -66,7 +65,7 @@ local function figures(node)
 end
 
 ---@param run tideate.ui.PanelRun
----@return string of today the time, of others the day
+---@return string time today, else the day
 local function clock(run)
   local at = math.floor(run.started_at / 1000)
   local today = os.date('%Y-%m-%d', at) == os.date('%Y-%m-%d')
@@ -133,7 +132,7 @@ local function left(row, room)
   return text.fit_chunks(chunks, room)
 end
 
---- What a line says, in so far as it can change.
+--- Return everything of a line that can change, as a key.
 ---@param row tideate.ui.Row
 ---@param time string
 ---@param tokens string
@@ -183,7 +182,7 @@ local function line(row, width, time, tokens, cost)
   return chunks
 end
 
---- The line of a row as it is now: the very same one where it says the same.
+--- Return the line of a row; the same table if nothing changed.
 ---@param row tideate.ui.Row
 ---@param width integer
 ---@param known? tideate.ui.DrawnLine
@@ -208,7 +207,7 @@ local function lines_of(it, rows, width, seen)
   for index, row in ipairs(rows) do
     local node = row.node
     local known = width == it.width and it.made[node.key] or nil
-    -- what runs out of sight is written when it comes into sight
+    -- lines outside of the window are updated when they scroll into view
     local at_work = (node.began or node.renew) and index >= seen.first and index <= seen.last
     if not known or known.row ~= row or at_work then
       known = line_of(row, width, known)
@@ -220,7 +219,7 @@ local function lines_of(it, rows, width, seen)
   return lines
 end
 
---- Write the lines between two others that stand already.
+--- Replace a range of lines.
 ---@param it tideate.ui.Drawn
 ---@param lines tideate.Chunk[][]
 ---@param first integer 1-based
@@ -230,7 +229,7 @@ local function write(it, lines, first, last, upto)
   require('tideate.ui.text').splice(it.buf, ns, first - 1, last, vim.list_slice(lines, first, upto))
 end
 
---- Write those lines of equally many that are others.
+--- Write the lines that differ, if the number of lines is the same.
 ---@param it tideate.ui.Drawn
 ---@param lines tideate.Chunk[][]
 local function write_changed(it, lines)
@@ -271,9 +270,9 @@ function M.draw(it, rows, win)
   it.lines = lines
 end
 
---- Write what changed in rows that are seen, and at work.
+--- Update the visible rows that are at work.
 ---@param it tideate.ui.Drawn
----@param rows tideate.ui.Row[] those that were drawn last
+---@param rows tideate.ui.Row[] drawn last
 ---@param win integer
 function M.touch(it, rows, win)
   local from, upto = nil, nil ---@type integer?, integer?
@@ -301,7 +300,7 @@ function M.touch(it, rows, win)
   end
 end
 
---- The head of the columns on the right.
+--- Return the head of the right columns.
 ---@return string
 function M.head()
   local columns = ('%%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost)

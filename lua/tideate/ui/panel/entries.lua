@@ -1,4 +1,4 @@
---- Nodes of what happened in a step: turns of models, tool calls, items of a list, notes, errors.
+--- Nodes of a step's activity: turns, tool calls, list items, notes, errors.
 local M = {}
 
 ---@param usage tideate.Usage?
@@ -54,7 +54,7 @@ local function turn_hint(turn)
   if #turn.calls > 0 then
     table.insert(parts, ('%d tool call%s'):format(#turn.calls, #turn.calls == 1 and '' or 's'))
   end
-  -- of a run of the store the text comes only when it is opened
+  -- texts of a stored run are read when it is opened
   table.insert(parts, turn.text[1] and one_line(table.concat(turn.text, '', 1, math.min(#turn.text, 40))))
   return table.concat(parts, '  ')
 end
@@ -121,7 +121,7 @@ end
 ---@param step tideate.StepActivity?
 ---@param parent tideate.ui.Node
 ---@param nodes tideate.ui.Node[]
----@param err? string why it failed
+---@param err? string reason of its failure
 function M.add(step, parent, nodes, err)
   for index, entry in ipairs(step and step.entries or {}) do
     if entry.kind == 'turn' then

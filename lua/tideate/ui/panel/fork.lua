@@ -1,14 +1,14 @@
---- Form of a fork: what the new run begins with, edited as text; `:w` starts it.
+--- The form of a fork: edit the inputs of the new run as text; `:w` starts it.
 local M = {}
 
--- begins the lines that are headings; a line of a text that begins so has another one before it
+-- begins a heading; doubled at the beginning of a text line
 local SIGN = '▍'
 local MODEL = 'model (empty: the same)'
 local SAY = 'say to the model before that turn'
 
 ---@class tideate.ui.ForkPart
 ---@field head string
----@field text string as it is now
+---@field text string current text
 ---@field json? boolean the text is JSON
 ---@field group 'prompt'|'say'|'adapter'|'inputs'|'results'
 ---@field name? string of the input or the step
@@ -16,16 +16,16 @@ local SAY = 'say to the model before that turn'
 ---@class tideate.ui.ForkPlan the host's answer to `fork_plan`
 ---@field run tideate.StoredRun
 ---@field step string
----@field all boolean no step was named and none failed: all of the run is run anew
+---@field all boolean no step was named and none failed: rerun the whole run
 ---@field prompt string
 ---@field adapter? string
 ---@field inputs {name: string, text: string, json: boolean}[]
 ---@field results {name: string, text: string, json: boolean}[]
----@field whole? string turn that cannot be gone on from: all of its step is run again
----@field not_at_turn? string why it cannot begin at the turn that was asked for
----@field turn? integer of the step's model, which is taken again; prompt, inputs and results are as they were
----@field hears? boolean the model can be told something before that turn
----@field more integer results that are too long to be shown
+---@field whole? string turn that cannot be continued: its whole step reruns
+---@field not_at_turn? string why it cannot begin at the requested turn
+---@field turn? integer first turn to rerun; prompt, inputs and results stay
+---@field hears? boolean whether a message to the model fits before that turn
+---@field more integer number of results that are too long to show
 
 ---@param plan tideate.ui.ForkPlan
 ---@return tideate.ui.ForkPart[]
@@ -67,7 +67,7 @@ local function lines_of(plan, parts)
   return lines
 end
 
---- What was written in a form, by heading.
+--- Parse the texts of a form by heading.
 ---@param lines string[]
 ---@param parts tideate.ui.ForkPart[]
 ---@return table<string, string>? texts, string? err
@@ -92,7 +92,7 @@ function M.read(lines, parts)
   end, found)
 end
 
---- The parameters of a fork: only what was changed.
+--- Return the parameters of a fork: only changed parts.
 ---@param parts tideate.ui.ForkPart[]
 ---@param texts table<string, string>
 ---@return table<string, any> params
@@ -117,7 +117,7 @@ end
 ---@param text string
 ---@param level integer
 local function say(text, level)
-  -- behind the `:w` that is on its way, or the two would wait for Enter
+  -- later: a `:w` is still running, and two messages would need a key
   vim.schedule(function()
     require('tideate.ui').notify(text, level)
   end)
@@ -125,7 +125,7 @@ end
 
 ---@param plan tideate.ui.ForkPlan
 ---@param folder string
----@param lines? string[] what the person had written
+---@param lines? string[] earlier edits
 local function open(plan, folder, lines)
   local parts = parts_of(plan)
   local edits, form = require('tideate.ui.text_edit'), nil ---@type table, tideate.TextEdit
@@ -145,7 +145,7 @@ local function open(plan, folder, lines)
     form:close()
     local id ---@type string
     id = require('tideate.run').fork_stored(params, function(result)
-      -- refused before it began: nothing that was written is lost
+      -- refused before its start: keep the edits
       if not result.ok and not result.cancelled and not require('tideate.state').get_status(id) then
         open(plan, folder, written)
       end
@@ -166,9 +166,9 @@ local function open(plan, folder, lines)
   vim.api.nvim_win_set_cursor(form.win, { 3, 0 })
 end
 
---- Open the form of a fork from a line on.
+--- Open the form of a fork.
 ---@param place {execution_id: string, step?: string, turn?: integer, folder: string, whole?: string, may_open?: fun(): boolean}
---- `turn` and `whole` as of the plan; `may_open` is asked when the host has answered, and tells the person if it may not
+--- `turn` and `whole` as in the plan; `may_open` is called after the host's answer, and notifies the user if it returns false
 function M.open(place)
   local params = { execution_id = place.execution_id, step = place.step, turn = place.turn, folder = place.folder }
   require('tideate.stored_runs').ask('fork_plan', params, function(result)

@@ -1,18 +1,18 @@
---- The panel of runs: those of this Neovim as they go, and those of the project's store.
+--- The panel of runs: those of this Neovim and those of the project's store.
 local M = {}
 
-local DELAY = 50 -- milliseconds between an event and the drawing that has it
+local DELAY = 50 -- milliseconds between an event and its drawing
 local SECOND = 1000
 
 ---@class tideate.ui.Panel
 ---@field buf integer
 ---@field win integer
----@field back integer the window the person came from
+---@field back integer window that had the focus before
 ---@field runs tideate.ui.PanelRuns
 ---@field view tideate.ui.PanelView
----@field at? string the key that the cursor goes to once it is there
----@field due? boolean it is going to be drawn
----@field stop? fun() ends the clock
+---@field at? string node key that gets the cursor once it exists
+---@field due? boolean a drawing is scheduled
+---@field stop? fun() stops the clock
 
 ---@type tideate.ui.Panel?
 local shown
@@ -24,13 +24,13 @@ function M.is_visible()
   return shown ~= nil and require('tideate.ui.window').visible(shown.win)
 end
 
---- The columns and rows of the screen that are the panel's.
+--- Return the screen space of the panel.
 ---@return integer columns, integer rows
 function M.taken()
   return require('tideate.ui.panel.window').taken(shown and shown.win)
 end
 
---- Draw soon, whatever happens until then.
+--- Schedule one drawing.
 local function draw_soon()
   local it = shown
   if it and not it.due then
@@ -55,7 +55,7 @@ local function forget()
   require('tideate.ui.output').arrange()
 end
 
---- Close the panel and give the focus back; the runs continue.
+--- Close the panel and return the focus; the runs continue.
 function M.close()
   local it = shown
   if not it then
@@ -70,7 +70,7 @@ function M.close()
   end
 end
 
---- Times go on while something runs, also where no event comes.
+--- Update times every second while a run is active.
 ---@param active boolean
 local function keep_time(active)
   if active and not shown.stop then
@@ -86,7 +86,7 @@ local function keep_time(active)
   end
 end
 
---- Keep the cursor on what it was on.
+--- Keep the cursor on its node.
 ---@param key? string
 ---@param before integer
 local function put_cursor(key, before)
@@ -124,7 +124,7 @@ function draw()
   view:draw_bar(shown.win, shown.runs)
 end
 
---- Draw all of it soon: what it is made of was read.
+--- Rebuild soon, after new data arrived.
 local function build_soon()
   if shown then
     shown.view:invalidate()
@@ -132,27 +132,27 @@ local function build_soon()
   end
 end
 
---- Draw all of it at once, as the person wants it now.
+--- Rebuild now.
 local function rebuild()
   shown.view:invalidate()
   draw()
 end
 
---- Read the runs again: something happened to one.
+--- Reload the runs after one changed.
 function M.refresh()
   if shown then
     shown.runs:refresh()
   end
 end
 
---- Something was done to a run of the list, perhaps an old one.
+--- Reload all runs after an action on one, perhaps an old one.
 function M.changed()
   if shown then
     shown.runs:changed()
   end
 end
 
---- The row under the cursor.
+--- Return the row under the cursor.
 ---@return tideate.ui.Row?
 local function current()
   return M.is_visible() and shown.view.rows[vim.api.nvim_win_get_cursor(shown.win)[1]] or nil
@@ -165,8 +165,8 @@ local function on_moved()
   end
 end
 
---- Open or close what is under the cursor; of what cannot be opened, that which it is part of.
----@param open? boolean nil: the other way
+--- Open or close the row under the cursor, or the nearest row above that can fold.
+---@param open? boolean nil: toggle
 local function fold(open)
   local row = current()
   if not row then
@@ -186,14 +186,14 @@ local function fold(open)
   end
 end
 
---- Open or close all that is there now.
+--- Open or close all rows read so far.
 ---@param open boolean
 local function fold_all(open)
   local count
   repeat
     count = #shown.view.rows
     for _, row in ipairs(shown.view.rows) do
-      -- runs of the store whose details nobody wanted stay closed
+      -- stored runs without details stay closed
       if row.open ~= nil and (not open or not row.node.wants or shown.runs.details[row.node.wants]) then
         shown.view.folds[row.node.key] = open
       end
@@ -253,7 +253,7 @@ local function follow(it)
     end),
   })
   on('WinEnter', function()
-    it.win = vim.api.nvim_get_current_win() -- after a `:split` the keys are those of the window they are typed in
+    it.win = vim.api.nvim_get_current_win() -- after a `:split` keys belong to the current window
   end)
   on('WinClosed', function(args)
     local others = vim.tbl_filter(function(win)
@@ -292,8 +292,8 @@ local function open(list)
 end
 
 --- Show the panel, or other runs in it.
----@param what? {filter?: string, at?: string} a part of a workflow's name, a state, or both; id of the run that the
---- cursor goes to
+---@param what? {filter?: string, at?: string} filter: part of a workflow's name, a state, or both; at: id of the run
+--- that gets the cursor
 function M.open(what)
   what = what or {}
   local list = require('tideate.ui.panel.list').new(what.filter)
@@ -310,7 +310,7 @@ function M.open(what)
   rebuild()
 end
 
---- Show the panel, or close it.
+--- Toggle the panel.
 function M.toggle()
   if M.is_visible() then
     M.close()
@@ -319,7 +319,7 @@ function M.toggle()
   end
 end
 
----@type table<string, true> events after which the runs of the store stand elsewhere
+---@type table<string, true> events after which stored runs differ
 local MOVES = {
   SD_EVENT_WORKFLOW_STARTED = true,
   SD_EVENT_WORKFLOW_RESTORED = true,
@@ -327,14 +327,14 @@ local MOVES = {
   SD_EVENT_WORKFLOW_RESUMED = true,
 }
 
---- Take an event; the state has it already.
+--- Handle an event; the state has it already.
 ---@param event tideate.Event
 function M.on_event(event)
   if shown then
     shown.view:take(event)
     draw_soon()
     if event.name == 'SD_EVENT_WORKFLOW_STARTED' and not event.data.parent and vim.api.nvim_get_current_win() ~= shown.win then
-      shown.at = event.execution_id -- who works elsewhere sees what they just began
+      shown.at = event.execution_id -- shows the new run to a user who is elsewhere
     end
     if MOVES[event.name] then
       M.refresh()

@@ -1,16 +1,16 @@
 --- Keys of the panel.
 local M = {}
 
----@class tideate.ui.PanelControls what keys do
+---@class tideate.ui.PanelControls functions behind the keys
 ---@field node fun(): tideate.ui.Node? under the cursor
 ---@field folder fun(): string
----@field stored fun(id: string): tideate.StoredRun? as the store had it last
+---@field stored fun(id: string): tideate.StoredRun? as last read from the store
 ---@field fold fun(open?: boolean)
 ---@field fold_all fun(open: boolean)
----@field marks fun(): table<string, tideate.ui.Node> lines that were marked, by key
----@field runs fun(): tideate.ui.PanelRun[] that are shown
+---@field marks fun(): table<string, tideate.ui.Node> marked nodes by key
+---@field runs fun(): tideate.ui.PanelRun[] shown
 ---@field redraw fun()
----@field changed fun() something was done to a run
+---@field changed fun() called after an action on a run
 ---@field filter fun()
 ---@field close fun()
 
@@ -20,7 +20,7 @@ local function say(text, level)
   require('tideate.ui').notify(text, level or vim.log.levels.INFO)
 end
 
---- Whether this Neovim runs it.
+--- Return whether this Neovim runs it.
 ---@param run tideate.ui.PanelRun
 ---@return boolean
 local function is_here(run)
@@ -38,7 +38,7 @@ local function act(action, run, controls)
   require('tideate.ui.run_actions').act(action, stored, controls.folder(), controls.changed)
 end
 
---- Something that is done to the run that the line belongs to.
+--- Return a key action on the run of the cursor's line.
 ---@param deed fun(run: tideate.ui.PanelRun, controls: tideate.ui.PanelControls)
 ---@return fun(controls: tideate.ui.PanelControls)
 local function of_run(deed)
@@ -94,7 +94,7 @@ local function tell(run, controls)
   })
 end
 
---- The place of a line: that of a run is the first step that did not complete.
+--- Return the place of a line; for a run, the host takes the first step that did not complete.
 ---@param node tideate.ui.Node
 ---@param controls tideate.ui.PanelControls
 ---@return {execution_id: string, step?: string, folder: string}
@@ -103,7 +103,7 @@ local function place_of(node, controls)
   return { execution_id = node.run.id, step = step, folder = controls.folder() }
 end
 
---- Whether there is a step to run from: of a run's line, one that did not complete.
+--- Return whether a retry has a step to begin with: for a run's line, one that did not complete.
 ---@param node tideate.ui.Node
 ---@return boolean
 local function has_start(node)
@@ -122,7 +122,7 @@ local function run_anew(node, controls)
   require('tideate.ui.run_actions').retry(place_of(node, controls))
 end
 
---- What is done only to a run that has ended, from a step of it on.
+--- Return a key action on an ended run, from a step on.
 ---@param deed fun(node: tideate.ui.Node, controls: tideate.ui.PanelControls)
 ---@return fun(controls: tideate.ui.PanelControls)
 local function of_ended(deed)
@@ -134,7 +134,7 @@ local function of_ended(deed)
   end)
 end
 
---- Whether the person waits where they pressed `f`: if they went on to something else, they are told instead.
+--- Return a check whether the user still waits in the panel; else it notifies them.
 ---@param run tideate.ui.PanelRun
 ---@return fun(): boolean
 local function still_here(run)
@@ -148,7 +148,7 @@ local function still_here(run)
   end
 end
 
---- Go on from a turn where the conversation can be; else the step is run again, from that turn on where it can be.
+--- Continue the conversation from a turn if possible; else rerun the step, from that turn on if possible.
 local function fork(node, controls)
   local place = place_of(node, controls)
   place.may_open = still_here(node.run)
@@ -164,7 +164,7 @@ local function fork(node, controls)
   end)
 end
 
---- Mark a run or a step, or take its mark away.
+--- Mark a run or a step, or unmark it.
 local function mark(node, controls)
   if node.kind == 'run' or node.kind == 'step' then
     local marks = controls.marks()
@@ -208,7 +208,7 @@ local function fold(wanted)
   end
 end
 
---- Keys, what they do, how; which keys the help names on the line.
+--- Keys, description, action; keys on its line of the help.
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
   { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, the place of an error …', of_node(open), shown = { '<CR>' } },

@@ -1,14 +1,14 @@
---- Runs of the store: read page by page, and filtered.
+--- Runs of the store, read in pages and filtered.
 local M = {}
 
 M.PAGE = 100 -- runs
-local NEWEST = 200 -- runs that are read again when something happened; more of them take a person's time
+local NEWEST = 200 -- runs that are reloaded after a change; more would be felt
 
 ---@class tideate.ui.RunsList
----@field filter string a state, `workflow:`, `file:`, `since:`, and a part of a workflow's name or words
----@field runs tideate.StoredRun[] the newest first
----@field more boolean whether there are older ones
----@field whole? boolean the next time all of them are read again: something was done to one, perhaps an old one
+---@field filter string states, `workflow:`, `file:`, `since:`, part of a workflow's name, words
+---@field runs tideate.StoredRun[] newest first
+---@field more boolean whether there are older runs
+---@field whole? boolean reload all of them next time: an old run may have changed
 
 local KEYS = { 'workflow:', 'file:', 'since:' }
 local SINCE = { 'since:1h', 'since:1d', 'since:7d', 'since:30d' }
@@ -24,7 +24,7 @@ function M.new(filter)
   return { filter = filter or '', runs = {}, more = false }
 end
 
---- What to ask for so that what is shown is as it is now.
+--- Return the parameters to reload the list.
 ---@param list tideate.ui.RunsList
 ---@return table<string, any> params
 function M.again(list)
@@ -33,7 +33,7 @@ function M.again(list)
   return { filter = list.filter, limit = math.max(M.PAGE, limit) }
 end
 
---- What to ask for behind the last run.
+--- Return the parameters to read the next page.
 ---@param list tideate.ui.RunsList
 ---@return table<string, any> params
 function M.onward(list)
@@ -52,7 +52,7 @@ function M.place_of(runs, id)
   end
 end
 
---- Take the answer to `again`. Runs behind it stay as they were read.
+--- Merge the answer to `again`; older runs stay.
 ---@param list tideate.ui.RunsList
 ---@param result {runs?: tideate.StoredRun[], more: boolean}
 function M.renew(list, result)
@@ -66,7 +66,7 @@ function M.renew(list, result)
   end
 end
 
---- Take the answer to `onward`.
+--- Append the answer to `onward`.
 ---@param list tideate.ui.RunsList
 ---@param result {runs: tideate.StoredRun[], more: boolean}
 function M.extend(list, result)
@@ -74,7 +74,7 @@ function M.extend(list, result)
   list.more = result.more
 end
 
---- The words of a filter: states, the names of workflows, files, times.
+--- Return the completions of a filter word.
 ---@param lead string
 ---@return string[]
 function M.words(lead)
@@ -97,7 +97,7 @@ function M.words(lead)
   end, words)
 end
 
---- Complete the line that asks for a filter.
+--- Complete the line of the filter prompt.
 ---@param lead string the whole line
 ---@return string[]
 function M.complete(lead)
@@ -107,9 +107,9 @@ function M.complete(lead)
   end, M.words(word))
 end
 
---- Ask which runs to show.
+--- Ask for a filter.
 ---@param list tideate.ui.RunsList
----@param on_filter fun(filter: string) not called if the person wants no other
+---@param on_filter fun(filter: string) not called if the prompt is cancelled
 function M.ask_filter(list, on_filter)
   vim.ui.input({
     prompt = 'Show only (text, state, workflow: file: since:2d; empty: all): ',

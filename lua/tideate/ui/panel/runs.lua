@@ -1,16 +1,16 @@
---- The stored runs that the panel shows, and their details: what is read of the host, and when.
+--- The stored runs of the panel and their details, read from the host.
 
 ---@class tideate.ui.PanelRuns
 ---@field list tideate.ui.RunsList
 ---@field folder string of the project
 ---@field details table<string, tideate.ui.RunDetails>
----@field unread table<string, string> why the details of a run could not be read, until the list is read again
----@field loading boolean the list is on its way
----@field known boolean the list was read at all
----@field private wanted table<string, true> runs whose details are on their way
----@field private asked integer counts the requests for the list
----@field private stale? boolean something happened while the list was on its way
----@field private closed? boolean nobody looks any more
+---@field unread table<string, string> errors by run, until the list is reloaded
+---@field loading boolean a request for the list is pending
+---@field known boolean the list was read before
+---@field private wanted table<string, true> runs with a pending request for details
+---@field private asked integer number of list requests
+---@field private stale? boolean a run changed during the pending request
+---@field private closed? boolean the panel was closed
 ---@field private on_change fun()
 local Runs = {}
 Runs.__index = Runs
@@ -19,7 +19,7 @@ local M = {}
 
 ---@param list tideate.ui.RunsList
 ---@param folder string of the project
----@param on_change fun() there is something new to draw
+---@param on_change fun() called after new data arrived
 ---@return tideate.ui.PanelRuns
 function M.new(list, folder, on_change)
   return setmetatable({
@@ -35,12 +35,12 @@ function M.new(list, folder, on_change)
   }, Runs)
 end
 
---- Take no more answers.
+--- Ignore further answers.
 function Runs:close()
   self.closed = true
 end
 
---- Ask for the details of a run, once.
+--- Request the details of a run, once.
 ---@param id string
 function Runs:want(id)
   if self.wanted[id] or self.details[id] or self.unread[id] then
@@ -65,7 +65,7 @@ function Runs:want(id)
   end)
 end
 
---- Ask the host for runs; only the last answer counts, and none after the panel was closed.
+--- Request runs; only the last answer counts, and none after the panel was closed.
 ---@private
 ---@param params table<string, any>
 ---@param take fun(result: tideate.Result)
@@ -89,7 +89,7 @@ function Runs:ask(params, take)
   end)
 end
 
---- Read runs, and show them once they are there.
+--- Read runs and show them.
 ---@param wanted tideate.ui.RunsList
 function Runs:read(wanted)
   local list = require('tideate.ui.panel.list')
@@ -102,7 +102,7 @@ function Runs:read(wanted)
   end)
 end
 
---- Read the runs again: something happened to one.
+--- Reload the runs after one changed.
 function Runs:refresh()
   if self.loading then
     self.stale = true
@@ -111,13 +111,13 @@ function Runs:refresh()
   end
 end
 
---- Something was done to a run of the list, perhaps an old one.
+--- Reload all runs after an action on one, perhaps an old one.
 function Runs:changed()
   self.list.whole = true
   self:refresh()
 end
 
---- Read on where the list ends.
+--- Read the next page.
 function Runs:read_on()
   local list = require('tideate.ui.panel.list')
   self:ask(list.onward(self.list), function(result)
@@ -125,7 +125,7 @@ function Runs:read_on()
   end)
 end
 
---- Details that were read when a run stood elsewhere are read again.
+--- Drop the details of runs that changed since.
 ---@private
 ---@param before tideate.StoredRun[]
 ---@param after tideate.StoredRun[]

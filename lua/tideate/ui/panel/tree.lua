@@ -1,36 +1,36 @@
---- Tree of runs as plain tables: workflow, steps, turns, tool calls; from the state of this Neovim and the store.
+--- The tree of runs as plain tables: workflow, step, turn, tool call; from the state and the store.
 local M = {}
 
----@class tideate.ui.PanelRun a run of this Neovim, of the store, or of both
+---@class tideate.ui.PanelRun a run of this Neovim, the store, or both
 ---@field id string
 ---@field name string
 ---@field state string
 ---@field prompt string
 ---@field started_at integer milliseconds since the epoch
----@field live? tideate.Run what this Neovim saw of it
+---@field live? tideate.Run state in this Neovim
 ---@field stored? tideate.StoredRun
 
 ---@class tideate.ui.Node
----@field key string the same at every build
+---@field key string stable across builds
 ---@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'
 ---@field label string
 ---@field hint? string
----@field flows? boolean whether it is the end of the hint that counts
+---@field flows? boolean show the end of the hint if it is too long
 ---@field state string
----@field lanes? tideate.StepLanes of a step, where the steps are no simple list
----@field began? integer of what is at work, milliseconds of `vim.uv.now()`
+---@field lanes? tideate.StepLanes of a step, if the steps are not a simple list
+---@field began? integer start of running work, milliseconds of `vim.uv.now()`
 ---@field took? integer milliseconds
 ---@field attempts? integer
 ---@field tokens? integer
 ---@field cost? number
----@field opens? boolean whether it is open unless the person closed it
----@field children? fun(): tideate.ui.Node[] nil of what has none
----@field wants? string id of a run whose details its children are made of
----@field run? tideate.ui.PanelRun that it belongs to
----@field step? string that it belongs to
----@field renew? fun(node: tideate.ui.Node) bring what grows up to date
----@field turns? integer of a turn: how many its step has
----@field about? any what it stands for: an activity, a stored step, a text
+---@field opens? boolean open by default
+---@field children? fun(): tideate.ui.Node[] nil without children
+---@field wants? string id of the run with the details of its children
+---@field run? tideate.ui.PanelRun its run
+---@field step? string its step
+---@field renew? fun(node: tideate.ui.Node) update growing data
+---@field turns? integer of a turn: number of turns in its step
+---@field about? any content: an activity, a stored step, a text
 
 ---@class tideate.ui.RunDetails the host's answer to `show`
 ---@field run tideate.StoredRun
@@ -44,7 +44,7 @@ local M = {}
 ---@field within fun(id: string): tideate.Run[]
 ---@field status? fun(id: string): tideate.Run?
 ---@field details table<string, tideate.ui.RunDetails>
----@field unread? table<string, string> why a run's details could not be read
+---@field unread? table<string, string> errors by run
 
 local INDENT = '  '
 
@@ -58,7 +58,7 @@ local ENDED = { completed = true, failed = true, cancelled = true, declined = tr
 ---@return tideate.ui.PanelRun
 function M.run(live, stored)
   if stored and live and live.state == 'interrupted' then
-    live = nil -- it was left here; the store knows what it waits for
+    live = nil -- it was left here; the store knows the question
   end
   local state = live and (live.declined and 'declined' or live.state)
     or stored and (stored.reason == 'declined' and 'declined' or stored.state)
@@ -73,7 +73,7 @@ function M.run(live, stored)
   }
 end
 
---- The state of a run as a person reads it.
+--- Return the state of a run in words.
 ---@param run tideate.ui.PanelRun
 ---@return string
 function M.word(run)
@@ -84,10 +84,10 @@ function M.word(run)
   return stored and stored.rolled_back and 'rolled back' or run.state
 end
 
---- The runs of the store with those of this Neovim, the newest first.
+--- Merge stored runs with those of this Neovim, newest first.
 ---@param stored tideate.StoredRun[]
 ---@param live tideate.Run[]
----@param whole boolean whether those that the store does not know yet belong to them
+---@param whole boolean include runs that are not stored yet
 ---@return tideate.ui.PanelRun[]
 function M.merge(stored, live, whole)
   local here, runs = {}, {} ---@type table<string, tideate.Run>, tideate.ui.PanelRun[]
@@ -124,7 +124,7 @@ end
 ---@field result? any
 ---@field activity? tideate.StepActivity
 
---- What the items of a step took counts to the step.
+--- Add up the usage of a step and its items.
 ---@param activity tideate.Activity
 ---@param name string
 ---@return tideate.Usage
@@ -183,7 +183,7 @@ local function stored_steps(details)
   end, details.steps)
 end
 
---- The steps of a run; what an earlier process did of it is taken from the store.
+--- Return the steps of a run; those of an earlier process come from the store.
 ---@param run tideate.ui.PanelRun
 ---@param sources tideate.ui.TreeSources
 ---@return tideate.ui.PanelStep[] steps, tideate.Activity activity
@@ -204,10 +204,10 @@ local function steps_of(run, sources)
     activity
 end
 
---- The runs that are steps of another.
+--- Return the nested runs of a run.
 ---@param run tideate.ui.PanelRun
 ---@param sources tideate.ui.TreeSources
----@return table<string, tideate.ui.PanelRun[]> by the step
+---@return table<string, tideate.ui.PanelRun[]> by step
 local function runs_within(run, sources)
   local found, seen = vim.defaulttable(), {}
   for _, live in ipairs(sources.within(run.id)) do
@@ -225,8 +225,8 @@ end
 
 ---@param step tideate.ui.PanelStep
 ---@param parent tideate.ui.Node
----@param items tideate.ItemActivity[] of a list that it works on
----@param within tideate.ui.PanelRun[] that are the step
+---@param items tideate.ItemActivity[] of its list
+---@param within tideate.ui.PanelRun[] nested in the step
 ---@param sources tideate.ui.TreeSources
 ---@return tideate.ui.Node
 local function step_node(step, parent, items, within, sources)
@@ -308,7 +308,7 @@ local function spent_by(run, sources)
   return run.live.tokens > 0 and run.live.tokens or nil, cost
 end
 
---- How far a run is: of one that has ended nothing.
+--- Return the progress of a run; empty for an ended one.
 ---@param run tideate.ui.PanelRun
 ---@return string
 local function progress_of(run)
@@ -326,7 +326,7 @@ local function progress_of(run)
   return vim.trim(('%s %s'):format(count, place))
 end
 
---- The node of a run.
+--- Build the node of a run.
 ---@param run tideate.ui.PanelRun
 ---@param sources tideate.ui.TreeSources
 ---@return tideate.ui.Node
@@ -362,11 +362,11 @@ end
 ---@class tideate.ui.Row
 ---@field node tideate.ui.Node
 ---@field depth integer
----@field lead string what stands before it: the indentation, and lanes that pass by
----@field open? boolean nil of what has no children
+---@field lead string indentation and lanes before it
+---@field open? boolean nil without children
 ---@field marked? boolean
 
---- The line below a run that shows where it has the words that were searched for.
+--- Build the row with the search match of a run.
 ---@param run tideate.ui.PanelRun
 ---@return tideate.ui.Row
 function M.match_row(run)
@@ -374,10 +374,10 @@ function M.match_row(run)
   return { node = node, depth = 1, lead = INDENT }
 end
 
---- The nodes that are seen, one below the other.
+--- Return the visible rows of nodes.
 ---@param nodes tideate.ui.Node[]
----@param folds table<string, boolean> by key: whether it is open, where the person said so
----@param rows? tideate.ui.Row[] to add them to
+---@param folds table<string, boolean> open or closed by the user, by key
+---@param rows? tideate.ui.Row[] to append to
 ---@param depth? integer
 ---@param lead? string
 ---@return tideate.ui.Row[]

@@ -1,20 +1,20 @@
---- What the panel shows: rows of runs, built anew only for those where something changed, and its winbar.
+--- The view of the panel: rows, rebuilt only for changed runs, and the winbar.
 
 ---@class tideate.ui.PanelBlock the rows of a run
----@field stored? tideate.StoredRun that they were built from
+---@field stored? tideate.StoredRun source of the rows
 ---@field live boolean
 ---@field rows tideate.ui.Row[]
 
 ---@class tideate.ui.PanelView
 ---@field rows tideate.ui.Row[]
----@field runs tideate.ui.PanelRun[] that are shown
----@field folds table<string, boolean> by a node's key: whether it is open, where the person said so
+---@field runs tideate.ui.PanelRun[] shown
+---@field folds table<string, boolean> open or closed by the user, by node key
 ---@field marks table<string, tideate.ui.Node> by key
 ---@field private drawn tideate.ui.Drawn
 ---@field private blocks table<string, tideate.ui.PanelBlock> by the run's id
----@field private stale table<string, true> ids of runs of this Neovim that changed
----@field private whole boolean everything is to be built
----@field private structure table<tideate.StepActivity, integer> how many entries a step had when it was looked at
+---@field private stale table<string, true> ids of changed runs of this Neovim
+---@field private whole boolean rebuild everything
+---@field private structure table<tideate.StepActivity, integer> known number of entries of a step
 local View = {}
 View.__index = View
 
@@ -36,7 +36,7 @@ function M.new(buf)
   }, View)
 end
 
---- Build a run anew at the next drawing; all of them without an id.
+--- Rebuild a run at the next drawing; all runs without an id.
 ---@param id? string
 function View:invalidate(id)
   if id then
@@ -46,7 +46,7 @@ function View:invalidate(id)
   end
 end
 
---- Take an event of a run: a text that grows needs no other rows until it is a turn of its own.
+--- Handle an event: growing text needs new rows only when it begins a turn.
 ---@param event tideate.Event
 function View:take(event)
   local state = require('tideate.state')
@@ -61,7 +61,7 @@ function View:take(event)
   self:invalidate(state.root_of(event.execution_id))
 end
 
---- The rows that are no runs: which model is asked, that there are more runs, or none.
+--- Return the rows around the runs: the model, more runs, or none.
 ---@param runs tideate.ui.PanelRuns
 ---@return tideate.ui.Row[] above, tideate.ui.Row[] below
 local function frame(runs, count)
@@ -98,13 +98,13 @@ function View:block(run, sources)
   for _, row in ipairs(rows) do
     row.marked = self.marks[row.node.key] ~= nil
     if row.node.kind == 'run' and row.node.opens and row.open then
-      self.folds[row.node.key] = true -- also when it has ended: what somebody reads stays
+      self.folds[row.node.key] = true -- stays open after the end: the user may be reading it
     end
   end
   return { stored = run.stored, live = run.live ~= nil, rows = rows }
 end
 
---- Build what changed; false where nothing did.
+--- Rebuild the changed runs; false if none changed.
 ---@param runs tideate.ui.PanelRuns
 ---@return boolean
 function View:build(runs)
@@ -140,13 +140,13 @@ function View:row_of(key)
   end
 end
 
---- Write the rows after they were built.
+--- Write the rows after a build.
 ---@param win integer
 function View:write(win)
   require('tideate.ui.panel.drawing').draw(self.drawn, self.rows, win)
 end
 
---- Write what goes on in those rows that are seen: their times, and texts that grow.
+--- Update times and growing texts of the visible rows.
 ---@param win integer
 function View:touch(win)
   if self.drawn.width ~= vim.api.nvim_win_get_width(win) then
@@ -155,7 +155,7 @@ function View:touch(win)
   require('tideate.ui.panel.drawing').touch(self.drawn, self.rows, win)
 end
 
---- Keep the winbar true.
+--- Update the winbar.
 ---@param win integer
 ---@param runs tideate.ui.PanelRuns
 function View:draw_bar(win, runs)

@@ -1,7 +1,7 @@
---- The panel's window: below the others, or at the side where the screen is wide.
+--- The panel's window: below the others, or at the side of a wide screen.
 local M = {}
 
-local WIDE = 160 -- columns from which it stands at the side
+local WIDE = 160 -- minimum columns for the side
 local WIDEST = 100
 
 ---@return boolean
@@ -11,7 +11,7 @@ function M.at_side()
 end
 
 ---@param buf integer
----@return integer win entered only where the person types nothing else
+---@return integer win entered only in plain normal mode
 function M.open(buf)
   local window = require('tideate.ui.window')
   local columns, rows = window.room()
@@ -30,16 +30,16 @@ function M.open(buf)
   return win
 end
 
---- What the panel leaves of the screen to floats that must not lie over it.
+--- Return the screen space that floats must leave to the panel.
 ---@param win integer?
----@return integer columns, integer rows that it takes
+---@return integer columns, integer rows of the panel
 function M.taken(win)
   if not require('tideate.ui.window').visible(win) then
     return 0, 0
   end
   local height, width = vim.api.nvim_win_get_height(win --[[@as integer]]), vim.api.nvim_win_get_width(win --[[@as integer]])
   local row, col = unpack(vim.api.nvim_win_get_position(win --[[@as integer]]))
-  -- moved elsewhere by the person, it is in nobody's way that we know of
+  -- a panel that the user moved elsewhere takes no space of floats
   if col > 0 and col + width >= vim.o.columns then
     return width + 1, 0
   end

@@ -1,4 +1,4 @@
---- Editing of a plan as text. Edits stay until the plan is answered.
+--- Editing of a plan as text. Edits are kept until the plan is answered.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.plan')
@@ -9,10 +9,10 @@ local below = vim.api.nvim_create_namespace('tideate.plan.below')
 local Editor = setmetatable({}, { __index = require('tideate.ui.text_edit').TextEdit })
 Editor.__index = Editor
 
----@param id string of the run, for the buffer's name
----@param on_accepted fun(files: tideate.PlannedFile[], out: tideate.PlannedFile[]) each time the person accepts
----a valid text; `out` are files in comments
----@param kept integer? buffer with what the person wrote before
+---@param id string run id for the buffer's name
+---@param on_accepted fun(files: tideate.PlannedFile[], out: tideate.PlannedFile[]) called with each accepted,
+---valid text; `out` are commented files
+---@param kept integer? buffer with earlier edits
 ---@return tideate.PlanEditor
 function M.new(id, on_accepted, kept)
   local self = setmetatable({ on_accepted = on_accepted }, Editor)
@@ -28,7 +28,7 @@ function M.new(id, on_accepted, kept)
   end
   self.buf = kept or text_edit.buffer('plan', id, accept)
   vim.bo[self.buf].commentstring = '# %s'
-  -- shown whole, below the line: see `explain`
+  -- `explain` shows the messages below the lines
   vim.diagnostic.config({ virtual_text = false, signs = false, underline = true }, ns)
   vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
     buffer = self.buf,
@@ -39,7 +39,7 @@ function M.new(id, on_accepted, kept)
   return self
 end
 
---- Show each error below its line, wrapped: a line's end has no room for it.
+--- Show each error below its line, wrapped.
 ---@param errors tideate.PlanError[]
 function Editor:explain(errors)
   vim.api.nvim_buf_clear_namespace(self.buf, below, 0, -1)
@@ -56,7 +56,7 @@ function Editor:explain(errors)
   self:fit()
 end
 
---- As high as the text and what stands below its lines.
+--- Grow the window to the text and the messages below its lines.
 function Editor:fit()
   local window = require('tideate.ui.window')
   local columns, rows = window.room()
@@ -86,7 +86,7 @@ function Editor:check()
   end
 end
 
---- Follow the person, who took a file out of the plan, or back in, while their text is not taken yet.
+--- Comment or uncomment a file that the user toggled in the plan, in an unfinished text.
 ---@param file tideate.PlannedFile
 ---@param out boolean
 function Editor:comment(file, out)
@@ -108,9 +108,9 @@ function Editor:accept()
   self.on_accepted(files, out or {})
 end
 
---- Show the text; what was typed before is still there.
----@param files tideate.PlannedFile[] the plan as it is now
----@param out table<tideate.PlannedFile, boolean> files that were taken out
+--- Show the text with unfinished edits.
+---@param files tideate.PlannedFile[] files of the current plan
+---@param out table<tideate.PlannedFile, boolean> files left out
 function Editor:show(files, out)
   local lines = require('tideate.ui.plan.text').format(files, out)
   self:fill(lines)

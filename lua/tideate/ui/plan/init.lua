@@ -1,4 +1,4 @@
---- The review of a plan: the files that a run may touch, and the change of each.
+--- The review of a plan: the files that a run may change.
 local M = {}
 
 ---@type table<string, { [1]: string, [2]: string }> action → sign and group
@@ -11,7 +11,7 @@ M.SIGNS = {
 
 ---@class tideate.ui.Plan
 ---@field files tideate.PlannedFile[]
----@field out table<tideate.PlannedFile, boolean> taken out
+---@field out table<tideate.PlannedFile, boolean> left out
 ---@field question tideate.Question
 ---@field dialog tideate.Dialog
 ---@field editor tideate.PlanEditor?
@@ -19,7 +19,7 @@ M.SIGNS = {
 ---@field on_left fun()
 ---@field rows table<integer, tideate.PlannedFile> by buffer row, 1-based
 ---@field first integer first row with a file, 0-based
----@field problems string[] why the plan cannot be carried out
+---@field problems string[] reasons that the plan cannot be carried out
 ---@field message string?
 ---@field comments tideate.PlaceComments
 local Plan = {}
@@ -47,7 +47,7 @@ function Plan:file_lines(file, widest, width)
   local text = require('tideate.ui.text')
   local sign = M.SIGNS[file.action] or { '?', 'TideateWarning' }
   local out, changed = self.out[file], self.comments.changed[file.path]
-  -- a path is never cut: its end may be what matters
+  -- a path is never cut: its end may matter most
   local parts = text.pieces(name(file), vim.fn.strdisplaywidth(name(file)) > widest and width - 6 or widest)
   local lines = {} ---@type tideate.Chunk[][]
   for index, part in ipairs(parts) do
@@ -73,7 +73,7 @@ local function files_word(count)
   return count == 1 and '1 file' or ('%d files'):format(count)
 end
 
---- What is wrong, and the question: the last line of the host's message, with the number of files that are left.
+--- Return the problems and the question, with the number of remaining files.
 ---@return { [1]: string, [2]: string? }[] lines text and highlight group
 function Plan:asking()
   local lines = {}
@@ -131,7 +131,7 @@ function Plan:summary()
   return taken_out == 0 and files or ('%s, %d taken out'):format(files, taken_out)
 end
 
---- Take the file under the cursor out of the plan, or back in.
+--- Leave out the file under the cursor, or include it again.
 function Plan:toggle()
   local row = vim.api.nvim_win_get_cursor(0)[1]
   local file = self.rows[row]
@@ -175,7 +175,7 @@ function Plan:redraw(message)
   end)
 end
 
----@param kept integer? buffer with what the person wrote before
+---@param kept integer? buffer with earlier edits
 function Plan:make_editor(kept)
   self.editor = require('tideate.ui.plan.edit').new(self.question.execution_id, function(files, out)
     self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
@@ -195,7 +195,7 @@ function Plan:edit()
   self.editor:show(self.files, self.out)
 end
 
----@return string what edits of the text belong to, for the next question of the same
+---@return string key of kept edits for the next question about the same plan
 function Plan:identity()
   return ('plan %s %s'):format(self.question.execution_id, self.question.step)
 end
@@ -217,7 +217,7 @@ function Plan:accept()
   self.respond({ accepted = true, value = { files = files } })
 end
 
---- Send comments: the model plans anew, from the files that are left.
+--- Send comments: the model makes another plan from the remaining files.
 ---@param comments table[]
 function Plan:send(comments)
   local left_out = self.comments:left_out(self:untaken(), 'g<CR>', false)
@@ -229,7 +229,7 @@ function Plan:send(comments)
   self.respond({ accepted = false, value = value, reason = 'comments were sent to the model' })
 end
 
----@return boolean whether the person edited it, took files out or wrote comments
+---@return boolean whether the user edited it, left out files or wrote comments
 function Plan:is_changed()
   return next(self.out) ~= nil
     or not vim.deep_equal(self.files, self.question.payload.files)
@@ -237,7 +237,7 @@ function Plan:is_changed()
     or #self.comments:list() > 0
 end
 
---- Decline it; a changed one after a question.
+--- Decline the plan; a changed one after a confirmation.
 function Plan:decline()
   require('tideate.ui.confirm_action').decline({
     about = self:summary(),
@@ -252,7 +252,7 @@ function Plan:decline()
   end)
 end
 
---- Leave it as it is: its run waits.
+--- Leave the plan: its run waits.
 function Plan:leave()
   self:close()
   self.on_left()
@@ -276,8 +276,8 @@ function Plan:ready()
   return self.dialog:ready()
 end
 
---- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
----@param answered boolean? they answered, without what they wrote
+--- Close the plan. Unfinished edits are kept in their buffer.
+---@param answered boolean? the user answered without the edits
 function Plan:close(answered)
   self.comments:close()
   local editor = self.editor
@@ -292,7 +292,7 @@ function Plan:close(answered)
   self.dialog:close()
 end
 
---- What is written down beside the comments. `out` are places in the list of files.
+--- Return the state for the draft file. `out` has indexes of files.
 ---@return { files: tideate.PlannedFile[], out: integer[]? }
 function Plan:state()
   local out = {} ---@type integer[]
@@ -304,7 +304,7 @@ function Plan:state()
   return { files = self.files, out = #out > 0 and out or nil }
 end
 
---- Take the files as they were written down.
+--- Restore the files from the draft file.
 ---@param found table?
 function Plan:restore(found)
   local files = found and found.files
@@ -357,10 +357,10 @@ function Plan:keys()
   end)
 end
 
---- Let a person review a plan.
+--- Open the review of a plan.
 ---@param question tideate.Question payload: { files: tideate.PlannedFile[] }
----@param respond fun(result: table<string, any>) called once, unless `on_left` is
----@param on_left fun() it is left, or its window was closed: the run waits, to be resumed
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is called
+---@param on_left fun() the user left it or closed its window: the run waits
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
   local self = setmetatable({
@@ -395,7 +395,7 @@ function M.open(question, respond, on_left)
     self.message = 'what you wrote before is kept: e shows it'
   end
   local columns = require('tideate.ui.window').room()
-  self:lines(80) -- finds the first row with a file
+  self:lines(80) -- sets the first row with a file
   self.dialog = require('tideate.ui.dialog').open({
     title = require('tideate.ui.confirm').title(question),
     keys = self:keys(),

@@ -1,4 +1,4 @@
---- A plan as text: `modify path — why`, `move a -> b — why`, one file a line.
+--- A plan as text: one file a line, `modify path — why` or `move a -> b — why`.
 local M = {}
 
 ---@class tideate.PlannedFile
@@ -13,7 +13,7 @@ local M = {}
 
 M.ACTIONS = { 'create', 'modify', 'delete', 'move' }
 
---- What stands between a path and the reason, between blanks.
+--- Separators between a path and its reason.
 local SEPARATORS = { '—', '–', '--', '-' }
 
 M.HELP = {
@@ -21,7 +21,7 @@ M.HELP = {
   '# move PATH -> PATH — why',
 }
 
---- Where the reason begins.
+--- Find the separator before the reason.
 ---@param text string
 ---@return integer? from, integer? to of the separator
 local function find_separator(text)
@@ -35,7 +35,7 @@ local function find_separator(text)
   return from, to
 end
 
---- A path as the text has it: in quotes if it would be read as something else, with escapes of what is not seen.
+--- Quote a path if it would be read differently, and escape invisible characters.
 ---@param path string
 ---@return string
 local function quoted(path)
@@ -60,7 +60,7 @@ local function format_file(file)
 end
 
 ---@param files tideate.PlannedFile[]
----@param out table<tideate.PlannedFile, boolean>? files that were taken out: they are commented
+---@param out table<tideate.PlannedFile, boolean>? files left out, written as comments
 ---@return string[]
 function M.format(files, out)
   local lines = vim.list_extend({}, M.HELP)
@@ -72,7 +72,7 @@ end
 
 local NAMED = { n = '\n', r = '\r', t = '\t', ['\\'] = '\\', ['"'] = '"' }
 
---- What an escape between quotes stands for.
+--- Decode an escape of a quoted path.
 ---@param text string from the backslash on
 ---@return string character, integer size of the escape
 local function unescaped(text)
@@ -86,8 +86,8 @@ local function unescaped(text)
   return NAMED[text:sub(2, 2)] or text:sub(1, 2), 2
 end
 
----@param text string that begins with a quote
----@return string path, string rest both empty if the quotes are not closed
+---@param text string beginning with a quote
+---@return string path, string rest both empty without a closing quote
 local function read_quoted(text)
   local index, path = 2, {}
   while index <= #text do
@@ -116,8 +116,8 @@ local function read_path(text)
   return vim.trim(text:sub(1, ends - 1)), text:sub(ends)
 end
 
----@param rest string what follows the paths
----@return string? why nil if it is something else
+---@param rest string text after the paths
+---@return string? why nil if it is not a reason
 local function read_why(rest)
   local from, to = find_separator(rest)
   if from == 1 then
@@ -164,7 +164,7 @@ local function parse_line(line)
   return read_paths(action, rest)
 end
 
---- A file that is commented out; most comments are none.
+--- Parse a commented file; nil for any other comment.
 ---@param line string
 ---@return tideate.PlannedFile?
 local function parse_comment(line)
@@ -172,12 +172,12 @@ local function parse_comment(line)
   return text ~= '' and (parse_line(text)) or nil
 end
 
---- Put a file's line into a comment, or back.
+--- Comment or uncomment the line of a file.
 ---@param lines string[]
 ---@param path string
 ---@param out boolean
 ---@return integer? row 0-based
----@return string? line what it becomes
+---@return string? line the new line
 function M.comment(lines, path, out)
   for row, line in ipairs(lines) do
     local commented = parse_comment(line)
@@ -188,9 +188,9 @@ function M.comment(lines, path, out)
   end
 end
 
---- Read a plan.
+--- Parse a plan.
 ---@param lines string[]
----@return tideate.PlannedFile[] files, tideate.PlanError[] errors, tideate.PlannedFile[] out commented lines
+---@return tideate.PlannedFile[] files, tideate.PlanError[] errors, tideate.PlannedFile[] out commented files
 function M.parse(lines)
   local files, errors, seen = {}, {}, {} ---@type tideate.PlannedFile[], tideate.PlanError[], table<string, integer>
   local out = {} ---@type tideate.PlannedFile[]

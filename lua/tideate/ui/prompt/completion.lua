@@ -1,8 +1,8 @@
---- Completion in the prompt window: mentions, files, symbols, workflows. What is slow is asked for beforehand.
+--- Completion in the prompt window: mentions, files, symbols, workflows. Slow sources are asked beforehand.
 local M = {}
 
-local MOST_LINES = 5000 -- of a buffer that are searched for definitions
-local WITHIN = 5000 -- milliseconds that language servers have
+local MOST_LINES = 5000 -- searched for definitions
+local WITHIN = 5000 -- milliseconds for language servers
 local DEFINES = { 'def', 'class', 'function', 'fn', 'func', 'struct', 'enum', 'trait', 'interface', 'type', 'module' }
 
 ---@class tideate.ui.CompletionItem
@@ -12,7 +12,7 @@ local DEFINES = { 'def', 'class', 'function', 'fn', 'func', 'struct', 'enum', 't
 ---@type tideate.ui.CompletionItem[]
 local symbols = {}
 
---- Names that stand behind a word that defines something; for buffers without a language server.
+--- Return names after a defining keyword, for buffers without a language server.
 ---@param buf integer
 ---@return tideate.ui.CompletionItem[]
 local function defined(buf)
@@ -43,7 +43,7 @@ local function listed(result)
   return found
 end
 
---- Learn the symbols of the buffer that a prompt is about; servers answer when they can.
+--- Collect the symbols of a prompt's buffer; servers answer later.
 ---@param buf integer
 function M.learn(buf)
   symbols = defined(buf)
@@ -105,9 +105,9 @@ local function matching_symbols(lead)
   end, symbols)
 end
 
---- What a word of a prompt can become. Never asks the host or a server.
+--- Return the completions of a word. Never asks the host or a server.
 ---@param lead string
----@param at_start boolean nothing stands before it
+---@param at_start boolean whether it is the first word
 ---@return tideate.ui.CompletionItem[]
 function M.candidates(lead, at_start)
   if vim.startswith(lead, '@') then
@@ -120,7 +120,7 @@ function M.candidates(lead, at_start)
   return vim.list_extend(found, at_start and lead == '' and workflows('') or {})
 end
 
---- The 'completefunc' and 'omnifunc' of the window.
+--- 'completefunc' and 'omnifunc' of the window.
 ---@param findstart integer
 ---@param base string
 ---@return integer|tideate.ui.CompletionItem[]

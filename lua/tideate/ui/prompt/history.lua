@@ -1,4 +1,4 @@
---- Earlier prompts of a project: those of its stored runs, and those of this Neovim.
+--- Earlier prompts of a project: those of its stored runs and of this Neovim.
 local M = {}
 
 local MOST = 100 -- stored runs that are read
@@ -6,16 +6,16 @@ local MOST = 100 -- stored runs that are read
 ---@class tideate.ui.PromptHistory
 ---@field private folder string of the project
 ---@field private stored string[] the newest first
----@field private at integer entry that is shown, 0: the person's own text
----@field private texts table<integer, string> what was made of entries, by their numbers
----@field private failure? string why the stored ones are missing
+---@field private at integer shown entry; 0: the user's own text
+---@field private texts table<integer, string> edited entries by number
+---@field private failure? string why stored prompts are missing
 local History = {}
 History.__index = History
 
----@type table<string, string[]> prompts of this Neovim by project, the newest first
+---@type table<string, string[]> prompts of this Neovim by project, newest first
 local typed = {}
 
---- The project of a folder, else the folder.
+--- Return the project root of a folder, else the folder.
 ---@param folder string
 ---@return string
 function M.project(folder)
@@ -23,7 +23,7 @@ function M.project(folder)
   return marker and vim.fs.dirname(marker) or folder
 end
 
---- Keep a prompt that was sent.
+--- Store a sent prompt.
 ---@param folder string of the project
 ---@param prompt string
 function M.add(folder, prompt)
@@ -31,7 +31,7 @@ function M.add(folder, prompt)
   table.insert(typed[folder], 1, prompt)
 end
 
---- The earlier prompts; those of stored runs come once the host has answered.
+--- Open the history; stored prompts arrive with the host's answer.
 ---@param folder string of the project
 ---@return tideate.ui.PromptHistory
 function M.open(folder)
@@ -45,7 +45,7 @@ function M.open(folder)
   return self
 end
 
---- All earlier prompts, each once, the newest first.
+--- Return all earlier prompts without duplicates, newest first.
 ---@return string[]
 function History:list()
   local seen, list = {}, {}
@@ -61,10 +61,10 @@ function History:list()
   return list
 end
 
---- Show another entry; what is shown is kept as it is.
----@param index integer 0: the person's own text
----@param text string that is shown
----@return string? text nil: there is no such entry
+--- Show another entry; edits of the current one are kept.
+---@param index integer 0: the user's own text
+---@param text string shown now
+---@return string? text nil: no such entry
 function History:go_to(index, text)
   local list = self:list()
   if index < 0 or index > #list then
@@ -75,10 +75,10 @@ function History:go_to(index, text)
   return self.texts[index] or list[index] or ''
 end
 
---- Show the entry before or behind the one that is shown.
----@param step integer 1: an earlier one, -1: a later one
----@param text string that is shown
----@return string? text nil: there is none in this direction
+--- Show the previous or next entry.
+---@param step integer 1: earlier, -1: later
+---@param text string shown now
+---@return string? text nil: none in this direction
 function History:move(step, text)
   local found = self:go_to(self.at + step, text)
   if not found and step > 0 and self.failure then
@@ -94,7 +94,7 @@ local function line(prompt)
   return text.fit((prompt:gsub('%s*\n%s*', ' ')), vim.o.columns - 8)
 end
 
---- Choose among the prompts that have some words in them.
+--- Choose among the prompts that contain a text.
 ---@param on_choice fun(index: integer)
 function History:search(on_choice)
   vim.ui.input({ prompt = 'Earlier prompts with: ' }, function(words)

@@ -1,14 +1,14 @@
---- The prompt window: a text of several lines, with history, completion, and a preview of what is sent.
+--- The prompt window: a text of several lines with history, completion and a preview of the request.
 local M = {}
 
 local LOWEST = 5 -- rows of text
 
 ---@class tideate.ui.PromptSpec
 ---@field name string of the workflow
----@field context tideate.Context what the person looked at
+---@field context tideate.Context editor context of the prompt
 ---@field adapter? string
 ---@field inputs? table<string, any>
----@field memory? boolean false: the person left out the project's memory
+---@field memory? boolean false: without the project's memory
 
 ---@class tideate.ui.PromptWindow
 ---@field spec tideate.ui.PromptSpec
@@ -16,7 +16,7 @@ local LOWEST = 5 -- rows of text
 ---@field win integer
 ---@field back integer
 ---@field folder string of the project
----@field place? integer[] the person's cursor, if they were in insert mode
+---@field place? integer[] cursor of the window before, in insert mode
 ---@field history tideate.ui.PromptHistory
 ---@field preview tideate.ui.Preview
 ---@field group integer
@@ -25,7 +25,7 @@ local LOWEST = 5 -- rows of text
 local Prompt = {}
 Prompt.__index = Prompt
 
----@type table<string, string> texts that were not sent, by project and workflow
+---@type table<string, string> unsent texts by project and workflow
 local drafts = {}
 ---@type tideate.ui.PromptWindow?
 local current
@@ -40,7 +40,7 @@ function Prompt:key()
   return self.folder .. '\0' .. self.spec.name
 end
 
---- The workflow that runs, and its prompt: a known one that the text begins with as `/name`, else the window's.
+--- Return the workflow and the prompt: a leading `/name` of a known workflow, else the window's.
 ---@return string name, string prompt
 function Prompt:wanted()
   local text = self:text()
@@ -60,8 +60,8 @@ function Prompt:set_text(text)
   end
 end
 
---- The row of a float that leaves in sight the lines that are asked about.
----@param row integer of its own
+--- Move the float off the lines that the prompt is about.
+---@param row integer preferred
 ---@param rows integer with the border
 ---@return integer
 function Prompt:row_beside_lines(row, rows)
@@ -72,7 +72,7 @@ function Prompt:row_beside_lines(row, rows)
   local lines = self.spec.context.selection or { start = cursor, ['end'] = cursor }
   local count = vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(self.back))
   local function row_of(line)
-    return vim.fn.screenpos(self.back, math.min(math.max(line, 1), count), 1).row - 1 -- -1: out of sight
+    return vim.fn.screenpos(self.back, math.min(math.max(line, 1), count), 1).row - 1 -- -1: not visible
   end
   local first, last = row_of(lines.start), row_of(lines['end'])
   if last < 0 then
@@ -86,7 +86,7 @@ function Prompt:row_beside_lines(row, rows)
   return bottom - last > first - place.row and bottom - rows or place.row
 end
 
----@return table<string, any> of `nvim_open_win`
+---@return table<string, any> options of `nvim_open_win`
 function Prompt:shape()
   local window, text, keys = require('tideate.ui.window'), require('tideate.ui.text'), require('tideate.ui.keys')
   local columns, rows = window.room()
@@ -107,7 +107,7 @@ function Prompt:shape()
   return place
 end
 
---- Draw the line above the text, and let the window be as high as the text needs.
+--- Draw the winbar, and fit the height to the text.
 function Prompt:draw()
   if self.closed or not vim.api.nvim_win_is_valid(self.win) then
     return
@@ -119,16 +119,16 @@ function Prompt:draw()
 end
 
 function Prompt:changed()
-  vim.bo[self.buf].modified = false -- it keeps nobody from leaving: the text is kept as a draft
+  vim.bo[self.buf].modified = false -- an unsent text is a draft and must not prevent `:q`
   self:draw()
   self.preview:changed(function()
     return self:wanted()
   end)
 end
 
---- Close the window; the text is kept for the next time unless it was sent.
----@param prompt? string that was sent
----@param name? string of its workflow
+--- Close the window; an unsent text becomes the draft.
+---@param prompt? string sent prompt
+---@param name? string its workflow
 function Prompt:finish(prompt, name)
   if self.closed then
     return
@@ -145,7 +145,7 @@ function Prompt:finish(prompt, name)
   self.on_done(prompt, name)
 end
 
---- Bring the person back to their window, and to the mode that they were in.
+--- Return to the previous window and its mode.
 function Prompt:leave()
   local window = require('tideate.ui.window')
   local focused = vim.api.nvim_get_current_win() == self.win
@@ -167,7 +167,7 @@ function Prompt:leave()
   end
 end
 
---- End insert mode; the cursor of the person's window stays where it is.
+--- End insert mode and keep the cursor of the previous window.
 function Prompt:stop_typing()
   local back, cursor = self.back, vim.api.nvim_win_get_cursor(self.back)
   vim.api.nvim_create_autocmd('InsertLeave', {
@@ -179,7 +179,7 @@ function Prompt:stop_typing()
   vim.cmd.stopinsert()
 end
 
---- Send what was written; nothing is started by an empty text.
+--- Send the text; an empty text starts nothing.
 function M.send()
   local self = current
   if not self then
@@ -193,14 +193,14 @@ function M.send()
   self:finish(prompt, name)
 end
 
---- Close the window; the text comes back the next time.
+--- Close the window; the text is kept as a draft.
 function M.close()
   if current then
     current:finish()
   end
 end
 
---- Show what would be sent now. Nothing is sent, and nothing asked.
+--- Show what a run would send. Nothing is sent, no model is asked.
 function M.show_preview()
   local self = assert(current)
   local name, prompt = self:wanted()
@@ -216,7 +216,7 @@ function M.show_preview()
   end)
 end
 
---- Leave out the project's memory, or send it again.
+--- Leave out the project's memory, or include it again.
 function M.toggle_memory()
   local self = assert(current)
   self.spec.memory = self.spec.memory == false
@@ -224,7 +224,7 @@ function M.toggle_memory()
   self:draw()
 end
 
---- Show an earlier or a later prompt.
+--- Show an earlier or later prompt.
 ---@param step integer
 function M.go_through_history(step)
   local self = assert(current)
@@ -256,13 +256,13 @@ local function watch(self)
   end, { buffer = self.buf })
   on('BufWriteCmd', function()
     vim.bo[self.buf].modified = false
-    -- later: the command that writes still needs the buffer
+    -- later: the writing command still needs the buffer
     vim.schedule(M.send)
   end, { buffer = self.buf })
   on('VimResized', function()
     self:draw()
   end)
-  -- later: the window is still there, and cannot be closed once more
+  -- later: the window still exists, and must not be closed twice
   on('WinClosed', vim.schedule_wrap(function()
     self:finish()
   end), { pattern = tostring(self.win) })
@@ -276,13 +276,13 @@ local function make_buffer()
   vim.bo[buf].filetype = 'tideate_prompt'
   vim.bo[buf].completefunc = "v:lua.require'tideate.ui.prompt.completion'.complete"
   vim.bo[buf].omnifunc = vim.bo[buf].completefunc
-  pcall(vim.treesitter.start, buf, 'markdown') -- a Neovim without the grammar shows plain text
+  pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar
   return buf
 end
 
---- Open the window, in insert mode; returns at once. A window that is open is closed first.
+--- Open the window in insert mode; an open one is closed first.
 ---@param spec tideate.ui.PromptSpec
----@param on_done fun(prompt: string?, name: string?) called once; nil: nothing is to run
+---@param on_done fun(prompt: string?, name: string?) called once; nil: run nothing
 ---@return {close: fun()}
 function M.open(spec, on_done)
   M.close()

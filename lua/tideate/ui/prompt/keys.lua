@@ -1,4 +1,4 @@
---- Keys of the prompt window, in normal and in insert mode.
+--- Keys of the prompt window in normal and insert mode.
 local M = {}
 
 ---@param key string
@@ -6,10 +6,10 @@ local function type_key(key)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, true, true), 'in', false)
 end
 
---- What a key does that walks the menu of completion where it is open, and the history else.
+--- Return a key that walks the completion menu if it is open, else the history.
 ---@param key string
 ---@param step integer
----@param leaves? fun(): boolean whether the key would leave the text; without it, always
+---@param leaves? fun(): boolean whether the key leaves the text here; default: always
 ---@return fun()
 local function walk(key, step, leaves)
   return function()
@@ -38,7 +38,7 @@ local function on_last_line()
   return vim.fn.line('.') == vim.fn.line('$')
 end
 
----@param name string of a function of the window
+---@param name string function of the window's module
 ---@return fun()
 local function call(name)
   return function()
@@ -46,7 +46,7 @@ local function call(name)
   end
 end
 
----@return tideate.Key[] of normal mode; the help names those of insert mode, too
+---@return tideate.Key[] of normal mode; the help includes those of insert mode
 function M.keys()
   return {
     { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, while typing too', word = 'send', run = call('send') },
@@ -85,7 +85,7 @@ function M.map(buf)
     vim.keymap.set('i', lhs, rhs, { buffer = buf, nowait = true, silent = true, desc = desc })
   end
   for _, lhs in ipairs({ '<C-s>', '<C-CR>' }) do
-    -- insert mode ends here, not in the window that is shown then
+    -- insert mode must end in this window, not in the next one
     map(lhs, "<Esc><Cmd>lua require('tideate.ui.prompt').send()<CR>", 'send')
   end
   map('<C-p>', walk('<C-p>', 1), 'an earlier prompt')

@@ -1,10 +1,10 @@
---- Preview of what a prompt sends: asked of the host while the person types, and shown on a key.
+--- Preview of a prompt's request, updated while the user types.
 local M = {}
 
 local TOKEN = 4 -- characters
-local LARGEST = 400000 -- bytes of a buffer that goes to the host after each pause
+local LARGEST = 400000 -- bytes of a buffer that is sent to the host after each pause
 local PAUSE = 300 -- milliseconds without a change
-local WHOLE = { refactor = true, summarize = true } -- take the whole buffer where nothing is selected
+local WHOLE = { refactor = true, summarize = true } -- take the whole buffer without a selection
 
 ---@class tideate.PromptPreview
 ---@field workflow string
@@ -27,13 +27,13 @@ local WHOLE = { refactor = true, summarize = true } -- take the whole buffer whe
 ---@field private timer uv.uv_timer_t?
 ---@field private newest integer number of the last request
 ---@field private last? tideate.PromptPreview
----@field private last_size integer bytes of the prompt that it was made of
+---@field private last_size integer bytes of its prompt
 ---@field private failure? string
 local Preview = {}
 Preview.__index = Preview
 
 ---@param spec tideate.ui.PromptSpec
----@param draw fun() called when there is something new to say
+---@param draw fun() called after a change
 ---@return tideate.ui.Preview
 function M.new(spec, draw)
   return setmetatable({ spec = spec, draw = draw, newest = 0, last_size = 0 }, Preview)
@@ -50,7 +50,7 @@ local function taken(result)
   return preview
 end
 
---- Ask the host for the prompt as the run would send it.
+--- Ask the host for the request that a run would send.
 ---@param name string of the workflow
 ---@param prompt string
 ---@param on_result? fun(preview: tideate.PromptPreview?, err: string?)
@@ -75,8 +75,8 @@ function Preview:ask(name, prompt, on_result)
   end)
 end
 
---- Ask once the person pauses.
----@param current fun(): string, string name and prompt
+--- Ask after the next pause in typing.
+---@param current fun(): string, string returns name and prompt
 function Preview:later(current)
   self.timer = self.timer or assert(vim.uv.new_timer())
   self.timer:start(PAUSE, 0, vim.schedule_wrap(function()
@@ -86,7 +86,7 @@ function Preview:later(current)
   end))
 end
 
---- Ask again after a change, unless too much would go to the host each time.
+--- Ask again after a change, unless the buffer is too large.
 ---@param current fun(): string, string
 function Preview:changed(current)
   local buffer = self.spec.context.buffer
@@ -108,10 +108,10 @@ local function short(count)
   return count < 1000 and tostring(count) or ('%.1fk'):format(count / 1000):gsub('%.0k', 'k')
 end
 
---- What of the editor goes with the prompt.
----@param context table<string, any> a `tideate.Context`, of which a caller of the API may leave out what it likes
+--- Describe the editor context of a prompt.
+---@param context table<string, any> a `tideate.Context`; API callers may leave out fields
 ---@param workflow string
----@return string? words nil: nothing does
+---@return string? words nil: no context
 function M.about(context, workflow)
   if not context.buffer then
     return nil
@@ -130,7 +130,7 @@ function M.about(context, workflow)
   return ('lines %d-%d of %s'):format(selection.start, selection['end'], name)
 end
 
---- The parts of the project's memory that go with the prompt: `MEMORY.md`, and earlier runs as mentions.
+--- Return the project memory of a prompt: `MEMORY.md` and mentions of earlier runs.
 ---@param notices string[]
 ---@return string[]
 local function memory(notices)
@@ -145,7 +145,7 @@ local function memory(notices)
   return found
 end
 
---- The adapter that is asked; nil: only the host's configuration says, and it has not answered yet.
+--- Return the adapter of the request; nil while only the host knows it.
 ---@param name string
 ---@return string?
 function Preview:model(name)
@@ -155,7 +155,7 @@ function Preview:model(name)
   return self.spec.adapter or require('tideate.model_choice').adapter_for(name)
 end
 
---- The line above the prompt: another workflow than the title's, the model, what goes with it, tokens.
+--- Return the winbar: workflow, model, context, tokens.
 ---@param name string
 ---@param prompt string
 ---@return tideate.Chunk[]
@@ -222,7 +222,7 @@ local function named(values)
   end, names)
 end
 
---- A preview as a text.
+--- Format a preview as Markdown.
 ---@param preview tideate.PromptPreview
 ---@return string
 function M.text(preview)

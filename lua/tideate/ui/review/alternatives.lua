@@ -1,9 +1,9 @@
---- Hunks of the other runs of a comparison, beside those of the run that is reviewed.
+--- Hunks of the other runs of a comparison, offered at the hunks of the reviewed run.
 local M = {}
 
 ---@class tideate.ReviewVariant
 ---@field hunk tideate.Hunk
----@field adapter? string whose it is; nil: the reviewed run's own
+---@field adapter? string its model; nil: the reviewed run
 
 ---@param one tideate.Hunk
 ---@param other tideate.Hunk
@@ -14,15 +14,15 @@ local function clashes(one, other)
   return both_insert or (one.start < other_end and other.start < one_end)
 end
 
---- What equal hunks have in common.
+--- Return the key of equal hunks.
 ---@param hunk tideate.Hunk
 ---@return string
 local function key(hunk)
   return vim.mpack.encode({ hunk.start, hunk.old, hunk.new })
 end
 
---- The places that a hunk takes, from and to: odd numbers are lines, even ones the places between them. Two hunks
---- have one in common where they clash, and only there.
+--- Return the places of a hunk: odd numbers are lines, even ones gaps between lines. Two hunks clash exactly if they
+--- share a place.
 ---@param hunk tideate.Hunk
 ---@return integer first
 ---@return integer last
@@ -31,8 +31,8 @@ local function places(hunk)
   return #hunk.old > 0 and first + 1 or first, math.max(first, first + 2 * #hunk.old - 1)
 end
 
---- What finds the units whose own hunks clash with another one.
----@param units tideate.ReviewUnit[] of all hunks of a file
+--- Return a lookup of the units whose own hunks clash with a hunk.
+---@param units tideate.ReviewUnit[] of a file
 ---@return fun(hunk: tideate.Hunk): tideate.ReviewUnit[]
 local function by_place(units)
   local owners = vim.defaulttable(function()
@@ -59,7 +59,7 @@ local function by_place(units)
   end
 end
 
---- The hunks that other runs make of the same text, each once, without those that the reviewed one makes, too.
+--- Return the distinct hunks that only other runs have for the same text.
 ---@param file tideate.ReviewFile
 ---@param runs { adapter: string, files: tideate.ReviewFile[] }[]
 ---@return tideate.ReviewVariant[]
@@ -85,7 +85,7 @@ local function others(file, runs)
   return found
 end
 
---- Show a unit as one of its variants.
+--- Show a variant of a unit.
 ---@param unit tideate.ReviewUnit
 ---@param variant integer
 function M.show(unit, variant)
@@ -94,19 +94,19 @@ function M.show(unit, variant)
   require('tideate.ui.review.model').edit(unit, false)
 end
 
---- Whose hunk a unit shows; nil: the reviewed run's own.
+--- Return the model of a unit's shown hunk; nil: the reviewed run.
 ---@param unit tideate.ReviewUnit
 ---@return string?
 function M.adapter(unit)
   return unit.variants and unit.variants[unit.variant].adapter
 end
 
---- Find a unit again by its hunk, and by the one it showed.
+--- Find a unit by its own hunk, and the variant by its lines.
 ---@param entry tideate.ReviewEntry
----@param own integer 0-based, among the hunks of the file; -1 where only another run changes something
----@param taken? tideate.Hunk of another run; nil: the own one
+---@param own integer 0-based hunk of the file; -1 if only another run changes the place
+---@param taken? tideate.Hunk shown hunk of another run; nil: the own one
 ---@return tideate.ReviewUnit? unit
----@return integer? variant nil where it has none such
+---@return integer? variant nil if it has no such variant
 function M.find(entry, own, taken)
   local unit = entry.own[own + 1] or own < 0 and entry.others[key(taken or {})] or nil
   for variant, one in ipairs(unit and unit.variants or {}) do
@@ -117,7 +117,7 @@ function M.find(entry, own, taken)
   return unit
 end
 
---- Accept the hunks that were taken of others in an earlier round.
+--- Accept the hunks of other runs that were accepted in an earlier round.
 ---@param units tideate.ReviewUnit[]
 ---@param added tideate.Hunk[]
 local function repeat_added(units, added)
@@ -140,13 +140,12 @@ local function repeat_added(units, added)
   end
 end
 
---- Give units the hunks of other runs at their place. What only others change becomes a unit that is rejected
---- until the person accepts it.
+--- Add hunks of other runs to the units at their places. A place that only others change becomes a rejected unit.
 ---@param file tideate.ReviewFile
----@param units tideate.ReviewUnit[] of all hunks of the file
+---@param units tideate.ReviewUnit[] of the file
 ---@param runs { adapter: string, files: tideate.ReviewFile[] }[]
----@return tideate.ReviewUnit[] all in the order of their places
----@return table<string, tideate.ReviewUnit> only what others change, by what `find` knows it by
+---@return tideate.ReviewUnit[] all sorted by place
+---@return table<string, tideate.ReviewUnit> units that only others change, by `key`
 function M.add(file, units, runs)
   local all, alone, clashing = vim.list_slice(units), {}, by_place(units)
   for _, other in ipairs(others(file, runs)) do
@@ -170,7 +169,7 @@ function M.add(file, units, runs)
   return all, alone
 end
 
---- The accepted hunks of a file in the order of their places, and of each the last line that it or one before reaches.
+--- Return the accepted units sorted by place, and for each the last line reached so far.
 ---@param entry tideate.ReviewEntry
 ---@return tideate.ReviewUnit[] accepted
 ---@return integer[] reach
@@ -189,7 +188,7 @@ local function accepted_by_place(entry)
   return accepted, reach
 end
 
---- What tells whether an accepted unit of a file changes the lines of another one, too, as things are now.
+--- Return a check whether another accepted unit changes the lines of a unit.
 ---@param entry tideate.ReviewEntry
 ---@return fun(unit: tideate.ReviewUnit): boolean
 function M.conflicts(entry)

@@ -1,11 +1,11 @@
---- Reasons and comments of a person in a review. They go to the model that made the edit, in one round.
+--- Reasons and comments of a review. They go to the model in one round.
 
 local texts = require('tideate.ui.comment_texts')
 local comment = texts.comment
 
 ---@class tideate.ReviewComment
 ---@field text string
----@field because boolean? the reason of a rejection
+---@field because boolean? whether it is the reason of a rejection
 
 ---@class tideate.ReviewComments: tideate.ReviewDecisions, tideate.CommentTexts
 local decisions = require('tideate.ui.review.decisions')
@@ -15,7 +15,7 @@ local Comments = setmetatable({}, {
   end,
 })
 
---- What a unit changes, however many stand before it.
+--- Return the changed lines of a unit, independent of its position.
 ---@param unit tideate.ReviewUnit
 ---@return string
 local function lines_of(unit)
@@ -25,7 +25,7 @@ local function lines_of(unit)
   end, hunks))
 end
 
---- Which unit it is by its lines, for the next review, and by which it is of several with the same.
+--- Return a name of a unit by its lines, numbered among equal ones, for the next review.
 ---@param unit tideate.ReviewUnit
 ---@return string
 local function name_of(unit)
@@ -36,7 +36,7 @@ local function name_of(unit)
   return ('%s %s %d'):format(unit.entry.file.path, vim.fn.sha256(lines), same)
 end
 
---- What a text is about, for the next review of the same change.
+--- Return the key of a text, for the next review of the same change.
 ---@param kind 'comment'|'edit'
 ---@param about tideate.ReviewUnit|tideate.ReviewModel
 ---@return string
@@ -60,7 +60,7 @@ function Comments:reject_because(in_buffer)
   end)
 end
 
---- Comment on the hunk under the cursor, whatever is decided of it.
+--- Comment on the hunk under the cursor.
 function Comments:comment_on_hunk()
   local unit = self:unit_to_write_about()
   if not unit then
@@ -72,7 +72,7 @@ function Comments:comment_on_hunk()
   end)
 end
 
---- Comment on all of the change.
+--- Comment on the whole change.
 function Comments:comment_on_all()
   self:ask_lines('What is to change?', self.model, function(text)
     self:change({ { unit = self.model, comment = comment(text) } })

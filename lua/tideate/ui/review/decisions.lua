@@ -1,4 +1,4 @@
---- Decisions of a person in a review: accept, reject, finish.
+--- Decisions in a review: accept, reject, finish.
 
 ---@class tideate.ReviewDecisions: tideate.ReviewNavigation
 ---@field write_decisions fun(self, decisions: tideate.ReviewDecision[])
@@ -12,11 +12,11 @@ local function say(message, level)
 end
 
 ---@class tideate.ReviewDecision
----@field unit tideate.ReviewUnit|tideate.ReviewModel the model where it is a comment on all of the change
+---@field unit tideate.ReviewUnit|tideate.ReviewModel the model: a comment on the whole change
 ---@field state? 'open'|'accepted'|'rejected' of a hunk
 ---@field comment? tideate.ReviewComment
----@field variant? integer the hunk that the unit shows, of those of several runs
----@field edit? tideate.Hunk|false what the person made of the hunk; false: it is as it was proposed
+---@field variant? integer shown variant
+---@field edit? tideate.Hunk|false the user's version of the hunk; false: as proposed
 
 ---@param model tideate.ReviewModel
 ---@param decisions tideate.ReviewDecision[]
@@ -49,16 +49,16 @@ local function carry_out(model, decisions)
   return before
 end
 
---- Change decisions in one step, which `gu` undoes.
+--- Make decisions as one step that `gu` undoes.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:make(decisions)
   table.insert(self.past, carry_out(self.model, decisions))
   self.future = {}
 end
 
---- Revert the last step, or make it again.
+--- Undo or redo a step.
 ---@param from 'past'|'future'
----@return tideate.ReviewDecision[]? decisions nil where there is none
+---@return tideate.ReviewDecision[]? decisions nil without such a step
 function Decisions:move(from)
   local decisions = table.remove(self[from])
   if decisions then
@@ -67,14 +67,14 @@ function Decisions:move(from)
   return decisions
 end
 
---- The person changed decisions.
+--- Make decisions and store them.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:change(decisions)
   self:make(decisions)
   self:write_decisions(decisions)
 end
 
---- Revert the last decision, or make it again.
+--- Undo or redo a step and go to its hunk.
 ---@param from 'past'|'future'
 function Decisions:travel(from)
   local decisions ---@type tideate.ReviewDecision[]?
@@ -84,7 +84,7 @@ function Decisions:travel(from)
       return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
     end
     self:write_down({ again = from })
-  until #decisions > 0 -- of a step that could not be read nothing is to be seen
+  until #decisions > 0 -- an unreadable step has no decisions
   local unit = decisions[1].unit
   if unit == self.model then
     say(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
@@ -94,13 +94,13 @@ function Decisions:travel(from)
   self:go_to(unit --[[@as tideate.ReviewUnit]])
 end
 
---- Find the places of hunks that took the place of others, once in each file, and show their text.
+--- Anchor hunks that replaced others, once a file.
 ---@param decisions tideate.ReviewDecision[]
 function Decisions:anchor(decisions)
   local anew = false
   for _, one in ipairs(decisions) do
     local unit = one.unit
-    -- a file without a buffer is anchored when it gets one
+    -- a file without a buffer is anchored when it is opened
     local made = unit ~= self.model and self.buffers[unit.entry.index]
     if made and not made.overlay:holds(unit) then
       if made.overlay.creates then
@@ -115,7 +115,7 @@ function Decisions:anchor(decisions)
   end
 end
 
---- Show the hunk that another run of the comparison has at this place, then the next one's, then the own again.
+--- Show the hunk of the next model at this place; the own one follows the last.
 function Decisions:mix()
   self:draw()
   local unit = self:unit_at_cursor()
@@ -134,7 +134,7 @@ function Decisions:mix()
   say(("the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
 end
 
---- A hunk merged with what the person changed of its lines, where both can be had.
+--- Return a hunk merged with the user's edits of its lines, if possible.
 ---@param unit tideate.ReviewUnit
 ---@return tideate.Hunk?
 function Decisions:offer(unit)
@@ -168,11 +168,11 @@ function Decisions:decide(state)
   self:advance()
 end
 
---- What changes if units are decided about at once.
+--- Return the decisions for several units.
 ---@param units tideate.ReviewUnit[]
 ---@param state 'open'|'accepted'|'rejected'
 ---@return tideate.ReviewDecision[] decisions
----@return integer stale units that cannot be accepted
+---@return integer stale number of units that cannot be accepted
 local function decisions_for(units, state)
   local decisions, stale = {}, 0 ---@type tideate.ReviewDecision[], integer
   local finders = {} ---@type table<tideate.ReviewEntry, fun(unit: tideate.ReviewUnit): boolean>
@@ -195,17 +195,17 @@ local function decisions_for(units, state)
   return decisions, stale
 end
 
---- See which hunks the person has changed, in files that no window shows, too.
+--- Update which hunks the user changed, in hidden buffers as well.
 function Decisions:check()
   for _, made in pairs(self.buffers) do
     made.overlay:check()
   end
 end
 
---- Decide about several units as one decision: accept or reject those that are open, or open those that are not.
+--- Decide about several units at once: accept or reject open ones, or reopen decided ones.
 ---@param units tideate.ReviewUnit[]
 ---@param state 'open'|'accepted'|'rejected'
----@param what string they are
+---@param what string name of the units in messages
 function Decisions:decide_units(units, state, what)
   self:check()
   local decisions, stale = decisions_for(units, state)
@@ -251,7 +251,7 @@ function Decisions:decide_selection(state)
   self:decide_units(self:units_between(math.min(first, last) - 1, math.max(first, last) - 1), state, 'the selection')
 end
 
---- Open the hunk under the cursor again.
+--- Reopen the hunk under the cursor.
 function Decisions:reopen_hunk()
   local unit = self:unit_at_cursor()
   if not unit then
@@ -260,7 +260,7 @@ function Decisions:reopen_hunk()
   self:decide_units({ unit }, 'open', 'this hunk')
 end
 
---- Say how the review has ended.
+--- Report the result of the review.
 ---@param count { open: integer, accepted: integer, rejected: integer, total: integer }
 function Decisions:report(count)
   local words = ('review finished: %d of %d accepted'):format(count.accepted, count.total)
@@ -278,8 +278,8 @@ function Decisions:report(count)
   say(words)
 end
 
---- Open hunks again that were accepted for lines which the person changed since: what was seen then cannot be written,
---- and what they wrote themselves is not to be lost.
+--- Reopen accepted hunks whose lines the user changed since: they cannot be written, and the user's edits must not be
+--- lost.
 ---@return boolean opened
 function Decisions:reopen_changed()
   local decisions = {} ---@type tideate.ReviewDecision[]
@@ -299,7 +299,7 @@ function Decisions:reopen_changed()
   return true
 end
 
---- Answer with what was decided; open hunks are left out.
+--- Answer with the decisions; open hunks are left out.
 function Decisions:finish()
   self:draw()
   self:check()
@@ -326,7 +326,7 @@ function Decisions:decline(reason)
   self.respond({ accepted = false, reason = reason })
 end
 
---- Decline all of it, if the person means it.
+--- Decline the change after a confirmation.
 function Decisions:ask_to_decline()
   local question = { about = self.model:summary(), back = 'back to the review', decline = self.model:words().decline }
   require('tideate.ui.confirm_action').decline(question, function()
@@ -336,7 +336,7 @@ function Decisions:ask_to_decline()
   end)
 end
 
---- Leave the review as it is: its run waits, with all decisions.
+--- Leave the review: its run waits with all decisions.
 function Decisions:leave()
   if vim.fn.reg_recording() ~= '' then
     return vim.api.nvim_feedkeys('q', 'n', false) -- ends what the person records

@@ -1,7 +1,7 @@
---- Decisions of a review, written down as they are made: they outlive Neovim and its host.
+--- The draft of a review: decisions are stored as they are made, and survive Neovim and its host.
 ---
---- A step is decisions that were made together, or that one was reverted or made again. The first line of the file
---- says which files and hunks the numbers mean; where these are others now, the engine has renumbered the steps.
+--- A step is a list of decisions made together, an undo or a redo. The first line of the file names files and hunks by
+--- number; if the numbering changed, the engine has renumbered the steps.
 
 ---@class tideate.ReviewDraft: tideate.ReviewEditing
 ---@field draft tideate.DraftFile
@@ -21,13 +21,13 @@ function Draft:write_down(step)
   self.draft:write(step)
 end
 
---- Write decisions down that were made in one step.
+--- Append the decisions of one step.
 ---@param decisions tideate.ReviewDecision[]
 function Draft:write_decisions(decisions)
   local made = {}
   for _, one in ipairs(decisions) do
     local unit = one.unit
-    local file, hunk, taken = 0, 0, nil -- all of it
+    local file, hunk, taken = 0, 0, nil -- the whole change
     if unit ~= self.model then
       file, hunk = unit.entry.index, (unit.own or -1) + 1
       taken = require('tideate.ui.review.alternatives').adapter(unit) and unit.hunks[1]
@@ -41,10 +41,10 @@ function Draft:write_decisions(decisions)
   self:write_down({ decided = made })
 end
 
---- A comment as it was written down.
+--- Read a stored comment.
 ---@param comment any
 ---@return tideate.ReviewComment? comment
----@return boolean ok whether it is one, or none
+---@return boolean ok whether it is valid or nil
 local function read_comment(comment)
   if comment == nil then
     return nil, true
@@ -63,11 +63,11 @@ local function are_lines(lines)
     end)
 end
 
---- What a person made of a hunk, as it was written down. Its place is that of the hunk.
+--- Read the user's version of a hunk. It is at the place of the hunk.
 ---@param unit tideate.ReviewUnit
 ---@param edit any
 ---@return tideate.Hunk|false? edit
----@return boolean ok whether it is one, or none
+---@return boolean ok whether it is valid or nil
 local function read_edit(unit, edit)
   if edit == nil or edit == false then
     return edit, true
@@ -79,11 +79,11 @@ local function read_edit(unit, edit)
   return { start = unit.proposed[1].start, old = edit.old, new = edit.new }, true
 end
 
---- Read a decision. A hunk that was taken of another run is named by its lines: the other runs of the comparison
---- may have ended meanwhile, and then its place is undecided.
+--- Read a decision. A hunk of another run is identified by its lines; if that run ended meanwhile, the place is
+--- undecided.
 ---@param one any
 ---@return tideate.ReviewDecision?
----@return boolean ok whether it could be read
+---@return boolean ok whether it is valid
 function Draft:read_decision(one)
   one = type(one) == 'table' and one or {}
   local file, hunk, state, taken = one[1], one[2], STATES[one[3]], one[5]
@@ -112,10 +112,10 @@ function Draft:read_decision(one)
   return { unit = unit, state = found and state or 'open', comment = comment, variant = variant, edit = edit }, true
 end
 
---- Read a step's decisions.
+--- Read the decisions of a step.
 ---@param made any[]
 ---@return tideate.ReviewDecision[]
----@return boolean ok whether all of them could be read
+---@return boolean ok whether all are valid
 function Draft:read_decisions(made)
   local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
   for _, one in ipairs(made) do
@@ -126,15 +126,15 @@ function Draft:read_decisions(made)
   return decisions, ok
 end
 
---- Make a step again.
+--- Repeat a step.
 ---@param step table?
----@return boolean ok whether it could be read
+---@return boolean ok whether it is valid
 function Draft:repeat_step(step)
   if not step then
     return false
   elseif vim.islist(step.decided) then
     local decisions, ok = self:read_decisions(step.decided)
-    self:make(decisions) -- also none of them: the steps behind may revert it, and what is undone here is counted so
+    self:make(decisions) -- even without decisions: later undo steps count it
     return ok
   elseif step.again == 'past' or step.again == 'future' then
     self:move(step.again)
@@ -143,8 +143,7 @@ function Draft:repeat_step(step)
   return step.decided == nil and step.again == nil and not vim.islist(step) or vim.tbl_isempty(step)
 end
 
---- Make the decisions again that an earlier Neovim, or this one before its host died, had written down. From now on
---- this one alone writes.
+--- Restore the decisions of an earlier Neovim or host. From now on only this Neovim writes.
 function Draft:restore()
   local damaged = self.draft:read(function(step)
     return self:repeat_step(step)

@@ -1,4 +1,4 @@
---- Editing of hunks in place: the person writes what a hunk brings, in a buffer of its own.
+--- Editing of a hunk's new lines in a buffer.
 
 ---@class tideate.ReviewEditing: tideate.ReviewComments
 local Editing = setmetatable({}, { __index = require('tideate.ui.review.comments') })
@@ -8,7 +8,7 @@ local function say(message)
   require('tideate.ui').notify(message, vim.log.levels.WARN)
 end
 
---- Why a hunk cannot be edited, if so.
+--- Return the reason that a hunk cannot be edited.
 ---@param unit tideate.ReviewUnit
 ---@return string?
 function Editing.obstacle_to_edit(unit)
@@ -20,9 +20,9 @@ function Editing.obstacle_to_edit(unit)
   end
 end
 
---- The lines to begin with: those that the hunk brings; where the person changed its lines, too, both versions.
+--- Return the initial lines: those of the hunk, or both versions if the user changed the lines as well.
 ---@param unit tideate.ReviewUnit
----@param now string[] the lines in the buffer
+---@param now string[] current lines of the buffer
 ---@return string[]
 local function first_lines(unit, now)
   if not unit.stale then
@@ -31,7 +31,7 @@ local function first_lines(unit, now)
   return unit.offer and unit.offer.new or require('tideate.ui.review.merge').conflict(now, unit.hunks[1].new)
 end
 
---- The lines that a hunk replaces, as they stand now; nil where nobody can tell which they are.
+--- Return the current lines at the place of a hunk; nil if they are ambiguous.
 ---@param unit tideate.ReviewUnit
 ---@return string[]?
 function Editing:lines_now(unit)
@@ -43,9 +43,9 @@ function Editing:lines_now(unit)
   return unit.hunks[1].old
 end
 
---- Whether lines cannot be taken; the person is told why.
+--- Return whether lines are refused, after a message.
 ---@param lines string[]
----@param versions string[][]? both that the person has to merge
+---@param versions string[][]? both versions of a conflict
 ---@return boolean
 local function refused(lines, versions)
   if require('tideate.ui.review.merge').has_marks(lines, versions) then
@@ -53,7 +53,7 @@ local function refused(lines, versions)
     return true
   end
   local broken = vim.iter(lines):any(function(line)
-    return line:find('\n', 1, true) ~= nil -- so Neovim gives NUL
+    return line:find('\n', 1, true) ~= nil -- Neovim's form of NUL
   end)
   if broken then
     say('a line with a NUL byte cannot be taken')
@@ -61,11 +61,11 @@ local function refused(lines, versions)
   return broken
 end
 
---- Take lines in place of those that a hunk brings.
+--- Replace the lines of a hunk.
 ---@param unit tideate.ReviewUnit
----@param base string[] the lines that they replace
+---@param base string[] replaced lines
 ---@param lines string[]
----@param none boolean all of them were deleted
+---@param none boolean all lines were deleted
 function Editing:take_edit(unit, base, lines, none)
   if none and unit.entry.file.action ~= 'create' then
     lines = {}
@@ -85,7 +85,7 @@ function Editing:take_edit(unit, base, lines, none)
   self:advance()
 end
 
---- Edit what the hunk under the cursor brings, in a buffer. `:w` accepts it, `:q` leaves it as it is.
+--- Edit the new lines of the hunk under the cursor. `:w` accepts them, `:q` leaves the hunk as it is.
 function Editing:edit_hunk()
   self:draw()
   local unit = self:unit_to_write_about()
@@ -117,7 +117,7 @@ function Editing:edit_hunk()
   edit:open(('edit hunk %d of %s'):format(unit.number, name), #edit:lines() + 2)
 end
 
---- Colours and indentation as in the file.
+--- Set syntax and indentation as in the file.
 ---@param buf integer
 ---@param unit tideate.ReviewUnit
 function Editing:dress(buf, unit)

@@ -1,9 +1,9 @@
---- The files of a review in a window beside the hunks: what becomes of each, and what is decided of it.
+--- The list of a review's files, with the decisions on each.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.review.files')
 
-local WIDE = 120 -- columns from which it is shown unasked
+local WIDE = 120 -- minimum columns to open it by default
 local WIDTH = 38 -- columns of it
 
 ---@type { [1]: string, [2]: string, [3]: string }[] count, sign and group
@@ -18,8 +18,8 @@ local COUNTS = {
 ---@field review tideate.Review
 ---@field buf integer?
 ---@field win integer?
----@field unasked boolean it was opened because the screen is wide
----@field shown integer? the file whose line is marked
+---@field unasked boolean opened by default, on a wide screen
+---@field shown integer? marked file
 local List = {}
 List.__index = List
 
@@ -34,7 +34,7 @@ function List:visible()
   return require('tideate.ui.window').visible(self.win)
 end
 
----@return boolean the cursor is in it
+---@return boolean whether the cursor is in it
 function List:focused()
   return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
 end
@@ -70,7 +70,7 @@ local function line(entry)
   return vim.list_extend(chunks, numbers)
 end
 
---- Draw the lines of files that something was decided about since.
+--- Draw the lines of changed files.
 function List:draw()
   if not self:visible() then
     return
@@ -86,19 +86,19 @@ function List:draw()
   end
 end
 
----@return integer file under the cursor
+---@return integer index of the file under the cursor
 function List:index()
   return vim.api.nvim_win_get_cursor(self.win)[1]
 end
 
---- Put the cursor on a file, and stay here.
+--- Put the cursor on a file without leaving the list.
 ---@param index integer
 function List:go_to(index)
   vim.api.nvim_win_set_cursor(self.win, { index, 0 })
   self.review:draw()
 end
 
---- The keys of the review. Those about a hunk are about the file under the cursor here.
+--- Return the keys of the review; those about a hunk act on the file under the cursor.
 ---@return tideate.Key[]
 function List:keys()
   local review, words = self.review, self.review.model:words()
@@ -145,7 +145,7 @@ function List:make()
   return buf
 end
 
---- Show it; the cursor stays where it is.
+--- Open the list without entering it.
 function List:open()
   if self:visible() then
     return
@@ -166,7 +166,7 @@ function List:open()
   self:draw()
 end
 
---- Show it where there is room for it and for the hunks.
+--- Open the list if the screen is wide enough.
 function List:open_if_wide()
   if #self.review.model.entries > 1 and vim.o.columns >= WIDE then
     self.unasked = true
@@ -174,14 +174,14 @@ function List:open_if_wide()
   end
 end
 
---- The screen has another width: what was shown unasked goes where it has no room any more.
+--- Close the list, if it was opened by default, when the screen gets narrow.
 function List:resized()
   if self.unasked and self:visible() and vim.o.columns < WIDE then
     self:close()
   end
 end
 
---- Go to it; from there, hide it. So the next key is always for the window that the person sees they are in.
+--- Enter the list; hide it from within.
 function List:toggle()
   self.unasked = false
   if self:focused() then
@@ -191,7 +191,7 @@ function List:toggle()
   vim.api.nvim_set_current_win(self.win)
 end
 
---- Hide it; a person who is in it goes back to the hunks.
+--- Hide the list; a cursor in it returns to the hunks.
 function List:close()
   local inside = self:focused()
   require('tideate.ui.window').close(self.win)
@@ -201,7 +201,7 @@ function List:close()
   end
 end
 
---- End it with the review.
+--- Delete the list.
 function List:delete()
   self:close()
   if self.buf and vim.api.nvim_buf_is_valid(self.buf) then

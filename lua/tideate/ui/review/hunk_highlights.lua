@@ -1,4 +1,4 @@
---- Highlights and labels of hunks, and the range that is in sight.
+--- Highlights and labels of hunks, and the visible rows.
 local M = {}
 
 local MARGIN = 5 -- lines drawn beyond the visible ones
@@ -34,7 +34,7 @@ local LOOKS = {
   },
 }
 
---- How a hunk looks.
+--- Return the look of a hunk by name.
 ---@param unit tideate.ReviewUnit
 ---@return string
 function M.state(unit)
@@ -48,12 +48,12 @@ function M.state(unit)
   return unit.state
 end
 
----@type table<boolean, table<string, tideate.HunkLook>> by whether the changes are written already
+---@type table<boolean, table<string, tideate.HunkLook>> by `written`
 local looks = {}
 
---- Colours, sign and label of a hunk, in the words of the review.
+--- Return colours, sign and label of a hunk.
 ---@param state string
----@param written boolean the changes stand in the files already
+---@param written boolean whether the changes are in the files already
 ---@return tideate.HunkLook
 function M.look(state, written)
   if not looks[written] then
@@ -68,7 +68,7 @@ function M.look(state, written)
   return looks[written][state]
 end
 
---- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.
+--- Cut virtual lines to the window: it cannot scroll through them.
 ---@param lines tideate.Chunk[][]
 ---@param height integer
 ---@return tideate.Chunk[][]
@@ -83,10 +83,10 @@ function M.visible_part(lines, height)
 end
 
 ---@param buf integer
----@return { [1]: integer, [2]: integer }[] ranges rows seen in some window, 0-based
+---@return { [1]: integer, [2]: integer }[] ranges rows visible in a window, 0-based
 ---@return integer width of the widest window
 ---@return integer height of the lowest one
----@return integer left columns left of the text, in the widest window
+---@return integer left columns left of the text in the widest window
 function M.seen(buf)
   local ranges, width, height, left = {}, 0, vim.o.lines, 0
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
@@ -100,10 +100,10 @@ function M.seen(buf)
   return ranges, width, height, left
 end
 
---- Virtual lines with a sign where the signs of real lines are. They begin at the left edge of the window.
+--- Prefix virtual lines with a sign in the column of the real signs.
 ---@param lines tideate.Chunk[][]
 ---@param sign string
----@param left integer columns left of the text; without any there are no signs
+---@param left integer columns left of the text; 0: no signs
 ---@return tideate.Chunk[][]
 function M.with_sign(lines, sign, left)
   if left == 0 then

@@ -4,7 +4,7 @@ local M = {}
 ---@type fun(before: string, after: string, options: table<string, any>): any
 M.diff = vim.text and vim.text.diff or vim.diff
 
---- Whether a hunk's lines stand where it says.
+--- Return whether the lines of a hunk are at a row.
 ---@param buf integer
 ---@param hunk tideate.Hunk
 ---@param row integer
@@ -16,15 +16,15 @@ function M.stands_at(buf, hunk, row)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
 end
 
-local MATCHED = 60 -- lines of a change; of more it is not said which one became which
+local MATCHED = 60 -- lines of a change whose lines are matched
 
 ---@class tideate.LineChange
 ---@field first integer 0-based
 ---@field last integer not included
----@field new integer lines in place of them
+---@field new integer number of new lines
 
---- Which line of a change became which one.
----@param one integer[] of it
+--- Match the lines of a change.
+---@param one integer[] a change
 ---@param before string[]
 ---@param now string[]
 ---@return integer[][]
@@ -38,8 +38,7 @@ local function matched(one, before, now)
   end, parts)
 end
 
---- What was changed of a text, in order. Lines are matched change by change, and only where there are several:
---- for a whole text that grows with the square of the changes.
+--- Return the changes of a text in order. Lines are matched within a change only: matching a whole text is quadratic.
 ---@param before string
 ---@param now string
 ---@return tideate.LineChange[]
@@ -60,7 +59,7 @@ local function changes_of(before, now)
   end, found)
 end
 
---- By how many lines a text grew before each place in it.
+--- Return how many lines a text grew before a place.
 ---@param before string
 ---@param now string
 ---@return fun(start: integer): integer shift
@@ -79,9 +78,9 @@ local function shifts(before, now)
   end
 end
 
---- What finds the lines that stand now where those of a hunk were; nil where a change reaches over its edge.
+--- Return a lookup of the current lines of a hunk; nil if a change crosses its edge.
 ---@param buf integer
----@param before string the text that it was made for
+---@param before string base text of the hunks
 ---@return fun(hunk: tideate.Hunk): string[]?
 function M.lines_now(buf, before)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
@@ -105,10 +104,10 @@ function M.lines_now(buf, before)
   end
 end
 
---- What finds the rows of hunks, one after the other, by comparing the text that they were made for with the one
---- that stands there now. A place is never guessed: of a hunk whose lines were changed it is where they stood.
+--- Return a lookup of the rows of hunks, for hunks in order, by comparing the base text with the current one. A place is
+--- never guessed: for changed lines it is their former position.
 ---@param buf integer
----@param before string the text that they were made for
+---@param before string base text of the hunks
 ---@return fun(hunk: tideate.Hunk): integer row
 function M.finder(buf, before)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)

@@ -1,6 +1,6 @@
 --- The review of proposed changes, hunk by hunk, in the buffers themselves.
 ---
---- A buffer is never changed here: the answer says which hunks are wanted, and the engine applies them.
+--- It never changes a buffer: the answer lists the wanted hunks, and the engine applies them.
 local M = {}
 
 ---@class tideate.ReviewBuffer
@@ -17,23 +17,23 @@ local M = {}
 ---@field buffers table<integer, tideate.ReviewBuffer> by file
 ---@field index_by_buffer table<integer, integer>
 ---@field pending boolean
----@field hidden boolean the changes are not drawn
+---@field hidden boolean the changes are hidden
 ---@field current integer file
----@field active boolean the person was brought here, and the keys are set
+---@field active boolean the keys are set
 ---@field closed boolean
 ---@field group integer
 ---@field stop_waiting fun()?
 ---@field guard tideate.Guard
 ---@field files tideate.ReviewFileList
 ---@field side tideate.ReviewSideView
----@field on_left fun(summary: string) the person leaves it: the run waits, to be resumed
----@field past tideate.ReviewDecision[][] what earlier decisions were before, the last one at the end
+---@field on_left fun(summary: string) called if the user leaves it: the run waits
+---@field past tideate.ReviewDecision[][] inverse steps for undo, the newest last
 ---@field future tideate.ReviewDecision[][]
 ---@field waits? boolean it cannot be shown now
 local Review = setmetatable({}, { __index = require('tideate.ui.review.draft') })
 Review.__index = Review
 
---- A file's buffer, ready for the review.
+--- Return a file's buffer, prepared for the review.
 ---@param index integer
 ---@return tideate.ReviewBuffer
 function Review:buffer(index)
@@ -56,9 +56,9 @@ function Review:buffer(index)
   return made
 end
 
---- Load a buffer again that the person closed.
+--- Load a closed buffer again.
 ---@param file tideate.ReviewFile with a buffer
----@return string? reason why its changes cannot be reviewed
+---@return string? reason reason that its changes cannot be reviewed
 local function load_again(file)
   local reason = require('tideate.edit').load_again(file.buffer)
   if reason then
@@ -67,21 +67,21 @@ local function load_again(file)
   end
 end
 
---- Nothing of the review is on the screen, and it is still open.
----@param what string that was closed
+--- Tell the user that the review is still open after its buffer was closed.
+---@param what string closed
 function Review:say_open(what)
   require('tideate.ui').notify(('%s was closed, its review is open: :Workflow review'):format(what))
 end
 
---- The person closed the buffer: the review goes on in its file, loaded again, or waits to be opened again.
+--- Reload a buffer that the user closed; if that fails, the review waits.
 ---@param made tideate.ReviewBuffer
 ---@param file tideate.ReviewFile
 function Review:reopen(made, file)
   if made.scratch then
     made.overlay:close()
-    self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- it is made anew
+    self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- is created anew
     if vim.api.nvim_buf_is_valid(made.buf) then
-      vim.api.nvim_buf_delete(made.buf, { force = true }) -- its name is free again
+      vim.api.nvim_buf_delete(made.buf, { force = true }) -- frees its name
     end
     return self:say_open(require('tideate.ui.review.keys').name(file))
   end
@@ -89,7 +89,7 @@ function Review:reopen(made, file)
   if reason then
     return self.waits or self:put_off(reason)
   end
-  made.restore_keys = nil -- they went with the buffer
+  made.restore_keys = nil -- deleted with the buffer
   made.overlay:anchor()
   made.overlay:watch()
   made.overlay:draw_soon()
@@ -101,14 +101,14 @@ function Review:reopen(made, file)
   end
 end
 
---- A buffer of the review was unloaded.
+--- Handle the unload of a buffer.
 ---@param index integer
 function Review:unloaded(index)
   local made = self.buffers[index]
   if not made then
     return
   end
-  -- :edit reads a buffer again through an unload
+  -- `:edit` unloads a buffer and reads it again
   if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
     self:reopen(made, self.model.entries[index].file)
   elseif not self.closed then
@@ -118,7 +118,7 @@ function Review:unloaded(index)
   end
 end
 
---- Set the keys in a buffer that a window shows: most of many are never shown.
+--- Set the keys in a visible buffer: most buffers of a large review are never shown.
 ---@param buf integer
 function Review:set_keys(buf)
   local made = self.buffers[self:index_of(buf)]
@@ -155,7 +155,7 @@ function Review:draw_bars()
   end)
 end
 
---- Draw what can be seen: the buffers that no window shows are drawn when one does.
+--- Draw the visible buffers.
 function Review:draw()
   for _, win in ipairs(vim.api.nvim_list_wins()) do
     local index = self:index_of(vim.api.nvim_win_get_buf(win))
@@ -168,7 +168,7 @@ function Review:draw()
   self:draw_bars()
 end
 
---- Draw at the end of what the editor is doing, once.
+--- Schedule one drawing.
 function Review:draw_soon()
   if not self.pending then
     self.pending = true
@@ -194,7 +194,7 @@ function Review:help()
   require('tideate.ui.keys').help('review', keys)
 end
 
---- Why the review cannot be shown, if so.
+--- Return the reason that the review cannot be shown.
 ---@return string?
 function Review:obstacle()
   for _, entry in ipairs(self.model.entries) do
@@ -205,8 +205,8 @@ function Review:obstacle()
   end
 end
 
---- Bring the person to what is open, and set the keys.
----@param unasked boolean? nothing that the person did brings them here
+--- Focus the first open hunk and set the keys.
+---@param unasked boolean? without a request by the user
 function Review:focus(unasked)
   if self.stop_waiting then
     self.stop_waiting()
@@ -260,7 +260,7 @@ function Review:ready()
   return self:focused() and self.guard:ready()
 end
 
---- It cannot be shown now: the run waits, to be resumed.
+--- Put the review off: the run waits.
 ---@param reason string
 function Review:put_off(reason)
   self.waits = true
@@ -270,7 +270,7 @@ function Review:put_off(reason)
   require('tideate.run').leave(self.question.execution_id)
 end
 
---- End without an answer: everything is as before.
+--- Close the review without an answer.
 function Review:close()
   if self.closed then
     return
@@ -297,9 +297,9 @@ function Review:close()
   end
 end
 
---- Let a person review changes.
+--- Open the review of changes.
 ---@param question tideate.Question payload: { files: tideate.ReviewFile[], demonstration: boolean }
----@param respond fun(result: table<string, any>) called once, unless `on_left` is
+---@param respond fun(result: table<string, any>) called once, unless `on_left` is called
 ---@param on_left fun(summary: string)
 ---@return tideate.Asked
 function M.open(question, respond, on_left)

@@ -1,17 +1,17 @@
 --- Keys of a review, and the bar that shows them.
 local M = {}
 
-local COMMENTS = { gb = true, gB = true, gs = true, gS = true } -- only where the model can be asked again
-local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
+local COMMENTS = { gb = true, gB = true, gs = true, gS = true } -- only if the model can revise
+local WIDE = 110 -- columns; a narrower bar says less
 
---- The keys, the same in each window of a review. Of a file's own buffer single keys are the person's: all but `q` have
---- two, and none of them is one with which Neovim edits.
+--- Return the keys, the same in each window. In a file's buffer single keys belong to the user: all but `q` have two
+--- characters, and none replaces an editing command.
 ---@param review tideate.Review
 ---@return tideate.Key[]
 function M.keys(review)
   local revisable, compared, words = review.model.revisable, review.model.compared, review.model:words()
   local several = #review.model.entries > 1
-  ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(), [5]: string[]? }[] key, word, help, what it does, modes
+  ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(), [5]: string[]? }[] key, word, help, action, modes
   local rows = {
     { 'ga', words.accept, words.accept .. ' the hunk', function()
       review:decide('accepted')
@@ -122,7 +122,7 @@ function M.keys(review)
   end, rows)
 end
 
---- The words of the bar: first what is to be done next.
+--- Return the words of the bar, the next action first.
 ---@param review tideate.Review
 ---@return { [1]: string, [2]: string }[]
 local function bar_words(review)
@@ -144,7 +144,7 @@ local function bar_words(review)
   return require('tideate.ui.keys').words(vim.list_extend(first, rest))
 end
 
---- A path whose end can be read.
+--- Shorten a path; its end stays readable.
 ---@param path string
 ---@param width integer
 ---@return string
@@ -158,7 +158,7 @@ function M.short(path, width)
   return path
 end
 
---- What becomes of a file whose lines are not all of it.
+--- Describe an action on a whole file.
 ---@param file tideate.ReviewFile
 ---@return string
 function M.kind(file)
@@ -167,7 +167,7 @@ function M.kind(file)
   return table.concat(words, ' · ')
 end
 
---- A file's name, and its new one if it is moved.
+--- Return a file's name, and its new name if it is moved.
 ---@param file tideate.ReviewFile
 ---@return string
 function M.name(file)
@@ -229,14 +229,14 @@ local function place(review, index, win, width)
   local name = M.name(file)
   local text, numbered = require('tideate.ui.text'), entry.danger and 2 or 1
   if text.width(rest) + vim.fn.strdisplaywidth(name) + 2 > width then
-    rest[numbered][1] = numbers(review, index, win, wide, true) -- the name and what is open say more
+    rest[numbered][1] = numbers(review, index, win, wide, true) -- the name and the open hunks matter more
   end
   local room = width - text.width(rest) - 2
   local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { M.short(name, room), 'TideatePath' } }
   return vim.list_extend(chunks, rest)
 end
 
---- The bar of a window; only that of the window where the keys work has colours and keys.
+--- Return the bar of a window; only the current one has colours and keys.
 ---@param review tideate.Review
 ---@param index integer
 ---@param win integer

@@ -1,4 +1,4 @@
---- Watch the width of the columns left of a text: the first sign opens one, an option adds another.
+--- Watch the width of the columns left of the text: a first sign or an option changes it.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.review.columns')
@@ -6,10 +6,10 @@ local ns = vim.api.nvim_create_namespace('tideate.review.columns')
 ---@type table<integer, tideate.Overlay> by buffer
 local watched = {}
 
----@type table<integer, true> buffers with a window that is being redrawn
+---@type table<integer, true> buffers with a window being redrawn
 local redrawn = {}
 
---- The width is right only once all windows are drawn: before, a column that the redraw opens is not counted.
+--- Compare widths once all windows are drawn: the redraw itself may open a column.
 local function compare()
   for buf in pairs(redrawn) do
     local drawn = watched[buf]

@@ -1,4 +1,4 @@
---- Three-way merge of the lines of a hunk, word by word: what was proposed, and what the person changed meanwhile.
+--- Three-way merge of a hunk's lines by words: the proposal and the user's edits.
 local M = {}
 
 ---@class tideate.WordChange
@@ -6,7 +6,7 @@ local M = {}
 ---@field last integer not included
 ---@field new string[]
 
---- The words of lines, each line with its end as the last one.
+--- Split lines into words; the last word of a line is its end.
 ---@param lines string[]
 ---@return string[]
 local function words_of(lines)
@@ -23,7 +23,7 @@ local function words_of(lines)
   return words
 end
 
---- What turns words into others, in order.
+--- Return the word changes between two texts, in order.
 ---@param before string[]
 ---@param after string[]
 ---@return tideate.WordChange[]
@@ -39,7 +39,7 @@ local function changes_of(before, after)
   end, found)
 end
 
---- The changes of both, in order; nil where one touches a different one of the other.
+--- Unite two lists of changes; nil if different changes overlap.
 ---@param theirs tideate.WordChange[]
 ---@param ours tideate.WordChange[]
 ---@return tideate.WordChange[]?
@@ -66,7 +66,7 @@ end
 ---@field words string[]
 ---@field theirs tideate.WordChange[]
 
---- Lines and what was proposed for them, to be merged with one change of a person after another.
+--- Prepare a merge of proposed lines with later versions.
 ---@param lines string[]
 ---@param theirs string[]
 ---@return tideate.MergeBase
@@ -75,7 +75,7 @@ function M.base(lines, theirs)
   return { lines = lines, words = words, theirs = changes_of(words, words_of(theirs)) }
 end
 
---- What a person changed: only words between the first and the last line of it are compared.
+--- Return the user's changes, comparing only the lines between the first and last changed one.
 ---@param base tideate.MergeBase
 ---@param ours string[]
 ---@return tideate.WordChange[]
@@ -102,7 +102,7 @@ local function own_changes(base, ours)
   return changes
 end
 
---- Both changes of lines; nil where they conflict.
+--- Merge both changes of lines; nil if they conflict.
 ---@param base tideate.MergeBase
 ---@param ours string[]
 ---@return string[]?
@@ -131,7 +131,7 @@ function M.lines(base, ours)
   return #line == 0 and lines or nil
 end
 
---- Both versions of lines, for a person to merge: one after the other, as git marks them.
+--- Return both versions of lines with git's conflict markers.
 ---@param now string[]
 ---@param proposed string[]
 ---@return string[]
@@ -145,10 +145,10 @@ end
 
 M.MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
 
---- Whether marks of a conflict are among lines. The one in the middle underlines headings, too: there have to be
---- more of them than in both versions.
+--- Return whether lines contain conflict markers. The middle one also underlines headings: it counts only if there are
+--- more than in both versions.
 ---@param lines string[]
----@param versions string[][]? both, where they were put one after the other
+---@param versions string[][]? both versions of a conflict
 ---@return boolean
 function M.has_marks(lines, versions)
   local function count(one)

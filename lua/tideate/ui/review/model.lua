@@ -1,40 +1,40 @@
---- State of a review: hunks and the person's decisions about them.
+--- The model of a review: hunks and decisions.
 local M = {}
 
 ---@class tideate.ReviewFile
 ---@field path string
 ---@field action 'create'|'modify'|'delete'|'move'
 ---@field move_to? string
----@field whole? boolean it is decided about as a whole: binary, a link, of another mode
----@field note? string what its lines do not show: `binary, 3 bytes`, `mode 644 → 755`
+---@field whole? boolean decided as a whole: binary, link or mode change
+---@field note? string change without lines: `binary, 3 bytes`, `mode 644 → 755`
 ---@field buffer? integer
 ---@field filetype? string
----@field before? string the text that its hunks were made for
+---@field before? string base text of the hunks
 ---@field hunks tideate.Hunk[]
----@field digest? string of the text before, only with a buffer
+---@field digest? string of the base text, only with a buffer
 ---@field decided? { accepted: integer[], rejected: integer[], added?: tideate.Hunk[], edited?: tideate.EditedHunk[] } in an earlier round, by 0-based hunk
 
---- What is decided at once: one hunk of a modified file, else the whole file.
+--- One decision: a hunk of a modified file, else the whole file.
 ---@class tideate.ReviewUnit
----@field hunks tideate.Hunk[] as they are shown
----@field proposed tideate.Hunk[] without what the person made of them
----@field edit? tideate.Hunk what the person made of it; `old` are the lines that stood there
+---@field hunks tideate.Hunk[] as shown
+---@field proposed tideate.Hunk[] as proposed
+---@field edit? tideate.Hunk the user's version; `old` are the replaced lines
 ---@field state 'open'|'accepted'|'rejected'
----@field stale boolean the person changed its lines
----@field offer? tideate.Hunk a stale one, merged with what the person changed; only of those in sight
+---@field stale boolean the user changed its lines
+---@field offer? tideate.Hunk merged with the user's edits; only for visible stale units
 ---@field comment? tideate.ReviewComment
 ---@field entry tideate.ReviewEntry
 ---@field number integer in its file
----@field own? integer 0-based, among the hunks of the file; nil where only another run changes something
----@field variants? tideate.ReviewVariant[] its own hunk and those of other runs of a comparison
----@field variant? integer the one that is shown
+---@field own? integer 0-based hunk of the file; nil if only another run changes the place
+---@field variants? tideate.ReviewVariant[] own hunk and those of other runs
+---@field variant? integer shown variant
 
 ---@class tideate.EditedHunk
 ---@field hunk integer 0-based, among the hunks of the file
----@field old string[] the lines that stand there now
+---@field old string[] current lines
 ---@field new string[]
 
---- Kept up to date with each decision: nothing walks through all hunks to know it.
+--- Counts, updated with each decision.
 ---@class tideate.ReviewCount
 ---@field open integer
 ---@field accepted integer
@@ -45,28 +45,28 @@ local M = {}
 ---@class tideate.ReviewEntry
 ---@field file tideate.ReviewFile
 ---@field index integer
----@field danger string? why other tools run the file by themselves
+---@field danger string? why other tools execute the file
 ---@field units tideate.ReviewUnit[]
----@field own tideate.ReviewUnit[] those of its own hunks, in their order
----@field others table<string, tideate.ReviewUnit> those of what only another run of a comparison changes
----@field whole boolean the file is decided about as a whole
----@field written boolean the change stands in the file already: what is rejected is reverted
+---@field own tideate.ReviewUnit[] units of its own hunks, in order
+---@field others table<string, tideate.ReviewUnit> units that only other runs change
+---@field whole boolean the file is decided as a whole
+---@field written boolean the change is in the file already: rejecting reverts it
 ---@field count tideate.ReviewCount
 ---@field sign { [1]: string, [2]: string }
 
 ---@class tideate.ReviewModel
 ---@field entries tideate.ReviewEntry[]
----@field counts tideate.ReviewCount of all files; of comments those on hunks
----@field touched table<tideate.ReviewEntry, boolean> files that something was decided about since they were listed
----@field comment? tideate.ReviewComment on all of it
+---@field counts tideate.ReviewCount of all files; comments on hunks only
+---@field touched table<tideate.ReviewEntry, boolean> files with decisions since the list was drawn
+---@field comment? tideate.ReviewComment on the whole change
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
----@field written boolean the changes stand in the files already: what is rejected is reverted
+---@field written boolean the changes are in the files already: rejecting reverts them
 ---@field compared boolean there are hunks of other models
 local Model = {}
 Model.__index = Model
 
---- What decisions are called, by whether the changes are written already.
+--- Words for decisions, by `written`.
 M.WORDS = {
   [false] = {
     accept = 'accept',
@@ -88,7 +88,7 @@ M.WORDS = {
   },
 }
 
---- What decisions are called here.
+--- Return the words for decisions.
 ---@return table<string, string>
 function Model:words()
   return M.WORDS[self.written]
@@ -105,7 +105,7 @@ local function unit(hunks)
   return { hunks = hunks, proposed = hunks, state = 'open', stale = false }
 end
 
---- Repeat what was decided in an earlier round.
+--- Repeat the decisions of an earlier round.
 ---@param units tideate.ReviewUnit[]
 ---@param decided { accepted: integer[], rejected: integer[] }?
 local function repeat_decisions(units, decided)
@@ -116,7 +116,7 @@ local function repeat_decisions(units, decided)
   end
 end
 
---- Show what the person made of a hunk, or the hunk as it was proposed.
+--- Show the user's version of a hunk, or the proposal.
 ---@param one tideate.ReviewUnit
 ---@param edit tideate.Hunk|false
 function M.edit(one, edit)
@@ -124,8 +124,8 @@ function M.edit(one, edit)
   one.hunks = edit and { edit } or one.proposed
 end
 
---- Repeat what the person made of hunks in an earlier round.
----@param units tideate.ReviewUnit[] of its own hunks
+--- Repeat the user's versions of an earlier round.
+---@param units tideate.ReviewUnit[] of the file's own hunks
 ---@param edited tideate.EditedHunk[]?
 local function repeat_edits(units, edited)
   for _, one in ipairs(edited or {}) do
@@ -134,14 +134,14 @@ local function repeat_edits(units, edited)
   end
 end
 
---- The letter of what a file's lines do not show: binary, a link, another mode.
+--- Return the letter of a change without lines: binary, link, mode.
 ---@param file tideate.ReviewFile
 ---@return string?
 function M.kind_sign(file)
   return file.note and ({ binary = 'b', link = 'l', mode = 'm' })[file.note:match('^%a+')]
 end
 
---- The sign of a file, and its group.
+--- Return the sign of a file and its highlight group.
 ---@param file tideate.ReviewFile
 ---@return { [1]: string, [2]: string }
 local function sign_of(file)
@@ -192,7 +192,7 @@ local function entry_of(question, file, index)
   return entry
 end
 
---- A comment below an earlier one about the same.
+--- Append a comment to an earlier one about the same place.
 ---@param before tideate.ReviewComment?
 ---@param text string
 ---@return string
@@ -200,7 +200,7 @@ local function joined(before, text)
   return before and before.text .. '\n' .. text or text
 end
 
---- Repeat comments that the model could not be asked about.
+--- Repeat comments that could not be sent to the model.
 ---@param model tideate.ReviewModel
 ---@param comments { path: string?, hunk: integer?, text: string }[]
 local function repeat_comments(model, comments)
@@ -243,7 +243,7 @@ function M.new(question)
   return model
 end
 
---- Decide about a unit; no other function does.
+--- Decide about a unit; the only function that does.
 ---@param one tideate.ReviewUnit
 ---@param state 'open'|'accepted'|'rejected'
 ---@param comment tideate.ReviewComment?
@@ -267,18 +267,18 @@ function Model:each(visit)
   end
 end
 
----@return tideate.ReviewCount not to be changed
+---@return tideate.ReviewCount read-only
 function Model:count()
   return self.counts
 end
 
---- How many comments the model is sent.
+--- Return the number of comments for the model.
 ---@return integer
 function Model:said()
   return self.revisable and self.counts.comments + (self.comment and 1 or 0) or 0
 end
 
---- `3 hunks: 2 accepted, 1 open`
+--- Return a summary like `3 hunks: 2 accepted, 1 open`.
 ---@return string
 function Model:summary()
   local count = self:count()
@@ -299,7 +299,7 @@ function Model:counted()
   return ('%d %s'):format(total, total == 1 and 'hunk' or 'hunks')
 end
 
---- The first file that has something open, from an index on and around.
+--- Return the first file with an open hunk, from an index on and around.
 ---@param from integer
 ---@return integer?
 function Model:next_open(from)
@@ -311,7 +311,7 @@ function Model:next_open(from)
   end
 end
 
---- The comments for the model; those that it cannot be asked about are only shown.
+--- Return the comments for the model; empty if it cannot revise.
 ---@return { path: string?, hunk: integer?, text: string }[]
 function Model:comments()
   if not self.revisable then
@@ -332,10 +332,10 @@ end
 ---@field path string
 ---@field accepted integer[]
 ---@field rejected integer[]
----@field added? tideate.Hunk[] of other runs
----@field edited? tideate.EditedHunk[] what the person made of accepted and of open ones
+---@field added? tideate.Hunk[] accepted hunks of other runs
+---@field edited? tideate.EditedHunk[] the user's versions of accepted and open hunks
 
---- The decisions on a file.
+--- Return the decisions on a file.
 ---@param entry tideate.ReviewEntry
 ---@return tideate.ReviewVerdict
 local function verdict(entry)
@@ -359,8 +359,8 @@ local function verdict(entry)
   return file
 end
 
---- The answer: what is open or was changed meanwhile is left out. With comments nothing is written yet: the model
---- is asked for a revision.
+--- Return the answer; open and stale hunks are left out. With comments the model revises first, and nothing is
+--- written.
 ---@return { accepted: boolean, reason: string?, value: { files: tideate.ReviewVerdict[], comments: table[] } }
 function Model:result()
   local any = false

@@ -3,10 +3,9 @@
 ---@class tideate.ReviewNavigation: tideate.Review
 local Moves = {}
 
-local MOST_HIDDEN = 20 -- buffers of the review's own that no window shows
+local MOST_HIDDEN = 20 -- hidden scratch buffers
 
---- Delete buffers of the review's own that no window shows, where there are many; each is made again when it is
---- looked at.
+--- Delete hidden scratch buffers if there are many; each is created again when it is shown.
 function Moves:forget_hidden()
   local hidden = {} ---@type integer[]
   for index, made in pairs(self.buffers) do
@@ -16,7 +15,7 @@ function Moves:forget_hidden()
   end
   for _, index in ipairs(#hidden > MOST_HIDDEN and hidden or {}) do
     local made = self.buffers[index]
-    -- first, or its end would be that of the review
+    -- first, or its unload would count as the user's
     self.buffers[index], self.index_by_buffer[made.buf] = nil, nil
     made.overlay:close()
     vim.api.nvim_buf_delete(made.buf, { force = true })
@@ -45,9 +44,9 @@ function Moves:go_to_file(index)
   self:draw()
 end
 
---- Rows of the window from one line to another, with the virtual lines between them.
+--- Return the window rows between two lines, including virtual lines.
 ---@param first integer 0-based
----@param last integer not counted itself
+---@param last integer exclusive
 ---@return integer
 local function rows_between(first, last)
   if last <= first then
@@ -56,7 +55,7 @@ local function rows_between(first, last)
   return vim.api.nvim_win_text_height(0, { start_row = first, end_row = last - 1 }).all
 end
 
---- Put the cursor on a hunk, so that it and what it adds can be seen.
+--- Put the cursor on a hunk and scroll its lines into view.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to_unit(unit)
   local beside = self.side:focused()
@@ -70,7 +69,7 @@ function Moves:go_to_unit(unit)
   end
 end
 
----@param unit tideate.ReviewUnit of the buffer in the current window
+---@param unit tideate.ReviewUnit in the current window
 function Moves:scroll_to(unit)
   local overlay = self.buffers[self.current].overlay
   local row = math.min((overlay:range(unit)), vim.api.nvim_buf_line_count(0) - 1)
@@ -82,7 +81,7 @@ function Moves:scroll_to(unit)
   local height = vim.api.nvim_win_get_height(0) - vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].winbar
   local above = require('tideate.ui.review.warning').above(overlay, row, hunk)
   if above > 0 then
-    -- lines above the first one are only seen as filler
+    -- lines above the first one are only visible as filler
     vim.fn.winrestview({ topline = 1, topfill = math.min(above, height - 2) })
     return
   end
@@ -95,11 +94,11 @@ function Moves:scroll_to(unit)
       top = top - 1
     end
     vim.fn.winrestview({ topline = top + 1 })
-    self:draw() -- other hunks are in sight now
+    self:draw() -- other hunks are visible now
   end
 end
 
---- The hunk that the cursor is on; none in the list of files.
+--- Return the hunk under the cursor; nil in the list of files.
 ---@return tideate.ReviewUnit?
 function Moves:unit_at_cursor()
   if self.files:focused() then
@@ -111,8 +110,8 @@ function Moves:unit_at_cursor()
   return self.buffers[self.current].overlay:unit_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
 end
 
---- The hunk that the cursor is on, for what is typed next; without one the person is told, and no key that they typed
---- ahead counts: it was meant for a text.
+--- Return the hunk under the cursor for a prompt. Without one, notify the user and discard typed-ahead keys, which were
+--- meant for the prompt.
 ---@return tideate.ReviewUnit?
 function Moves:unit_to_write_about()
   local unit = self:unit_at_cursor()
@@ -124,13 +123,13 @@ function Moves:unit_to_write_about()
   return unit
 end
 
---- The file that the cursor is on.
+--- Return the file under the cursor.
 ---@return integer index
 function Moves:file_at_cursor()
   return self.files:focused() and self.files:index() or self.current
 end
 
---- The hunks in rows of the current window.
+--- Return the hunks in rows of the current window.
 ---@param first integer 0-based
 ---@param last integer
 ---@return tideate.ReviewUnit[]
@@ -153,7 +152,7 @@ function Moves:units_between(first, last)
 end
 
 --- Select the lines of the hunk under the cursor.
----@param around boolean with the blank lines below it
+---@param around boolean include the blank lines below
 function Moves:select_hunk(around)
   local unit = self:unit_at_cursor()
   local beside = self.side:focused()
@@ -175,7 +174,7 @@ function Moves:select_hunk(around)
   vim.cmd.normal({ ('%dGV%dG'):format(first + 1, last + 1), bang = true })
 end
 
---- The next hunk of the file below the cursor, or above it.
+--- Return the next hunk of the file below or above the cursor.
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
 function Moves:unit_beyond(step)
@@ -185,7 +184,7 @@ function Moves:unit_beyond(step)
   return self.buffers[self.current].overlay:beyond(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
 end
 
---- To the next or previous hunk of the file.
+--- Go to the next or previous hunk of the file.
 ---@param step 1|-1
 function Moves:step(step)
   local unit = self:unit_beyond(step)
@@ -195,13 +194,13 @@ function Moves:step(step)
   require('tideate.ui').notify(step == 1 and 'no hunk below' or 'no hunk above')
 end
 
---- To the first hunk of the file that is open, or the first one.
+--- Go to the first open hunk of the file, or the first one.
 function Moves:go_to_first()
   local units = self.model.entries[self.current].units
   self:go_to_unit(self:first_open(self.current, 1) or units[1])
 end
 
---- The first unit of a file that is open, from a number on and around.
+--- Return the first open unit of a file, from a number on and around.
 ---@param index integer
 ---@param from integer
 ---@return tideate.ReviewUnit?
@@ -218,7 +217,7 @@ function Moves:first_open(index, from)
   end
 end
 
---- To a hunk, wherever it is.
+--- Go to a hunk in any file.
 ---@param unit tideate.ReviewUnit
 function Moves:go_to(unit)
   if self.files:focused() then
@@ -228,7 +227,7 @@ function Moves:go_to(unit)
   self:go_to_unit(unit)
 end
 
---- Say what is left to do where everything is decided, by the person or because a revision brought nothing else.
+--- Tell the user that everything is decided and which key finishes.
 function Moves:say_decided()
   local said = self.model:said()
   local words = said == 0 and 'finishes' or ('sends %s'):format(said == 1 and '1 comment' or said .. ' comments')
@@ -245,7 +244,7 @@ function Moves:step_file(step)
   self:go_to_first()
 end
 
---- Go on to what is open. The last decision does not finish the review, so that it can be reverted, too.
+--- Go to the next open hunk. The last decision does not finish the review, so that it can be undone.
 function Moves:advance()
   self:draw()
   local index = self.model:next_open(self.current)

@@ -1,5 +1,4 @@
---- Proposed hunks drawn over a buffer. Nothing in the buffer is changed; each hunk is held by a mark, so
---- that it follows what the person types.
+--- Proposed hunks drawn over a buffer without changing it; extmarks hold them, so that they follow the user's edits.
 local M = {}
 
 local anchors = vim.api.nvim_create_namespace('tideate.review.anchors')
@@ -8,12 +7,12 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@class tideate.OverlayHunk
 ---@field hunk tideate.Hunk
 ---@field unit tideate.ReviewUnit
----@field last boolean of its unit
+---@field last boolean last hunk of its unit
 
 ---@class tideate.MergedUnit
 ---@field hunk tideate.Hunk
----@field now string[] the lines it was merged with
----@field offer? tideate.Hunk nil where both changed the same
+---@field now string[] merged lines
+---@field offer? tideate.Hunk nil after a conflict
 ---@field known tideate.MergeBase
 
 ---@class tideate.Overlay
@@ -21,20 +20,20 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@field entry tideate.ReviewEntry
 ---@field marks table<tideate.Hunk, integer>
 ---@field by_mark table<integer, tideate.OverlayHunk>
----@field virtual table<tideate.Hunk, tideate.VirtualHunk> of hunks that were in sight
----@field kept integer how many these are
+---@field virtual table<tideate.Hunk, tideate.VirtualHunk> of hunks that were visible
+---@field kept integer their number
 ---@field hidden boolean
----@field has_side boolean the proposal stands in a window of its own
+---@field has_side boolean the proposal has its own window
 ---@field closed boolean
----@field creates boolean the buffer holds the new text itself
----@field fixed boolean the buffer is the review's own: nobody changes it, and its text is escaped
----@field signature string? what is drawn
----@field watched boolean? changes of the buffer are told
----@field tick integer? changedtick that staleness was checked at
----@field lines_now? fun(hunk: tideate.Hunk): string[]? of that changedtick
----@field merged table<tideate.ReviewUnit, tideate.MergedUnit> what was merged last
+---@field creates boolean the buffer holds the new text
+---@field fixed boolean scratch buffer: read-only and escaped
+---@field signature string? drawn state
+---@field watched boolean? buffer changes are watched
+---@field tick integer? changedtick of the last staleness check
+---@field lines_now? fun(hunk: tideate.Hunk): string[]? at that changedtick
+---@field merged table<tideate.ReviewUnit, tideate.MergedUnit> last merges
 ---@field pending boolean
----@field left integer columns left of the text that the signs were drawn for
+---@field left integer columns left of the text
 ---@field width integer of the text
 ---@field on_change fun()
 local Overlay = setmetatable({}, { __index = require('tideate.ui.review.overlay_drawing') })
@@ -42,7 +41,7 @@ Overlay.__index = Overlay
 
 ---@param buf integer
 ---@param entry tideate.ReviewEntry
----@param on_change fun() the person changed the buffer, or a window moved
+---@param on_change fun() the user changed the buffer, or a window moved
 ---@return tideate.Overlay
 function M.attach(buf, entry, on_change)
   local self = setmetatable({
@@ -69,7 +68,7 @@ function M.attach(buf, entry, on_change)
   return self
 end
 
---- Hold each hunk by a mark. Where the text is another one than the hunks were made for, they are found in it.
+--- Hold each hunk by an extmark. Hunks of another base text are located first.
 function Overlay:anchor()
   vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
   self.marks, self.by_mark, self.merged, self.signature, self.tick = {}, {}, {}, nil, nil
@@ -84,7 +83,7 @@ function Overlay:anchor()
   end
 end
 
---- Whether a unit's hunks, as they are shown now, are held by marks.
+--- Return whether extmarks hold the shown hunks of a unit.
 ---@param unit tideate.ReviewUnit
 ---@return boolean
 function Overlay:holds(unit)
@@ -93,7 +92,7 @@ function Overlay:holds(unit)
   return hunk == nil or held ~= nil and held.hunk == hunk
 end
 
---- Follow what happens to the buffer. `:edit` and an unload end that, and it has to be called again.
+--- Watch the buffer. `:edit` and an unload end that; call it again.
 function Overlay:watch()
   if self.watched then
     return
@@ -117,7 +116,7 @@ function Overlay:watch()
   })
 end
 
---- Draw at the end of what the editor is doing, once.
+--- Schedule one drawing.
 function Overlay:draw_soon()
   if self.pending or self.closed then
     return
@@ -132,7 +131,7 @@ function Overlay:draw_soon()
   end)
 end
 
---- The first row of a hunk, 0-based; the line count for one after the last line.
+--- Return the first row of a hunk, 0-based; the line count after the last line.
 ---@param hunk tideate.Hunk
 ---@return integer
 function Overlay:row(hunk)
@@ -140,7 +139,7 @@ function Overlay:row(hunk)
   return found[1] or 0
 end
 
---- The rows that a unit covers in the buffer.
+--- Return the rows of a unit in the buffer.
 ---@param unit tideate.ReviewUnit
 ---@return integer first, integer last 0-based, both included
 function Overlay:range(unit)
@@ -153,7 +152,7 @@ function Overlay:range(unit)
   return first, math.max(first, self:row(final) + #final.old - 1)
 end
 
---- The hunks that begin in rows, or reach into them, and their rows.
+--- Return the hunks that overlap rows, and their first rows.
 ---@param first integer 0-based
 ---@param last integer
 ---@return { [1]: tideate.OverlayHunk, [2]: integer }[]
@@ -173,7 +172,7 @@ function Overlay:between(first, last)
   return found
 end
 
---- The unit that a row belongs to: where none covers it, one that adds lines below it.
+--- Return the unit at a row; else one that adds lines below it.
 ---@param row integer
 ---@return tideate.ReviewUnit?
 function Overlay:unit_at(row)
@@ -184,7 +183,7 @@ function Overlay:unit_at(row)
   local covering ---@type { [1]: tideate.OverlayHunk, [2]: integer }?
   for _, found in ipairs(self:between(row, row + 1)) do
     if found[2] <= row then
-      -- a hunk of another run may reach over several: the one that begins last is meant
+      -- a hunk of another run may span several: the one that begins last wins
       covering = (not covering or found[2] > covering[2]) and found or covering
     elseif #found[1].hunk.old == 0 then
       near = found[1].unit
@@ -193,7 +192,7 @@ function Overlay:unit_at(row)
   return covering and covering[1].unit or near
 end
 
---- The next unit that begins below a row, or above it.
+--- Return the next unit below or above a row.
 ---@param row integer
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
@@ -201,7 +200,7 @@ function Overlay:beyond(row, step)
   if self.entry.whole then
     return nil
   end
-  -- a mark behind the last line is seen from there
+  -- a mark after the last line counts from that line
   row = math.min(row, vim.api.nvim_buf_line_count(self.buf) - 1)
   local from, to = step == 1 and { row + 1, 0 } or { row - 1, -1 }, step == 1 and -1 or 0
   local marks = (step == 1 or row > 0) and vim.api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 }) or {}
@@ -209,7 +208,7 @@ function Overlay:beyond(row, step)
   return found and found.unit
 end
 
---- See which hunks the person has changed.
+--- Update which hunks the user changed.
 function Overlay:check()
   local tick = vim.api.nvim_buf_get_changedtick(self.buf)
   if self.fixed or self.tick == tick then
@@ -225,7 +224,7 @@ function Overlay:check()
   end
 end
 
---- The lines of a stale unit as they stand in the buffer; nil where nobody can tell which they are.
+--- Return the current lines of a stale unit; nil if they are ambiguous.
 ---@param unit tideate.ReviewUnit
 ---@return string[]?
 function Overlay:present_lines(unit)
@@ -233,8 +232,8 @@ function Overlay:present_lines(unit)
   return self.lines_now(unit.proposed[1])
 end
 
---- A hunk merged with what the person made of its lines meanwhile, where both can be had. It is asked of hunks in
---- sight and of those that are decided about: what is typed must not wait for all others.
+--- Return a hunk merged with the user's edits of its lines, if possible. Only visible hunks and decided ones are merged:
+--- typing must not wait for all.
 ---@param unit tideate.ReviewUnit
 ---@return tideate.Hunk?
 function Overlay:offer(unit)
@@ -251,7 +250,7 @@ function Overlay:offer(unit)
   return unit.offer
 end
 
---- Merge a hunk with lines, unless that was done for the same ones.
+--- Merge a hunk with lines, unless they are the same as last time.
 ---@param unit tideate.ReviewUnit
 ---@param now string[]
 ---@return tideate.MergedUnit
@@ -273,7 +272,7 @@ function Overlay:merge(unit, now)
   return made
 end
 
---- The hunks in sight, and how they look.
+--- Return the visible hunks and their looks.
 ---@param ranges { [1]: integer, [2]: integer }[]
 ---@return { [1]: tideate.Hunk, [2]: string, [3]: tideate.ReviewComment? }[] hunks
 ---@return string[] key
@@ -297,7 +296,7 @@ function Overlay:in_sight(ranges)
   return wanted, key
 end
 
---- Draw the hunks that can be seen.
+--- Draw the visible hunks.
 function Overlay:draw()
   self:check()
   local ranges, width, height, left = require('tideate.ui.review.hunk_highlights').seen(self.buf)
@@ -326,11 +325,11 @@ function Overlay:draw()
       self:draw_hunk(one[1], one[2], width, height, one[3])
     end
   end
-  -- last: of lines above the same one, the later ones stand higher
+  -- last: of virtual lines above one line, later ones are higher
   require('tideate.ui.review.warning').draw(self, wanted, width)
 end
 
---- Whether the proposal stands in a window of its own: then it is not drawn here.
+--- Set whether the proposal has its own window: then it is not drawn here.
 ---@param has_side boolean
 function Overlay:beside(has_side)
   self.has_side, self.signature = has_side, nil

@@ -1,12 +1,12 @@
---- Drawing of hunks over a buffer: its lines in colours, those that replace them below.
+--- Drawing of hunks over a buffer: highlights of its lines, virtual lines for the new ones.
 
 ---@class tideate.OverlayDrawing: tideate.Overlay
 local Drawing = {}
 
 local drawn = vim.api.nvim_create_namespace('tideate.review')
 
-local MOST_SIGNS = 1000 -- of one hunk
-local MOST_KEPT = 200 -- hunks whose lines are kept as they were drawn
+local MOST_SIGNS = 1000 -- per hunk
+local MOST_KEPT = 200 -- hunks with cached lines
 
 ---@class tideate.VirtualHunk
 ---@field width integer
@@ -14,7 +14,7 @@ local MOST_KEPT = 200 -- hunks whose lines are kept as they were drawn
 ---@field words tideate.ReviewWords
 ---@field lines tideate.Chunk[][]
 
---- Rows that a unit takes in the current window: its lines, those that replace them, and the comment.
+--- Return the window rows of a unit: its lines, the new ones and the comment.
 ---@param unit tideate.ReviewUnit
 ---@return integer
 function Drawing:height(unit)
@@ -66,7 +66,7 @@ function Drawing:added(hunk, base, width)
   return cached.lines
 end
 
---- Mark the words of lines in the buffer that are replaced.
+--- Highlight the replaced words of lines in the buffer.
 ---@param hunk tideate.Hunk
 ---@param row integer
 ---@param base string
@@ -107,7 +107,7 @@ function Drawing:draw_added(hunk, row, lines)
   end
 end
 
---- Colour lines that are in the buffer.
+--- Highlight lines of the buffer.
 ---@param first integer
 ---@param last integer
 ---@param group string
@@ -125,7 +125,7 @@ function Drawing:draw_lines(first, last, group, sign, sign_group)
   end
 end
 
----@param unit_state string of a hunk
+---@param unit_state string look of the hunk
 function Drawing:draw_created(unit_state)
   self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').look(unit_state, self.entry.written)
@@ -136,7 +136,7 @@ function Drawing:draw_created(unit_state)
   end
 end
 
---- The comment on a file that is decided about as a whole, below its first line.
+--- Draw the comment on a whole file below its first line.
 function Drawing:draw_comment_of_file()
   local lines = require('tideate.ui.review.comments').lines(self.entry.units[1].comment, self.width)
   if #lines > 0 then
@@ -144,7 +144,7 @@ function Drawing:draw_comment_of_file()
   end
 end
 
----@param state string of a hunk
+---@param state string look of the hunk
 function Drawing:draw_deleted(state)
   self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
@@ -154,7 +154,7 @@ function Drawing:draw_deleted(state)
   end
 end
 
---- A file of which no line changes: it is only moved, binary, or gets another mode.
+--- Draw a change without lines: a move, a binary file, a mode.
 ---@param unit tideate.ReviewUnit
 function Drawing:draw_file(unit)
   self:draw_comment_of_file()
@@ -164,15 +164,15 @@ function Drawing:draw_file(unit)
   end
 end
 
---- What was decided of a hunk that is shown side by side, and which lines it replaces; Neovim's diff colours them.
+--- Draw decision and signs of a hunk in a side-by-side view; Neovim's diff colours the lines.
 ---@param hunk tideate.Hunk
----@param state string of it
+---@param state string look of the hunk
 ---@param comment tideate.ReviewComment?
 function Drawing:draw_beside(hunk, state, comment)
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
   local row, last = self:row(hunk), vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), '', look.sign, 'TideateDeleteSign')
-  -- keeps the column of the signs open, so that both sides begin in the same column
+  -- keeps the sign column open, so that both sides align
   self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
   local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
   if comment then
@@ -185,7 +185,7 @@ function Drawing:draw_beside(hunk, state, comment)
 end
 
 ---@param hunk tideate.Hunk
----@param state string of a hunk
+---@param state string look of the hunk
 ---@param width integer
 ---@param height integer
 ---@param comment tideate.ReviewComment?
@@ -201,7 +201,7 @@ function Drawing:draw_hunk(hunk, state, width, height, comment)
   if look.new then
     local looks = require('tideate.ui.review.hunk_highlights')
     lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
-    -- keeps the column of the signs open where nothing is deleted
+    -- keeps the sign column open without deleted lines
     self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
   end
   if look.label and #hunk.old > 0 then

@@ -1,9 +1,9 @@
---- A scratch buffer to review a file that no buffer shows.
+--- Scratch buffers for the review of files without a buffer.
 local M = {}
 
---- Fill it with the text before the change; for a new file, with the new text.
+--- Create a buffer with the text before the change, or the text of a new file.
 ---@param file tideate.ReviewFile
----@param new string[]? lines of a new file
+---@param new string[]? text of a new file
 ---@param id string
 ---@return integer buf
 function M.open(file, new, id)
@@ -11,7 +11,7 @@ function M.open(file, new, id)
   local shown = require('tideate.ui.text')
   local file_name = file.path ~= '' and shown.name(file.path) or 'new buffer'
   local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), file_name)
-  -- of one file the text and the mode may change
+  -- one file may have a change of text and one of mode
   local buf = window.scratch(vim.fn.bufexists(name) == 1 and ('%s (%s)'):format(name, shown.plain(file.note or '')) or name)
   local text = file.before or ''
   if file.note and text == '' and #(file.hunks or {}) == 0 then
@@ -23,7 +23,7 @@ function M.open(file, new, id)
   return buf
 end
 
---- Fill in other lines.
+--- Replace all lines.
 ---@param buf integer
 ---@param lines string[]
 function M.fill(buf, lines)
@@ -32,7 +32,7 @@ function M.fill(buf, lines)
   vim.bo[buf].modifiable = false
 end
 
---- A file's type; one that no buffer shows has it of its name.
+--- Return a file's type; without a buffer, by its name.
 ---@param file tideate.ReviewFile
 ---@return string
 function M.filetype(file)
@@ -42,7 +42,7 @@ function M.filetype(file)
   return file.filetype
 end
 
---- Colours for the syntax of a filetype, without its plugins: nobody edits here.
+--- Highlight syntax without ftplugins: the text is read-only.
 ---@param buf integer
 ---@param filetype string?
 function M.colour(buf, filetype)
@@ -52,7 +52,7 @@ function M.colour(buf, filetype)
   end
 end
 
---- Options of a window that shows such a buffer: nothing of it is folded away, concealed, or beyond the edge.
+--- Window options for a scratch buffer: no folds, no concealed text, no cut lines.
 M.OPTIONS = { foldenable = false, conceallevel = 0, wrap = true }
 
 return M

@@ -1,24 +1,24 @@
---- The text as it would be, in a window beside the buffer: both in Neovim's diff mode.
+--- The proposal beside the buffer, both in Neovim's diff mode.
 local M = {}
 
 local marks = vim.api.nvim_create_namespace('tideate.review.side')
 
-local MOST_SIGNS = 1000 -- of one hunk
+local MOST_SIGNS = 1000 -- per hunk
 
 ---@class tideate.ReviewSideView
 ---@field review tideate.Review
----@field wanted boolean the person asked for it; files without two sides have none all the same
----@field index integer? file that it shows
+---@field wanted boolean requested by the user; files without two sides have none
+---@field index integer? shown file
 ---@field left integer? window of the buffer
 ---@field win integer? window of the proposal
 ---@field buf integer?
----@field tick integer? changedtick of the buffer that the proposal was made from
----@field saved table<string, any> options of the window of the buffer
+---@field tick integer? changedtick of the buffer at the last refresh
+---@field saved table<string, any> options of the buffer's window
 ---@field scrollopt string
 ---@field rows integer[] first row of each hunk in the proposal, 0-based
 ---@field units tideate.ReviewUnit[] of these hunks
----@field sizes integer[] lines of them in the proposal
----@field asked table<tideate.ReviewUnit, boolean> stale ones that were in sight: the others stand as they are
+---@field sizes integer[] number of lines of each hunk in the proposal
+---@field asked table<tideate.ReviewUnit, boolean> stale units that were visible; others are not merged
 local View = {}
 View.__index = View
 
@@ -33,12 +33,12 @@ function View:visible()
   return require('tideate.ui.window').visible(self.win)
 end
 
----@return boolean the cursor is in the window of the proposal
+---@return boolean whether the cursor is in the proposal
 function View:focused()
   return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
 end
 
---- Whether a file has a text on both sides.
+--- Return whether a file has text on both sides.
 ---@param entry tideate.ReviewEntry
 ---@return boolean
 local function has_sides(entry)
@@ -47,7 +47,7 @@ local function has_sides(entry)
     and entry.file.action ~= 'delete'
 end
 
---- The text with all hunks, each at the place where it stands now.
+--- Return the text with all hunks at their current places.
 ---@return string[]
 function View:lines()
   local made = self.review.buffers[self.index]
@@ -72,16 +72,16 @@ function View:lines()
   return vim.list_extend(lines, old, last + 1)
 end
 
---- The range of the hunks that the window of the proposal shows, among all of the file.
+--- Return the range of visible hunks of the proposal.
 ---@return integer first
----@return integer last less than the first where there are none
+---@return integer last less than the first if there are none
 function View:in_sight()
   local seen = require('tideate.ui.review.hunk_highlights').seen(self.buf)[1]
   return self:hunk_at(seen[1]) or 1, self:hunk_at(seen[2]) or 0
 end
 
---- Ask for the stale hunks in sight merged with what the person changed: what is typed must not wait for all others.
----@return boolean anew one of them was not asked for before
+--- Mark visible stale hunks for merging: typing must not wait for all.
+---@return boolean anew whether one is new
 function View:ask()
   local first, last = self:in_sight()
   local anew = false
@@ -94,13 +94,13 @@ function View:ask()
   return anew
 end
 
---- Write the proposal anew: a hunk has another text.
+--- Rewrite the proposal after a hunk got another text.
 function View:write_anew()
   self.tick = nil
   self:refresh()
 end
 
---- Write the proposal anew, where the buffer changed since.
+--- Rewrite the proposal if the buffer changed.
 function View:refresh()
   if not self:visible() then
     return
@@ -110,7 +110,7 @@ function View:refresh()
   local changed = self.tick ~= tick
   self.tick, self.asked = tick, changed and {} or self.asked
   self.review.buffers[self.index].overlay:check()
-  -- merged lines may be more or fewer, and bring others into sight
+  -- merged lines can bring other hunks into view
   while self:ask() or changed do
     changed = false
     vim.bo[self.buf].modifiable = true
@@ -120,7 +120,7 @@ function View:refresh()
   self:draw_labels()
 end
 
---- Show beside the hunks in sight what was decided of them, and which lines they bring.
+--- Draw decisions and signs beside the visible hunks.
 function View:draw_labels()
   local looks = require('tideate.ui.review.hunk_highlights')
   vim.api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
@@ -134,7 +134,7 @@ function View:draw_labels()
     local row, unit = self.rows[index], self.units[index]
     local state = looks.state(unit)
     local look = looks.look(state, unit.entry.written)
-    mark(row, { sign_text = '  ', priority = 1 }) -- the column of the signs is open on both sides
+    mark(row, { sign_text = '  ', priority = 1 }) -- both sides have a sign column
     local signed = look.new and state ~= 'stale' and math.min(self.sizes[index], MOST_SIGNS) or 0
     for line = row, row + signed - 1 do
       mark(line, { sign_text = '+', sign_hl_group = 'TideateAddSign', priority = 200 })
@@ -145,7 +145,7 @@ function View:draw_labels()
   end
 end
 
---- The last hunk that begins in a row of the proposal or above it.
+--- Return the last hunk that begins at or above a row of the proposal.
 ---@param row integer
 ---@return integer?
 function View:hunk_at(row)
@@ -161,7 +161,7 @@ function View:hunk_at(row)
   return last > 0 and last or nil
 end
 
---- The unit under the cursor of the proposal.
+--- Return the unit under the cursor of the proposal.
 ---@return tideate.ReviewUnit?
 function View:unit_at_cursor()
   local row = vim.api.nvim_win_get_cursor(self.win)[1] - 1
@@ -174,7 +174,7 @@ function View:unit_at_cursor()
   end
 end
 
---- The units in rows of the proposal.
+--- Return the units in rows of the proposal.
 ---@param first integer 0-based
 ---@param last integer
 ---@return tideate.ReviewUnit[]
@@ -191,9 +191,9 @@ function View:units_between(first, last)
   return units
 end
 
---- The rows of a unit in the proposal.
+--- Return the rows of a unit in the proposal.
 ---@param unit tideate.ReviewUnit
----@return integer? first, integer? last 0-based; nil where it only deletes
+---@return integer? first, integer? last 0-based; nil if it only deletes
 function View:range(unit)
   local first, last ---@type integer?, integer?
   for index, one in ipairs(self.units) do
@@ -204,7 +204,7 @@ function View:range(unit)
   return first, last
 end
 
---- The next unit below the cursor of the proposal, or above it.
+--- Return the next unit below or above the cursor of the proposal.
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
 function View:beyond_cursor(step)
@@ -215,7 +215,7 @@ function View:beyond_cursor(step)
   return self.units[self:hunk_at(row - 1) or 0]
 end
 
---- Put the cursor of the proposal where that of the buffer is.
+--- Move the cursor of the proposal to a unit.
 ---@param unit tideate.ReviewUnit
 function View:follow(unit)
   if not self:visible() or unit.entry.index ~= self.index then
@@ -230,7 +230,7 @@ function View:follow(unit)
   end
 end
 
--- what `:diffthis` sets, and the colour of what is only on the left
+-- options set by `:diffthis`, and the colour of removed lines
 local OPTIONS = { 'winhighlight', 'diff', 'scrollbind', 'cursorbind', 'wrap', 'foldmethod', 'foldcolumn', 'foldenable', 'foldlevel' }
 
 ---@param win integer
@@ -241,7 +241,7 @@ local function diff_this(win)
   end)
 end
 
---- Fill the window beside the one that shows a file.
+--- Open the proposal beside the window of a file.
 ---@param index integer
 ---@param left integer window
 function View:show(index, left)
@@ -276,7 +276,7 @@ function View:show(index, left)
   window.show_as_removed(left)
 end
 
---- Take it away where the person closed a window of it, or shows something else there.
+--- Close the proposal after the user closed one of the windows or shows another buffer.
 function View:check()
   if not self.index then
     return
@@ -291,7 +291,7 @@ function View:check()
   end
 end
 
---- Set a window's options as they were. It remembers them for each buffer that it showed.
+--- Restore a window's options. Neovim remembers them for each buffer of the window.
 ---@param buf integer
 ---@param win integer
 ---@param saved table<string, any>
@@ -303,7 +303,7 @@ local function restore(buf, win, saved)
     if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
       require('tideate.ui.window').options(win, saved)
       if saved.foldmethod == 'manual' then
-        -- those of the diff stay otherwise, closed over the person's lines
+        -- the diff's folds would stay closed over the user's lines
         vim.api.nvim_win_call(win, function()
           vim.cmd('normal! zE')
         end)
@@ -317,7 +317,7 @@ local function restore(buf, win, saved)
   end
 end
 
---- Take the window away; what Neovim set for the diff in the other one is restored.
+--- Close the proposal and restore the other window.
 function View:hide()
   if not self.index then
     return
@@ -339,7 +339,7 @@ function View:hide()
   end
 end
 
---- From one view to the other.
+--- Toggle between inline and side-by-side view.
 function View:toggle()
   local review = self.review
   self.wanted = not self.wanted

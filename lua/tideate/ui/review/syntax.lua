@@ -1,8 +1,8 @@
---- Added lines as virtual lines, with syntax colours where a parser is installed.
+--- New lines as virtual lines, with syntax colours if a parser is installed.
 local M = {}
 
-local LIMIT = 400 -- lines; parsing more would be felt
-local LONGEST = 2000 -- bytes of a line that are drawn
+local LIMIT = 400 -- lines; parsing more would block the editor
+local LONGEST = 2000 -- bytes of a drawn line
 
 ---@param lines string[]
 ---@param language string
@@ -29,11 +29,11 @@ end
 
 local CONTINUES = require('tideate.ui.readable_text').CONTINUES
 
---- Cut a line where its highlighting changes.
+--- Cut a line into chunks of the same highlight.
 ---@param line string
 ---@param spans { [1]: integer, [2]: integer, [3]: string }[]
 ---@param base string
----@param words { [1]: integer, [2]: integer }[] that are new in it
+---@param words { [1]: integer, [2]: integer }[] new words
 ---@return tideate.Chunk[]
 local function colour(line, spans, base, words)
   local groups, changed = {}, {} ---@type table<integer, string>, table<integer, boolean>
@@ -61,7 +61,7 @@ end
 
 ---@param line string
 ---@param width integer
----@return string line without tabs and control characters, which virtual text shows badly
+---@return string line with tabs expanded and control characters escaped
 ---@return integer left_out characters
 local function printable(line, width)
   local column = 0
@@ -80,7 +80,7 @@ local function printable(line, width)
   return expanded, vim.fn.strchars(rest)
 end
 
---- Where words stand in a line without tabs; none in a line that is shown otherwise than it is.
+--- Return the columns of words in a line with expanded tabs; none for an escaped line.
 ---@param line string
 ---@param spans { [1]: integer, [2]: integer }[]?
 ---@param width integer of a tab
@@ -94,7 +94,7 @@ local function moved(line, spans, width)
   end, spans)
 end
 
---- Break a virtual line at a width: Neovim cuts it off there.
+--- Break a virtual line at a width: Neovim would cut it there.
 ---@param chunks tideate.Chunk[]
 ---@param width integer
 ---@param base string
@@ -102,7 +102,7 @@ end
 local function broken(chunks, width, base)
   local text = require('tideate.ui.text')
   local rows, row, column = {}, {}, 0 ---@type tideate.Chunk[][], tideate.Chunk[], integer
-  -- behind the sign that a line goes on there is place for a character, else this would not end
+  -- space for one character after the continuation sign, else the loop would not end
   width = math.max(width, vim.fn.strdisplaywidth(CONTINUES) + 2)
   for _, chunk in ipairs(chunks) do
     local rest = chunk[1]
@@ -122,7 +122,7 @@ local function broken(chunks, width, base)
   return rows
 end
 
---- Virtual lines of added text.
+--- Build the virtual lines of new text.
 ---@param lines string[]
 ---@param options { filetype: string?, width: integer, tabstop: integer, base: string, words: tideate.WordSpans }
 ---@return tideate.Chunk[][]

@@ -1,4 +1,4 @@
---- The warning above the hunks of a file that other tools execute by themselves.
+--- The warning above the hunks of a file that other tools execute.
 local M = {}
 
 local drawn = vim.api.nvim_create_namespace('tideate.review')
@@ -11,7 +11,7 @@ local function lines_of(overlay, width)
   return reason and require('tideate.ui.executed_files').above(reason, width) or {}
 end
 
---- How many lines are drawn above the first one of the buffer for a hunk.
+--- Return the number of virtual lines above the first line of the buffer.
 ---@param overlay tideate.Overlay
 ---@param row integer of the hunk
 ---@param hunk tideate.Hunk?
@@ -25,7 +25,7 @@ function M.above(overlay, row, hunk)
   return #lines_of(overlay, width) + added
 end
 
---- Warn above each hunk in sight; above the first line where the file has none.
+--- Warn above each visible hunk; above the first line if the file has none.
 ---@param overlay tideate.Overlay
 ---@param hunks { [1]: tideate.Hunk, [2]: string }[]
 ---@param width integer
@@ -37,7 +37,7 @@ function M.draw(overlay, hunks, width)
     rows[overlay.creates and 0 or math.min(overlay:row(one[1]), last)] = true
   end
   if not next(rows) and #overlay.entry.units == 1 and #overlay.entry.units[1].hunks == 0 then
-    rows[0] = true -- it is only moved
+    rows[0] = true -- only moved
   end
   for row in pairs(#lines > 0 and rows or {}) do
     vim.api.nvim_buf_set_extmark(overlay.buf, drawn, row, 0, {

@@ -1,7 +1,7 @@
---- What a review follows in the editor: windows, buffers, the cursor, and `:q`.
+--- Autocommands of a review: windows, buffers, the cursor, `:q`.
 local M = {}
 
---- `:q` of the last window would leave Neovim, and the review with it: another window takes its place.
+--- Keep `:q` in the last window from leaving Neovim with an open review: split it first.
 ---@param self tideate.Review
 local function hold_back(self)
   local window, win = require('tideate.ui.window'), vim.api.nvim_get_current_win()
@@ -20,7 +20,7 @@ local function hold_back(self)
   end)
 end
 
---- Follow the editor until the group is deleted.
+--- Watch the editor until the group is deleted.
 ---@param self tideate.Review
 function M.watch(self)
   self.group = vim.api.nvim_create_augroup('tideate.review', { clear = true })

@@ -1,14 +1,14 @@
---- Windows of a review: the buffer that each shows, and their restoration afterwards.
+--- Windows of a review, and their restoration.
 local M = {}
 
 local ACTIVE = '%#TideateTitle# review '
 local INACTIVE = '%#TideateOut# review '
 
 ---@class tideate.ReviewWindows
----@field replaced table<integer, { buf: integer, view: table }> windows whose buffer we changed
----@field bars table<integer, string> winbars that we changed
----@field seen table<integer, integer> buffer → a window that had our bar over it
----@field home integer? the window that the review goes through its files in
+---@field replaced table<integer, { buf: integer, view: table }> windows with another buffer now
+---@field bars table<integer, string> replaced winbars
+---@field seen table<integer, integer> buffer → a window that showed it with the review's bar
+---@field home integer? window for the files of the review
 local Windows = {}
 Windows.__index = Windows
 
@@ -30,7 +30,7 @@ local function showing(buf)
   end)
 end
 
---- Whether a window can show something else now.
+--- Return whether a window can show another buffer now.
 ---@param win integer
 ---@return boolean
 local function can_change(win)
@@ -38,8 +38,8 @@ local function can_change(win)
   return not vim.wo[win].winfixbuf and (vim.o.hidden or not vim.bo[buf].modified or #vim.fn.win_findbuf(buf) > 1)
 end
 
---- Make a buffer visible: the first one where it is, the others in the same window, so that nobody is moved
---- to another window unknowingly.
+--- Show a buffer: the first one in its own window, later ones in the same, so that the user's window never changes
+--- unexpectedly.
 ---@param buf integer
 ---@return integer win
 function Windows:show(buf)
@@ -48,7 +48,7 @@ function Windows:show(buf)
   local found = home and vim.api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
   if found then
     if not self.home then
-      window.draw_end(found) -- the person may have had a diff in it
+      window.draw_end(found) -- the user may have had a diff in it
     end
     self.home = found
     return found
@@ -65,13 +65,13 @@ function Windows:show(buf)
       view = vim.api.nvim_win_call(win, vim.fn.winsaveview),
     }
   end
-  self:bar(win, nil) -- a window remembers its options for each buffer
+  self:bar(win, nil) -- a window remembers its options per buffer
   vim.api.nvim_win_set_buf(win, buf)
   window.draw_end(win)
   return win
 end
 
---- Set a window's bar, or give it back its own.
+--- Set a window's bar, or restore its own.
 ---@param win integer
 ---@param bar string?
 ---@param active boolean?
@@ -91,8 +91,8 @@ function Windows:bar(win, bar, active)
   end
 end
 
---- Show the bars on the windows of the review, and on no others.
----@param bar_of fun(buf: integer, win: integer): string?, boolean? the bar, and whether the keys work there; nil for a buffer that is not reviewed
+--- Show the bars in the windows of the review, and in no others.
+---@param bar_of fun(buf: integer, win: integer): string?, boolean? bar, and whether it is the active one; nil for other buffers
 function Windows:bars_from(bar_of)
   for _, win in ipairs(vim.api.nvim_list_wins()) do
     local reviewed = not require('tideate.ui.window').is_float(win)
@@ -105,7 +105,7 @@ function Windows:bars_from(bar_of)
 end
 
 --- Restore every window.
----@param is_ours fun(buf: integer): boolean buffers of the review
+---@param is_ours fun(buf: integer): boolean whether a buffer belongs to the review
 function Windows:restore(is_ours)
   self:bars_from(function() end)
   for win, saved in pairs(self.replaced) do
@@ -124,7 +124,7 @@ function Windows:restore(is_ours)
   self:clear_bars_later()
 end
 
---- A window that shows something else now would show our bar again with the buffer that had it.
+--- Clear the bar when its buffer returns to a window: Neovim remembers the option.
 function Windows:clear_bars_later()
   for buf, win in pairs(self.seen) do
     if vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) ~= buf then

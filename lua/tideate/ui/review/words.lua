@@ -1,9 +1,9 @@
---- The words that differ between lines and those that replace them, as Neovim's own comparison finds them.
+--- The words that differ between old and new lines, found by Neovim's diff.
 local M = {}
 
-local LINES = 60 -- of one side; beyond that a person reads the lines, not their words
+local LINES = 60 -- of one side; beyond, a person compares lines, not words
 local BYTES = 20000 -- of both sides
-local SAME = 0.5 -- of a line, without blanks; with less in common the lines are different ones
+local SAME = 0.5 -- share of a line without blanks; with less in common the lines are unrelated
 
 ---@alias tideate.WordSpans table<integer, { [1]: integer, [2]: integer }[]> by line, 1-based: columns, 0-based and half open
 
@@ -12,7 +12,7 @@ local SAME = 0.5 -- of a line, without blanks; with less in common the lines are
 ---@field new tideate.WordSpans
 
 ---@param line string
----@return string words a word a line
+---@return string words one word per line
 ---@return integer[] ends
 local function words_of(line)
   local words, ends = {}, {} ---@type string[], integer[]
@@ -27,14 +27,14 @@ local function words_of(line)
 end
 
 ---@param text string
----@return integer bytes that are no blanks
+---@return integer bytes without blanks
 local function size(text)
   return #text:gsub('%s', '')
 end
 
 ---@param line string
 ---@param spans { [1]: integer, [2]: integer }[]
----@return boolean enough of the line is the same
+---@return boolean whether enough of the line is the same
 local function is_alike(line, spans)
   local differs = 0
   for _, span in ipairs(spans) do
@@ -43,7 +43,7 @@ local function is_alike(line, spans)
   return size(line) - differs >= SAME * size(line)
 end
 
---- The spans without the blanks at their ends; blanks alone are marked where nothing else differs.
+--- Trim blanks from spans; blanks alone are marked if nothing else differs.
 ---@param line string
 ---@param spans { [1]: integer, [2]: integer }[]
 ---@return { [1]: integer, [2]: integer }[]
@@ -79,7 +79,7 @@ local function compare(old, new)
   end
 end
 
---- Compare the lines of a hunk, each with the one that replaces it.
+--- Compare each line of a hunk with its replacement.
 ---@param hunk tideate.Hunk
 ---@return tideate.ReviewWords
 function M.of(hunk)

@@ -1,16 +1,16 @@
---- The window of a run: steps, events and checkpoints, each reached from the one before.
+--- The window of a run: its steps, events and checkpoints, one page each.
 local M = {}
 
 ---@class tideate.ui.Runs
 ---@field window tideate.ui.PageWindow
 ---@field place tideate.ui.RunsPlace
----@field before tideate.ui.RunsPlace[] the pages that led to it
----@field going? tideate.ui.RunsPlace[] the same of the page that is on its way
+---@field before tideate.ui.RunsPlace[] pages to go back to
+---@field going? tideate.ui.RunsPlace[] the same for the requested page
 ---@field folder string of the project
----@field asked integer counts the requests, so that a late answer shows nothing
----@field turning? integer the request of a page that is not there yet
----@field stale? boolean something happened while it was on its way
----@field words? string the footer's
+---@field asked integer number of requests; only the last answer is shown
+---@field turning? integer number of the pending request
+---@field stale? boolean a run changed during the pending request
+---@field words? string words of the footer
 
 ---@type tideate.ui.Runs?
 local shown
@@ -40,13 +40,13 @@ local function row()
   return vim.api.nvim_win_get_cursor(shown.window.win)[1]
 end
 
---- The checkpoint under the cursor, else the one that the page is about.
+--- Return the checkpoint under the cursor, else that of the page.
 ---@return tideate.StoredCheckpoint?
 local function selected_point()
   return shown.place.point or (shown.window.page.points or {})[row()]
 end
 
---- Remember where the cursor is, to return to it.
+--- Store the cursor's line, for the way back.
 local function bookmark()
   shown.place.row = row()
 end
@@ -74,12 +74,12 @@ local function put(place, page, folder)
   shown.place = place
   window.draw(shown.window, page, place.row)
   if place.view == 'show' then
-    -- it has all that was said of the run
+    -- the page tells more than any notice
     require('tideate.ui.notify').close()
   end
 end
 
---- Ask the host for a page; only the last one that was asked for is shown.
+--- Request a page; only the last answer is shown.
 ---@param place tideate.ui.RunsPlace
 ---@param params table<string, any>
 ---@param take fun(result: tideate.Result, folder: string)
@@ -92,7 +92,7 @@ local function load(place, params, take)
     it.turning = ticket
   end
   require('tideate.stored_runs').ask(source_of(place).method, params, function(result)
-    -- a window that was closed meanwhile stays closed
+    -- a window closed meanwhile stays closed
     if it == shown and (not it or it.asked == ticket) then
       take(result, params.folder)
       if it and it.stale then
@@ -109,7 +109,7 @@ end
 
 --- Turn to a page.
 ---@param place tideate.ui.RunsPlace
----@param before? tideate.ui.RunsPlace[] the pages that lead to it; those that led to what is shown by default
+---@param before? tideate.ui.RunsPlace[] pages to go back to; default: those of the current page
 local function turn(place, before)
   if shown then
     shown.going = before or shown.before
@@ -123,7 +123,7 @@ local function turn(place, before)
   end)
 end
 
---- Turn to a page from which `q` leads back to this one.
+--- Turn to a page; `q` returns to the current one.
 ---@param place tideate.ui.RunsPlace
 local function deeper(place)
   if not M.is_visible() then
@@ -135,12 +135,12 @@ end
 
 --- Show a run.
 ---@param id? string its beginning; the newest by default
----@param folder? string of its project; that which the person is in by default
+---@param folder? string of its project; default: the current one
 function M.show(id, folder)
   deeper({ view = 'show', id = id, folder = folder })
 end
 
---- Show again what is shown: something happened to the runs. A page that the person turned to comes first.
+--- Reload the page after a run changed; a requested page comes first.
 function M.refresh()
   if not M.is_visible() or shown.place.view == 'events' or shown.place.view == 'checkpoint' then
     return
@@ -171,7 +171,7 @@ local controls = {
     return { view = shown.place.view, nested = #shown.before > 0, run = shown.place.run, point = selected_point() }
   end,
   fold = function()
-    -- a line without a fold has nothing to open
+    -- a line without a fold has none to open
     pcall(vim.cmd, 'normal! za')
   end,
   act = function(action, run)
@@ -188,7 +188,7 @@ local controls = {
   end,
   go = deeper,
   back = function()
-    -- pressed twice, it leads two pages back, also before the first one is there
+    -- pressed twice, it goes back two pages, even before the first one arrived
     local before = vim.list_slice(shown.turning and shown.going or shown.before)
     local place = table.remove(before)
     if place then
@@ -204,7 +204,7 @@ function M.keys()
   return require('tideate.ui.run_page.keys').keys(controls)
 end
 
----@type table<string, true> events after which the runs stand elsewhere
+---@type table<string, true> events after which stored runs differ
 local MOVES = {
   SD_EVENT_WORKFLOW_STARTED = true,
   SD_EVENT_WORKFLOW_RESTORED = true,
@@ -213,7 +213,7 @@ local MOVES = {
   SD_EVENT_STEP_COMPLETED = true,
 }
 
---- Take an event: what is shown follows the runs of this Neovim.
+--- Handle an event: reload the page after a run of this Neovim changed.
 ---@param event tideate.Event
 function M.on_event(event)
   if shown and MOVES[event.name] then

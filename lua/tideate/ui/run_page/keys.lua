@@ -1,13 +1,13 @@
---- Keys of the pages of a run; the footer names those that do something where the cursor is.
+--- Keys of a run's pages; the footer names those that act on the cursor's line.
 local M = {}
 
----@class tideate.ui.RunsSpot where the person is
+---@class tideate.ui.RunsSpot page and selection
 ---@field view tideate.ui.RunsView
----@field run? tideate.StoredRun that is meant
----@field point? tideate.StoredCheckpoint that is meant
----@field nested boolean whether there is a page to come back to
+---@field run? tideate.StoredRun selected
+---@field point? tideate.StoredCheckpoint selected
+---@field nested boolean whether there is a page to go back to
 
----@class tideate.ui.RunsControls what keys do
+---@class tideate.ui.RunsControls functions behind the keys
 ---@field spot fun(): tideate.ui.RunsSpot
 ---@field fold fun()
 ---@field act fun(action: tideate.RunAction, run: tideate.StoredRun)
@@ -15,7 +15,7 @@ local M = {}
 ---@field go fun(place: tideate.ui.RunsPlace)
 ---@field back fun()
 
---- What a key does at a spot: a word for the footer and the deed; nil where it does nothing.
+--- Action of a key: footer word and function; nil without an action on this page.
 ---@alias tideate.ui.RunsDeed fun(spot: tideate.ui.RunsSpot, controls: tideate.ui.RunsControls): string?, fun()?
 
 ---@param spot tideate.ui.RunsSpot
@@ -24,7 +24,7 @@ local function pointed(spot)
   return spot.view == 'checkpoints' or spot.view == 'checkpoint'
 end
 
---- Something that is done to the run that is meant; where the host would not, the key says why.
+--- Return the key action for a run; an action that the host refuses has no word and gives the reason.
 ---@param action tideate.RunAction
 ---@param word string
 ---@return tideate.ui.RunsDeed
@@ -115,7 +115,7 @@ local function help(_, controls)
   end
 end
 
---- The most wanted first: a footer has room for some.
+--- The most useful keys first: a footer has space for a few.
 ---@type { [1]: string[], [2]: string, [3]: tideate.ui.RunsDeed }[]
 local TABLE = {
   { { '<CR>' }, 'open or close a fold; show a checkpoint', enter },
@@ -130,7 +130,7 @@ local TABLE = {
   { { '?', 'g?' }, 'this help', help },
 }
 
---- The keys, with words for what they do where the cursor is now; pressed, they do what they do there then.
+--- Return the keys with words for the cursor's line; each key acts on the line at the time of the key press.
 ---@param controls tideate.ui.RunsControls
 ---@return tideate.Key[]
 function M.keys(controls)

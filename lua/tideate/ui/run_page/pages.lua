@@ -1,13 +1,13 @@
---- Pages of a run: the request of each to the host, and the page made of the answer.
+--- Pages of a run: the request and the text of each.
 local M = {}
 
 ---@alias tideate.ui.RunsView 'show'|'events'|'checkpoints'|'checkpoint'
 
----@class tideate.ui.RunsPlace a page that can be come back to
+---@class tideate.ui.RunsPlace a page of the history
 ---@field view tideate.ui.RunsView
----@field id? string the beginning of a run's id; the newest by default
----@field run? tideate.StoredRun that the page is about
----@field point? tideate.StoredCheckpoint that the page is about
+---@field id? string prefix of a run's id; default: the newest
+---@field run? tideate.StoredRun subject of the page
+---@field point? tideate.StoredCheckpoint subject of the page
 ---@field folder? string of the project
 ---@field row? integer of the cursor
 
@@ -22,7 +22,7 @@ local function of_run(place)
   return { execution_id = place.run and place.run.execution_id or place.id }
 end
 
---- A page that is made of a run and the host's answer.
+--- Return a function that builds a page from a run and the host's answer.
 ---@param name 'events'|'checkpoints' of `tideate.ui.run_page.text`
 ---@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.Page
 local function about_run(name)

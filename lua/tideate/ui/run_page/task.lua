@@ -1,7 +1,7 @@
---- Summary of a gated task: its objective, and each gate's decision.
+--- Gates and checks of a task as facts for its page.
 local M = {}
 
----@type table<string, string> event → mark of a gate
+---@type table<string, string> gate event → mark
 local DECIDED = { SD_EVENT_GATE_PASSED = '✓', SD_EVENT_GATE_FAILED = '✗' }
 
 ---@param event tideate.Event
@@ -15,7 +15,7 @@ local function decided(event)
   end
 end
 
---- What each gate, or each check, said last, in the order in which they were first heard.
+--- Return the last decision of each gate or check, in order of their first events.
 ---@param events tideate.Event[]
 ---@param wanted 'gates'|'checks'
 ---@return string[] words, boolean failed
@@ -37,7 +37,7 @@ local function last(events, wanted)
   return words, failed
 end
 
---- The facts of a task; none of a run that has no gates.
+--- Return the facts of a task; empty for a run without gates.
 ---@param result {events: tideate.Event[], gist: {plan?: string, audit?: string}}
 ---@return { [1]: string, [2]: string|string[], [3]: string? }[] name, text or words, highlight group
 function M.facts(result)

@@ -1,9 +1,9 @@
---- Text of the pages of a run: its steps, its events, its checkpoints.
+--- Text of a run's pages: steps, events, checkpoints.
 local M = {}
 
 local STATE = 11 -- columns
 local CALL = 'SD_EVENT_TOOL_COMPLETED'
-local FEW_CALLS = 5 -- of a step, that are shown unfolded
+local FEW_CALLS = 5 -- shown unfolded in a step
 
 ---@type table<string, string>
 local GROUPS = {
@@ -21,7 +21,7 @@ local GROUPS = {
 
 ---@param text string
 ---@param width integer
----@return string exactly as wide
+---@return string padded or cut to the width
 local function column(text, width)
   local all = require('tideate.ui.text')
   return all.pad(all.fit(text, width), width)
@@ -40,7 +40,7 @@ local function lasted(milliseconds)
   return milliseconds and require('tideate.ui.progress').duration(milliseconds) or ''
 end
 
---- A count of tokens in few characters.
+--- Format a token count in few characters.
 ---@param count integer
 ---@return string
 function M.count(count)
@@ -59,7 +59,7 @@ function M.cost(dollars)
 end
 
 ---@param usage tideate.Usage
----@return string tokens and their cost; empty where no model was asked
+---@return string tokens and cost; empty without a model
 local function spent(usage)
   local read, written, cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0
   if read == 0 and written == 0 then
@@ -90,7 +90,7 @@ end
 
 ---@param page tideate.ui.Page
 ---@param name string
----@param said string|string[] a text, or plain words that stay together
+---@param said string|string[] a text, or escaped words that stay together
 ---@param group? string
 local function fact(page, name, said, group)
   if #said > 0 then
@@ -102,7 +102,7 @@ local function fact(page, name, said, group)
   end
 end
 
---- Add the lines of gates, checks, tool calls and a rollback.
+--- Add the lines of gates, checks, tool calls or a rollback.
 ---@param page tideate.ui.Page
 ---@param events tideate.Event[]
 local function add_event_lines(page, events)
@@ -117,7 +117,7 @@ local function add_event_lines(page, events)
   end
 end
 
---- Whether an event is of a step or of an item of it.
+--- Return whether an event belongs to a step or to one of its list items.
 ---@param event tideate.Event
 ---@param step string
 ---@return boolean
@@ -126,7 +126,7 @@ local function is_of(event, step)
   return type(name) == 'string' and (name == step or name:match('^(.*)%[%d+%]$') == step)
 end
 
---- Add a step's tool calls: how many of which, and each of them in a fold.
+--- Add a step's tool calls: a summary, and each call in a fold.
 ---@param page tideate.ui.Page
 ---@param events tideate.Event[]
 ---@param step string
@@ -144,7 +144,7 @@ local function add_calls(page, events, step)
   table.insert(page.folds, { first, #page.lines })
 end
 
---- What a step's gates and checks said.
+--- Return a step's gate and check events.
 ---@param events tideate.Event[]
 ---@param step string
 ---@return tideate.Event[]
@@ -212,7 +212,7 @@ function M.show(result)
   fact(page, 'files', table.concat(run.files, ', '))
   fact(page, 'points', points > 0 and ('%d checkpoint%s'):format(points, points == 1 and '' or 's') or '')
   table.insert(page.lines, {})
-  -- of a task what was decided comes first, of others the steps
+  -- a task begins with its decisions, another run with its steps
   page.opens = #gated > 0 and 1 or #page.lines + 1
   for _, step in ipairs(result.steps) do
     describe(page, step, result.events)

@@ -18,7 +18,7 @@ local function ask(method, params, on_result)
   require('tideate.stored_runs').request(method, params, on_result)
 end
 
---- Make one of the files as they are now.
+--- Create a snapshot of the current files.
 ---@param name string
 ---@param folder string
 ---@param on_done fun()
@@ -60,14 +60,14 @@ local function restore(one, delete_added, folder, on_done)
   end)
 end
 
---- Restore one, after the person saw what that changes.
+--- Restore a snapshot after a confirmation that lists the changes.
 ---@param one tideate.Snapshot
----@param delete_added boolean also delete what was made since
+---@param delete_added boolean also delete files created since
 ---@param folder string
 ---@param on_done fun()
 function M.restore(one, delete_added, folder, on_done)
   local expecting = require('tideate.ui.typing').expect()
-  -- an interrupted restore is rolled back first, so that the difference shown is the one restored
+  -- an interrupted restore is rolled back first, so that the confirmation shows the real difference
   ask('snapshot_diff', { snapshot_id = one.id, changes = false, recover = true, folder = folder }, function(result)
     local message, details, anything = words().restore_words(result, delete_added)
     if not anything then
@@ -84,7 +84,7 @@ function M.restore(one, delete_added, folder, on_done)
   end)
 end
 
---- Delete one, if the person means it.
+--- Delete a snapshot after a confirmation.
 ---@param one tideate.Snapshot
 ---@param folder string
 ---@param on_done fun()

@@ -1,13 +1,13 @@
---- The window of the project's snapshots: the list, and the difference to one.
+--- The window of the project's snapshots: a list, and the difference to one of them.
 local M = {}
 
 ---@class tideate.ui.Snapshots
 ---@field window tideate.ui.PageWindow
 ---@field folder string of the project
 ---@field page tideate.ui.SnapshotsPage
----@field one? tideate.Snapshot whose differences are shown
----@field row integer of the list's cursor
----@field asked integer counts the requests, so that a late answer shows nothing
+---@field one? tideate.Snapshot compared with the current files
+---@field row integer of the cursor in the list
+---@field asked integer number of requests; only the last answer is shown
 
 ---@type tideate.ui.Snapshots?
 local shown
@@ -27,7 +27,7 @@ function M.close()
   end
 end
 
---- The snapshot that is meant: the one whose differences are shown, else that under the cursor.
+--- Return the compared snapshot, else the one under the cursor.
 ---@return tideate.Snapshot?
 local function selected()
   if not M.is_visible() then
@@ -57,7 +57,7 @@ local function draw(page, row)
   require('tideate.ui.page_window').draw(shown.window, page, row)
 end
 
---- Ask the host; a window that was closed meanwhile stays closed, and only the last answer is shown.
+--- Request a page; only the last answer is shown, and none after the window was closed.
 ---@param method string
 ---@param params table<string, any>
 ---@param take fun(result: tideate.Result)
@@ -93,7 +93,7 @@ local function show_diff(one)
   end)
 end
 
---- Something was done to the snapshots or the files.
+--- Reload after the snapshots or the files changed.
 local function changed()
   if not M.is_visible() then
     return
@@ -135,7 +135,7 @@ end
 local function enter()
   local one = selected()
   if shown.one then
-    -- a line without a fold has nothing to open
+    -- a line without a fold has none to open
     pcall(vim.cmd, 'normal! za')
   elseif one then
     show_diff(one)
@@ -175,7 +175,7 @@ function M.keys()
   }
 end
 
---- Show the snapshots; with a name, make one.
+--- Show the snapshots; with a name, create one.
 ---@param name string may be empty
 function M.run(name)
   local folder = require('tideate.context').folder()
@@ -186,7 +186,7 @@ function M.run(name)
   require('tideate.stored_runs').request('snapshots', { folder = folder }, function(result)
     local page = require('tideate.ui.snapshots.text').list(result)
     if M.is_visible() then
-      -- the same window: with another in its place, keys that are typed just then would fall into a file
+      -- reuse the window: keys typed during a switch would reach a file
       shown.folder, shown.one, shown.asked = folder, nil, shown.asked + 1
       if may_focus() then
         vim.api.nvim_set_current_win(shown.window.win)

@@ -1,4 +1,4 @@
---- Text of the snapshots window: the list, and the difference to one.
+--- Text of the snapshots window: the list, and the difference to one snapshot.
 local M = {}
 
 ---@class tideate.Snapshot
@@ -7,13 +7,13 @@ local M = {}
 ---@field timestamp integer milliseconds since the epoch
 ---@field files integer
 ---@field size integer bytes
----@field skipped_count integer paths that were left out
----@field pinned string[] ids of runs that still need it
+---@field skipped_count integer paths left out
+---@field pinned string[] ids of runs that need it for their rollback
 
 ---@class tideate.SnapshotDiff
 ---@field path string
 ---@field status 'added'|'modified'|'deleted'
----@field changes string a unified diff, or what else differs
+---@field changes string a unified diff, or a note
 
 ---@class tideate.ui.SnapshotsPage: tideate.ui.Page
 ---@field snapshots? tideate.Snapshot[] by line
@@ -76,7 +76,7 @@ function M.file_line(file)
   return { { (' %s '):format(sign[1]), sign[2] }, { require('tideate.ui.text').name(file.path), 'TideatePath' } }
 end
 
---- The files that differ, each with its lines in a fold.
+--- Build the page of the differing files, each with its lines in a fold.
 ---@param one tideate.Snapshot
 ---@param result {files: tideate.SnapshotDiff[], more: integer}
 ---@return tideate.ui.SnapshotsPage
@@ -102,10 +102,10 @@ function M.diff(one, result)
   return page
 end
 
---- What a restore would do, as Markdown.
+--- Describe the effect of a restore, as Markdown.
 ---@param result {files: tideate.SnapshotDiff[], more: integer}
 ---@param delete_added boolean
----@return string message, string details, boolean anything whether there is something to do
+---@return string message, string details, boolean anything whether a file would change
 function M.restore_words(result, delete_added)
   local count, lines = { added = 0, modified = 0, deleted = 0 }, {}
   for _, file in ipairs(result.files) do

@@ -1,4 +1,4 @@
---- The window of a project's MCP servers and their tools. None is started unless the person wants it.
+--- The window of a project's MCP servers and their tools. It starts a server only on request.
 local M = {}
 
 ---@class tideate.ui.Tools
@@ -122,7 +122,7 @@ local function open(folder, servers)
   draw()
 end
 
---- Show the servers of the project that the person is in.
+--- Show the servers of the current project.
 function M.show()
   local folder = require('tideate.context').folder()
   ask(folder, {}, function(servers)

@@ -7,18 +7,18 @@ local M = {}
 ---@field description string
 ---@field read_only boolean
 ---@field destructive boolean
----@field allowed boolean without a question
+---@field allowed boolean without a confirmation
 
 ---@class tideate.Server
 ---@field name string
 ---@field state 'idle'|'connecting'|'connected'|'failed'|'untrusted'
----@field shown string its command or address
+---@field shown string command or address
 ---@field own boolean
 ---@field error string
 ---@field tools tideate.Tool[]
 
 ---@class tideate.ui.ToolsPage: tideate.ui.Page
----@field servers table<integer, string> line → the server that it is of
+---@field servers table<integer, string> server name by line
 
 ---@type table<string, { [1]: string, [2]: string }> state → word and group
 local STATES = {
@@ -30,7 +30,7 @@ local STATES = {
 }
 
 ---@param text string
----@return string in one line
+---@return string on one line
 local function line(text)
   return (text:gsub('%s+', ' '))
 end
@@ -47,9 +47,9 @@ local function tool_line(tool, width)
   }
 end
 
---- The servers, each with its tools if it is connected.
+--- Build the page of servers; a connected server lists its tools.
 ---@param servers tideate.Server[]
----@param starting table<string, boolean> those that are started now
+---@param starting table<string, boolean> servers being started
 ---@return tideate.ui.ToolsPage
 function M.page(servers, starting)
   local page = { title = 'tools', lines = {}, servers = {} }
