@@ -214,7 +214,7 @@ local function prepare(edits)
   return plans, changed
 end
 
---- Apply checked plans; undo all of them after an error.
+--- Apply checked plans; revert all of them after an error.
 ---@param plans tideate.edit.Plan[]
 ---@return string? err
 local function carry_out(plans)

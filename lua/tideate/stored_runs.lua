@@ -25,7 +25,7 @@ local M = {}
 ---@field waits? string[] kinds of unanswered questions; only of interrupted runs
 ---@field can? tideate.RunAction[] allowed actions; only in lists
 ---@field compared? boolean its comparison resumes as a whole; only of runs to review
----@field rolled_back? boolean all its writes were undone
+---@field rolled_back? boolean all its writes were rolled back
 ---@field match? string text around a search match
 
 ---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
