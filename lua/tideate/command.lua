@@ -1,6 +1,8 @@
 --- The command `:Workflow`: subcommands, completion and menu from one table.
 local M = {}
 
+local ui = require('tideate.ui')
+
 --- Subcommands of `:Workflow`; every other name is a workflow.
 ---@type tideate.Subcommand[]
 M.subcommands = require('tideate.subcommands')
@@ -43,10 +45,10 @@ local function dispatch(name, rest, context, bang)
   local command = find(name)
   if command and bang then
     local text = ('`:Workflow %s` takes no `!`'):format(name)
-    return require('tideate.ui').notify(text, vim.log.levels.ERROR)
+    return ui.fail(text)
   elseif command and command.args == '' and rest ~= '' then
     local text = ("`:Workflow %s` takes no argument, got '%s'"):format(name, rest)
-    return require('tideate.ui').notify(text, vim.log.levels.ERROR)
+    return ui.fail(text)
   elseif command then
     return command.run(rest, command, context)
   end
@@ -66,7 +68,7 @@ local function open_menu(context)
       entries[#entries + 1] = { name = command.name, description = command.help }
     end
   end
-  require('tideate.ui').menu(entries, function(entry)
+  ui.menu(entries, function(entry)
     if entry then
       dispatch(entry.name, '', context)
     end

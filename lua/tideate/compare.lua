@@ -1,13 +1,9 @@
 --- `:Workflow compare`: several models answer one prompt.
 local M = {}
 
-local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
+local ui = require('tideate.ui')
 
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
+local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
 
 ---@class tideate.CompareOpts
 ---@field workflow? string
@@ -41,7 +37,7 @@ local function finish(result)
   require('tideate.ui.panel').refresh()
   if not result.ok then
     if not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
+      ui.fail(result.error)
     end
     return
   end
@@ -51,7 +47,7 @@ local function finish(result)
   if #(result.files or {}) == 0 then
     require('tideate.ui.output').toggle(result.taken)
   end
-  say(("accepted the answer of the adapter '%s'"):format(require('tideate.ui.text').name(taken.adapter)))
+  ui.notify(("accepted the answer of the adapter '%s'"):format(require('tideate.ui.text').name(taken.adapter)))
 end
 
 ---@param opts tideate.CompareOpts
@@ -91,7 +87,7 @@ local function choose_models(opts, listed, chosen)
     return mark .. require('tideate.ui.text').name(item)
   end
   local prompt = #chosen == 0 and 'Compare which models?' or ('Compare %s with?'):format(table.concat(chosen, ', '))
-  require('tideate.ui').select(items, { prompt = prompt, kind = 'tideate.model', format_item = words }, function(item)
+  ui.select(items, { prompt = prompt, kind = 'tideate.model', format_item = words }, function(item)
     if item == '' then
       return ask_prompt(vim.tbl_extend('force', opts, { adapters = chosen }))
     elseif item then
@@ -127,7 +123,7 @@ function M.run(rest, context)
   if opts.workflow then
     return ask_models(opts)
   end
-  require('tideate.ui').select(WORKFLOWS, { prompt = 'Compare models at which workflow?', kind = 'tideate.workflow' }, function(workflow)
+  ui.select(WORKFLOWS, { prompt = 'Compare models at which workflow?', kind = 'tideate.workflow' }, function(workflow)
     if workflow then
       ask_models(vim.tbl_extend('force', opts, { workflow = workflow }))
     end

@@ -1,6 +1,8 @@
 --- The editor context of a run: buffer, selection, cursor.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.Context
 ---@field cwd string
 ---@field buffer tideate.BufferContext
@@ -85,7 +87,7 @@ end
 ---@param buf integer
 ---@return string path absolute; empty without a file, as for a terminal or a `scheme://` buffer
 local function path_of(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
+  local name = api.nvim_buf_get_name(buf)
   if vim.bo[buf].buftype ~= '' or name:find('^%a[%w+.-]*://') then
     return ''
   end
@@ -95,8 +97,8 @@ end
 ---@param buf integer
 ---@return tideate.BufferContext
 function M.buffer(buf)
-  local tick = vim.api.nvim_buf_get_changedtick(buf)
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local tick = api.nvim_buf_get_changedtick(buf)
+  local lines = api.nvim_buf_get_lines(buf, 0, -1, false)
   local binary = M.is_binary(lines)
   return {
     path = path_of(buf),
@@ -144,7 +146,7 @@ end
 --- Return the lines of the visual selection.
 ---@return {start: integer, end: integer}?
 function M.visual()
-  if not vim.api.nvim_get_mode().mode:find('^[vV\22]') then
+  if not api.nvim_get_mode().mode:find('^[vV\22]') then
     return nil
   end
   local from, to = vim.fn.line('v'), vim.fn.line('.')
@@ -154,20 +156,20 @@ end
 ---@param win integer
 ---@return boolean
 local function is_ours(win)
-  return vim.startswith(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)), 'tideate://')
+  return vim.startswith(api.nvim_buf_get_name(api.nvim_win_get_buf(win)), 'tideate://')
 end
 
 --- Return the user's window: from a tideate window, the one they came from.
 ---@return integer
 local function window()
-  local current = vim.api.nvim_get_current_win()
+  local current = api.nvim_get_current_win()
   if not is_ours(current) then
     return current
   end
-  local wins = vim.api.nvim_tabpage_list_wins(0)
+  local wins = api.nvim_tabpage_list_wins(0)
   table.insert(wins, 1, vim.fn.win_getid(vim.fn.winnr('#')))
   for _, win in ipairs(wins) do
-    if vim.api.nvim_win_is_valid(win) and not is_ours(win) then
+    if api.nvim_win_is_valid(win) and not is_ours(win) then
       return win
     end
   end
@@ -190,7 +192,7 @@ end
 --- Return the user's buffer.
 ---@return integer
 function M.current()
-  return vim.api.nvim_win_get_buf(window())
+  return api.nvim_win_get_buf(window())
 end
 
 --- Capture the context of the user's buffer.
@@ -198,9 +200,9 @@ end
 ---@return tideate.Context
 function M.capture(range)
   local visual = M.visual()
-  local win = (range or visual) and vim.api.nvim_get_current_win() or window()
-  local cursor = vim.api.nvim_win_get_cursor(win)
-  local buf = vim.api.nvim_win_get_buf(win)
+  local win = (range or visual) and api.nvim_get_current_win() or window()
+  local cursor = api.nvim_win_get_cursor(win)
+  local buf = api.nvim_win_get_buf(win)
   return {
     cwd = vim.fn.getcwd(),
     buffer = M.buffer(buf),

@@ -4,6 +4,8 @@
 --- error message.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.BufferText
 ---@field number integer
 ---@field tick integer changedtick
@@ -41,9 +43,9 @@ end
 function M.find(path)
   local wanted = M.canonical(path)
   local is_hidden = require('tideate.queries.hidden_buffers').is_hidden
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf) then
-      local name = vim.api.nvim_buf_get_name(buf)
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf) then
+      local name = api.nvim_buf_get_name(buf)
       if name ~= '' and M.canonical(name) == wanted then
         return buf
       end
@@ -55,7 +57,7 @@ end
 ---@param buf integer
 ---@return boolean
 local function is_gone(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
+  local name = api.nvim_buf_get_name(buf)
   local there = name ~= '' and vim.uv.fs_stat(name) ~= nil
   if there then
     vim.b[buf].tideate_seen = name
@@ -73,7 +75,7 @@ local function read_again(buf)
   vim.bo[buf].autoread = true
   -- the user's autocommands may fail
   pcall(vim.cmd, ('silent! checktime %d'):format(buf))
-  if vim.api.nvim_buf_is_valid(buf) then
+  if api.nvim_buf_is_valid(buf) then
     vim.bo[buf].autoread = before
   end
 end
@@ -88,10 +90,10 @@ local function read(buf)
   end
   return {
     number = buf,
-    tick = vim.api.nvim_buf_get_changedtick(buf),
-    text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'),
+    tick = api.nvim_buf_get_changedtick(buf),
+    text = table.concat(api.nvim_buf_get_lines(buf, 0, -1, true), '\n'),
     modified = vim.bo[buf].modified,
-    path = vim.api.nvim_buf_get_name(buf),
+    path = api.nvim_buf_get_name(buf),
     gone = gone,
   }
 end
@@ -107,19 +109,19 @@ end
 ---@param buf integer
 ---@return string? reason reason that it cannot be loaded
 function M.load_again(buf)
-  if not vim.api.nvim_buf_is_valid(buf) then
+  if not api.nvim_buf_is_valid(buf) then
     return 'its buffer was wiped out'
-  elseif vim.api.nvim_buf_is_loaded(buf) then
+  elseif api.nvim_buf_is_loaded(buf) then
     return
   end
-  local name = vim.api.nvim_buf_get_name(buf)
+  local name = api.nvim_buf_get_name(buf)
   if name == '' then
     return 'it has no file to load again'
   elseif not vim.uv.fs_stat(name) then
     return 'its file is gone'
   end
   local _, err = pcall(vim.fn.bufload, buf) -- the user's autocommands may fail
-  if not vim.api.nvim_buf_is_loaded(buf) then
+  if not api.nvim_buf_is_loaded(buf) then
     return ('its file cannot be loaded again: %s'):format(err)
   end
   vim.bo[buf].buflisted = true -- a buffer with changes must stay visible
@@ -135,7 +137,7 @@ end
 ---@param buf integer
 ---@return string
 function M.label(buf)
-  local name = vim.api.nvim_buf_get_name(buf)
+  local name = api.nvim_buf_get_name(buf)
   return name == '' and ('buffer %d'):format(buf) or vim.fn.fnamemodify(name, ':~:.')
 end
 
@@ -143,9 +145,9 @@ end
 ---@param buf integer
 ---@return string?
 local function refusal(buf)
-  if not vim.api.nvim_buf_is_valid(buf) then
+  if not api.nvim_buf_is_valid(buf) then
     return ('buffer %d was deleted meanwhile; nothing was changed'):format(buf)
-  elseif not vim.api.nvim_buf_is_loaded(buf) then
+  elseif not api.nvim_buf_is_loaded(buf) then
     return ('%s was unloaded meanwhile; nothing was changed'):format(M.label(buf))
   elseif not vim.bo[buf].modifiable then
     return ("%s is not modifiable; nothing was changed (see :help 'modifiable')"):format(M.label(buf))
@@ -172,10 +174,10 @@ end
 ---@param hunks tideate.Hunk[] bottom-up
 ---@return string?
 local function mismatch(buf, hunks)
-  local limit = vim.api.nvim_buf_line_count(buf)
+  local limit = api.nvim_buf_line_count(buf)
   for _, hunk in ipairs(hunks) do
     local stop = hunk.start + #hunk.old
-    local stands = stop <= limit and vim.api.nvim_buf_get_lines(buf, hunk.start, stop, true)
+    local stands = stop <= limit and api.nvim_buf_get_lines(buf, hunk.start, stop, true)
     if not stands or not vim.deep_equal(stands, hunk.old) then
       return ('%s: line %d is not what the edit was made for; nothing was changed'):format(
         M.label(buf),
@@ -200,7 +202,7 @@ local function prepare(edits)
       return nil, {}, err
     end
     read_again(edit.number)
-    if vim.api.nvim_buf_get_changedtick(edit.number) ~= edit.tick then
+    if api.nvim_buf_get_changedtick(edit.number) ~= edit.tick then
       table.insert(changed, read(edit.number))
     else
       local hunks = bottom_up(edit.hunks)
@@ -268,7 +270,7 @@ end
 ---@param params { number: integer, text: string }
 ---@return { characters: string[], encoding: string }
 function M.buffer_missing(params)
-  if not vim.api.nvim_buf_is_loaded(params.number) then
+  if not api.nvim_buf_is_loaded(params.number) then
     return { characters = {}, encoding = '' }
   end
   local characters, encoding = require('tideate.file_bytes').missing(params.number, params.text)
@@ -280,7 +282,7 @@ end
 ---@return { files: string[] } in base64; empty if one of the texts cannot be encoded
 function M.buffer_bytes(params)
   local files = {} ---@type string[]
-  for _, text in ipairs(vim.api.nvim_buf_is_loaded(params.number) and params.texts or {}) do
+  for _, text in ipairs(api.nvim_buf_is_loaded(params.number) and params.texts or {}) do
     local bytes = require('tideate.file_bytes').of(params.number, text)
     if not bytes then
       return { files = {} }
@@ -298,7 +300,7 @@ function M.buffer_moved(params)
   if not buf then
     return vim.empty_dict()
   end
-  local ok, err = pcall(vim.api.nvim_buf_set_name, buf, params.to)
+  local ok, err = pcall(api.nvim_buf_set_name, buf, params.to)
   if not ok then
     return nil, ('%s could not be renamed to %s: %s'):format(M.label(buf), params.to, err)
   end
@@ -306,7 +308,7 @@ function M.buffer_moved(params)
   if vim.bo[buf].modified then
     require('tideate.modified_buffers').note_moved(buf)
   else
-    vim.api.nvim_buf_call(buf, function()
+    api.nvim_buf_call(buf, function()
       -- otherwise the next :write reports that the file exists
       vim.cmd('silent! keepalt edit!')
     end)
@@ -319,10 +321,10 @@ end
 ---@param renamed integer
 function M.delete_old_name(path, renamed)
   local wanted = vim.fs.normalize(path)
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    local same = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)) == wanted
-    if buf ~= renamed and same and not vim.api.nvim_buf_is_loaded(buf) then
-      vim.api.nvim_buf_delete(buf, {})
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local same = vim.fs.normalize(api.nvim_buf_get_name(buf)) == wanted
+    if buf ~= renamed and same and not api.nvim_buf_is_loaded(buf) then
+      api.nvim_buf_delete(buf, {})
     end
   end
 end
@@ -344,12 +346,12 @@ end
 ---@param params { text: string, filetype: string?, name: string? }
 ---@return { number: integer }
 function M.buffer_create(params)
-  local buf = vim.api.nvim_create_buf(true, false)
+  local buf = api.nvim_create_buf(true, false)
   vim.bo[buf].modifiable = true -- `nvim -M` turns it off
   if params.name and params.name ~= '' then
-    pcall(vim.api.nvim_buf_set_name, buf, params.name)
+    pcall(api.nvim_buf_set_name, buf, params.name)
   end
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(params.text, '\n', { plain = true }))
+  api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(params.text, '\n', { plain = true }))
   require('tideate.ui.window').beside(buf)
   if params.filetype and params.filetype ~= '' then
     vim.bo[buf].filetype = params.filetype

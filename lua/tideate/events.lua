@@ -1,6 +1,8 @@
 --- Dispatch of the host's events to the state, the runs, the user interface and `User` autocommands.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local SLICE = 5 -- milliseconds of messages in a row, a part of a frame
 
 --- Cancel functions of unanswered questions.
@@ -66,7 +68,7 @@ function M.dispatch(event)
   end
   guarded(require('tideate.state').apply, event)
   guarded(require('tideate.machine_path').on_event, event)
-  guarded(require('tideate.ui').on_event, event)
+  guarded(ui.on_event, event)
   guarded(require('tideate.quickfix').on_event, event)
   guarded(require('tideate.ui.ranges').on_event, event)
   guarded(require('tideate.run').on_event, event)
@@ -116,9 +118,9 @@ end
 ---@type table<string, tideate.Asker>
 local asked = {
   confirm = function(id, params, respond, fail)
-    require('tideate.ui').confirm(id, params, respond, fail)
+    ui.confirm(id, params, respond, fail)
     return function()
-      require('tideate.ui').withdraw(id)
+      ui.withdraw(id)
     end
   end,
   handler = function(_, params, respond)
@@ -177,7 +179,7 @@ end
 ---@param message {notices: string[]}
 local function notices(message)
   for _, notice in ipairs(message.notices) do
-    require('tideate.ui').notify(notice, vim.log.levels.WARN)
+    ui.warn(notice)
   end
 end
 

@@ -1,6 +1,8 @@
 --- The bytes of a buffer's file, as they are and as `:write` would make them.
 local M = {}
 
+local api = vim.api
+
 --- Encodings whose names iconv may read in the machine's byte order.
 local SWAPPED = { ['utf-16'] = 'utf-16le', ['ucs-2'] = 'ucs-2le' }
 local LINE_ENDS = { unix = '\n', dos = '\r\n', mac = '\r' }
@@ -57,7 +59,7 @@ end
 ---@param buf integer
 ---@return string lines joined by \n
 local function text_of(buf)
-  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n')
+  return table.concat(api.nvim_buf_get_lines(buf, 0, -1, true), '\n')
 end
 
 --- Return the bytes that `:write` makes of a text under 'nofixendofline'.
@@ -99,7 +101,7 @@ end
 ---@param buf integer
 ---@return boolean
 function M.holds_text(buf)
-  local stands = read(vim.api.nvim_buf_get_name(buf))
+  local stands = read(api.nvim_buf_get_name(buf))
   if stands == nil then
     return false
   elseif stands == M.of(buf, text_of(buf)) then
@@ -114,12 +116,12 @@ end
 ---@return boolean
 local function holds_most_lines(buf)
   local own, encoding = {}, encoding_of(buf) ---@type table<string, boolean>, string
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, true)) do
+  for _, line in ipairs(api.nvim_buf_get_lines(buf, 0, -1, true)) do
     own[encode(line, encoding) or ''] = true
   end
   local all, same = 0, 0
   local line_end = not vim.bo[buf].binary and LINE_ENDS[vim.bo[buf].fileformat] or '\n'
-  local stands = read(vim.api.nvim_buf_get_name(buf)) or ''
+  local stands = read(api.nvim_buf_get_name(buf)) or ''
   for _, line in ipairs(vim.split(stands, encode(line_end, encoding) or line_end, { plain = true })) do
     if own[line] then
       all, same = all + 1, same + (line == '' and 0 or 1)
@@ -138,9 +140,9 @@ end
 ---@param special boolean ignore those for every file and for this buffer alone
 ---@return string? event
 local function autocommand(buf, events, special)
-  local path = vim.api.nvim_buf_get_name(buf)
+  local path = api.nvim_buf_get_name(buf)
   local name = vim.fs.basename(path)
-  for _, found in ipairs(vim.api.nvim_get_autocmds({ event = events })) do
+  for _, found in ipairs(api.nvim_get_autocmds({ event = events })) do
     if found.buflocal then
       if found.buffer == buf and not special then
         return found.event

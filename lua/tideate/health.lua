@@ -1,6 +1,8 @@
 --- `:checkhealth tideate`. The only module that waits for the host.
 local M = {}
 
+local api = vim.api
+
 local PACKAGES = { 'pynvim', 'pydantic', 'pydantic_ai', 'openai', 'jinja2', 'ruamel.yaml', 'ast_grep_py' }
 local ANSWER_MS = 20000 -- milliseconds; an unreachable adapter answers late
 
@@ -113,8 +115,8 @@ end
 ---@param win integer
 ---@param buf integer
 local function come_back(win, buf)
-  if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
-    vim.api.nvim_set_current_win(win)
+  if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == buf then
+    api.nvim_set_current_win(win)
   else
     vim.cmd(('tab sbuffer %d'):format(buf))
   end
@@ -122,7 +124,7 @@ end
 
 --- Check the installation.
 function M.check()
-  local win, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
+  local win, buf = api.nvim_get_current_win(), api.nvim_get_current_buf()
   vim.health.start('tideate: editor and interpreter')
   check_neovim()
   local python_ok = check_python()

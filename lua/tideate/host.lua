@@ -268,7 +268,7 @@ function M.options_changed()
   if host and host.job.shared then
     -- its engine lives as long as the host of the other plugins
     local text = "setup() came after the first workflow: Neovim's own Python host takes its options after a restart"
-    return require('tideate.ui').notify(text, vim.log.levels.WARN)
+    return require('tideate.ui').warn(text)
   end
   outdated = host ~= nil
   M.on_idle()

@@ -1,6 +1,8 @@
 --- The inputs that a workflow declares: parsed from the words after its name, missing ones asked for.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.Input values are texts as on a command line; the host converts them
 ---@field name string
 ---@field type 'string'|'integer'|'number'|'boolean'|'array'|'object'
@@ -30,12 +32,6 @@ local M = {}
 --- Inputs of workflows given by file.
 ---@type table<string, tideate.Input[]>
 local of_files = {}
-
----@param text string
----@param level integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level)
-end
 
 --- Return whether a workflow has no inputs for sure.
 ---@param name string
@@ -96,9 +92,9 @@ local function give_up(it, answers)
   local label = require('tideate.workflow_lookup').label(it.name)
   if answers.typed then
     keep(it, answers)
-    say(label .. ' was not started; what you answered is in the command line history', vim.log.levels.INFO)
+    ui.notify(label .. ' was not started; what you answered is in the command line history')
   else
-    say(label .. ' was not started', vim.log.levels.INFO)
+    ui.notify(label .. ' was not started')
   end
   it.on_done(nil)
 end
@@ -138,11 +134,11 @@ local function check(it, answers, input, value)
       return
     elseif not result.ok then
       if not result.cancelled then
-        say(result.error, vim.log.levels.ERROR)
+        ui.fail(result.error)
       end
       return give_up(it, answers)
     elseif result.problem and result.problem ~= '' then
-      say(result.problem, vim.log.levels.ERROR)
+      ui.fail(result.problem)
       return ask_next(it, answers, value)
     end
     answers.given[input.name] = value
@@ -185,11 +181,11 @@ local function take(it, result, expecting)
   local inputs = result.inputs or {} ---@type tideate.Input[]
   store_inputs(it.name, inputs)
   for _, notice in ipairs(result.notices or {}) do
-    say(notice, vim.log.levels.WARN)
+    ui.warn(notice)
   end
   if #(result.mistakes or {}) > 0 then
     expecting.stop()
-    say(table.concat(result.mistakes, '\n'), vim.log.levels.ERROR)
+    ui.fail(table.concat(result.mistakes, '\n'))
     return it.on_done(nil)
   end
   local left = vim.tbl_filter(function(input)
@@ -220,7 +216,7 @@ function M.gather(it, words)
     else
       expecting.stop()
       if result.error and not result.cancelled then
-        say(result.error, vim.log.levels.ERROR)
+        ui.fail(result.error)
       end
       it.on_done(nil)
     end

@@ -1,6 +1,8 @@
 --- Installation of the plugin's Python environment, in the background.
 local M = {}
 
+local api = vim.api
+
 local PYTHONS = { 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python' }
 local OLDEST = { 3, 11 }
 
@@ -32,10 +34,10 @@ local function progress(text, percent)
   -- a longer line would wait for a key; Neovim adds title and percentage
   text = require('tideate.ui.text').fit(text, math.max(vim.v.echospace - #'tideate:  (100 %)', 0))
   if vim.fn.has('nvim-0.12') == 0 then
-    vim.api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, reached) } }, false, {})
+    api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, reached) } }, false, {})
     return
   end
-  message_id = vim.api.nvim_echo({ { text } }, false, {
+  message_id = api.nvim_echo({ { text } }, false, {
     id = message_id,
     kind = 'progress',
     title = 'tideate',
@@ -53,7 +55,7 @@ local function ended(text, ok)
   if message_id then
     local status = ok and 'success' or 'failed'
     local last = { id = message_id, kind = 'progress', title = 'tideate', source = 'tideate', status = status }
-    vim.api.nvim_echo({ { ok and 'installed' or 'not installed' } }, false, last)
+    api.nvim_echo({ { ok and 'installed' or 'not installed' } }, false, last)
     message_id = nil
   end
   require('tideate.ui.notify').notify(text, ok and vim.log.levels.INFO or vim.log.levels.ERROR)
@@ -240,8 +242,8 @@ function M.run()
   end
   running, reached = true, 0
   require('tideate.private_file').make_directory(vim.fs.dirname(log_path()))
-  vim.api.nvim_create_autocmd('VimLeavePre', {
-    group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
+  api.nvim_create_autocmd('VimLeavePre', {
+    group = api.nvim_create_augroup('tideate.install', { clear = true }),
     desc = 'End the running installation',
     callback = function()
       leaving = true

@@ -1,6 +1,8 @@
 --- Logins at model providers: open an address and type a code, or enter a key.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local CANCEL = 'cancel'
 local ACCOUNTS = { 'github-copilot', 'openai-chatgpt', 'openai-codex' }
 
@@ -12,20 +14,14 @@ local ACCOUNTS = { 'github-copilot', 'openai-chatgpt', 'openai-codex' }
 ---@type { provider: string, id: string }? login that waits for the user
 local waiting
 
----@param words string
----@param level? integer of `vim.log.levels`
-local function say(words, level)
-  require('tideate.ui').notify(words, level or vim.log.levels.INFO)
-end
-
 ---@param provider string
 local function keep_key(provider)
   local key = vim.fn.inputsecret(('API key of %s (not shown): '):format(provider))
   if key == '' then
-    return say('no key was given; nothing was stored')
+    return ui.notify('no key was given; nothing was stored')
   end
   require('tideate.client').request_or_tell('login_key', { provider = provider, key = key }, function()
-    say(('the key of %s is stored, readable by you only'):format(provider))
+    ui.notify(('the key of %s is stored, readable by you only'):format(provider))
   end)
 end
 
@@ -43,7 +39,7 @@ end
 local function wait_for(provider, challenge)
   local what = challenge.code ~= '' and (' and type the code ' .. challenge.code) or ''
   local minutes = math.max(1, math.floor(challenge.expires_in / 60))
-  say(('open %s%s, within %d min; `:Workflow login cancel` ends this'):format(challenge.address, what, minutes))
+  ui.notify(('open %s%s, within %d min; `:Workflow login cancel` ends this'):format(challenge.address, what, minutes))
   open(challenge.address)
   local id ---@type string
   id = require('tideate.client').request('login_finish', { provider = provider }, function(result)
@@ -51,10 +47,10 @@ local function wait_for(provider, challenge)
       waiting = nil
     end
     if result.ok then
-      say(('logged in to %s'):format(provider))
+      ui.notify(('logged in to %s'):format(provider))
     else
       local words = result.cancelled and ('the login at %s was cancelled'):format(provider) or result.error
-      say(words, result.cancelled and vim.log.levels.INFO or vim.log.levels.ERROR)
+      ui.notify(words, result.cancelled and vim.log.levels.INFO or vim.log.levels.ERROR)
     end
   end)
   waiting = { provider = provider, id = id }
@@ -63,7 +59,7 @@ end
 --- Cancel the waiting login.
 function M.cancel()
   if not waiting then
-    return say('no login is under way')
+    return ui.notify('no login is under way')
   end
   require('tideate.client').tell('cancel_ask', { id = waiting.id })
 end
@@ -72,7 +68,7 @@ end
 ---@param provider string
 function M.start(provider)
   if waiting then
-    return say(('a login at %s is under way; `:Workflow login cancel` ends it'):format(waiting.provider))
+    return ui.notify(('a login at %s is under way; `:Workflow login cancel` ends it'):format(waiting.provider))
   end
   require('tideate.client').request_or_tell('login_start', { provider = provider }, function(result)
     if result.kind == 'key' then
@@ -100,13 +96,13 @@ function M.run(rest)
   if name == CANCEL then
     return M.cancel()
   elseif name:find('%s') then
-    return say('`:Workflow login [PROVIDER|cancel]`', vim.log.levels.ERROR)
+    return ui.fail('`:Workflow login [PROVIDER|cancel]`')
   elseif name ~= '' then
     return M.start(name)
   end
   require('tideate.client').request_or_tell('logins', {}, function(result)
     local opts = { prompt = 'Log in', kind = 'tideate.login', format_item = item_line }
-    require('tideate.ui').select(result.providers, opts, function(state)
+    ui.select(result.providers, opts, function(state)
       if state then
         M.start(state.provider)
       end

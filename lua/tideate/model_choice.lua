@@ -1,6 +1,8 @@
 --- Models chosen for this Neovim: for all workflows, or for single ones.
 local M = {}
 
+local ui = require('tideate.ui')
+
 --- Word that returns to the configured model.
 local DEFAULT = 'default'
 
@@ -18,12 +20,6 @@ local for_all
 local of = {}
 ---@type string[] adapters last sent by the host, for completion
 local known = {}
-
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
 
 --- Return the adapter chosen for a workflow; nil: as configured.
 ---@param workflow string
@@ -53,7 +49,7 @@ local function set(adapter, workflow)
     for_all = adapter
   end
   local whose = workflow and 'the model of ' .. workflow or 'the model'
-  say(('%s is %s'):format(whose, adapter or 'the configured one again'))
+  ui.notify(('%s is %s'):format(whose, adapter or 'the configured one again'))
 end
 
 --- Choose a model for this Neovim, after the host has found it.
@@ -114,7 +110,7 @@ function M.run(rest)
     if of_one then
       workflow = of_one
     elseif name or vim.startswith(word, '-') then
-      return say(("`:Workflow model [--workflow=NAME] [MODEL]`: '%s' is too much"):format(word), vim.log.levels.ERROR)
+      return ui.fail(("`:Workflow model [--workflow=NAME] [MODEL]`: '%s' is too much"):format(word))
     else
       name = word
     end

@@ -1,6 +1,8 @@
 --- Buffers with unsaved changes: list and save.
 local M = {}
 
+local api = vim.api
+
 --- Return whether a buffer's file changed on disk. Neovim 0.10 would ask when it writes, and wait for an unexpected
 --- key.
 ---@param buf integer
@@ -13,19 +15,19 @@ local function stale(buf)
     return true
   end
   local found = false
-  local watching = vim.api.nvim_create_autocmd('FileChangedShell', {
+  local watching = api.nvim_create_autocmd('FileChangedShell', {
     buffer = buf,
     callback = function()
       found = true
-      vim.api.nvim_set_vvar('fcs_choice', '') -- neither reread nor asked about
+      api.nvim_set_vvar('fcs_choice', '') -- neither reread nor asked about
     end,
   })
   vim.cmd(('silent! checktime %d'):format(buf))
-  vim.api.nvim_del_autocmd(watching)
+  api.nvim_del_autocmd(watching)
   if found then
     -- Neovim reports it only once
     vim.b[buf].tideate_stale = true
-    vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
+    api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
       buffer = buf,
       once = true,
       callback = function()
@@ -43,7 +45,7 @@ local GONE = 'its file does not exist any more'
 ---@param buf integer
 ---@return string
 local function stamp(buf)
-  local stat = vim.uv.fs_stat(vim.api.nvim_buf_get_name(buf))
+  local stat = vim.uv.fs_stat(api.nvim_buf_get_name(buf))
   return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
@@ -57,7 +59,7 @@ end
 ---@return tideate.FileNote?
 local function note_of(buf)
   local note = vim.b[buf].tideate_file ---@type tideate.FileNote?
-  return note and note.tick == vim.api.nvim_buf_get_changedtick(buf) and note or nil
+  return note and note.tick == api.nvim_buf_get_changedtick(buf) and note or nil
 end
 
 --- Compare an unmodified buffer with its file.
@@ -69,7 +71,7 @@ local function compare(buf)
   if require('tideate.file_bytes').holds_text(buf) then
     note.stamp = there
   elseif there == '' then
-    local empty = vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) <= 1
+    local empty = api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) <= 1
     note.stamp, note.reason = '', not empty and GONE or nil
   else
     note.reason = 'its text is not what its file holds'
@@ -86,13 +88,13 @@ function M.before_edits(bufs)
   for _, buf in ipairs(bufs) do
     if vim.bo[buf].modified then
       notes[buf] = note_of(buf)
-    elseif vim.api.nvim_buf_get_name(buf) ~= '' then
+    elseif api.nvim_buf_get_name(buf) ~= '' then
       notes[buf] = compare(buf)
     end
   end
   return function()
     for buf, note in pairs(notes) do
-      note.tick = vim.api.nvim_buf_get_changedtick(buf)
+      note.tick = api.nvim_buf_get_changedtick(buf)
       vim.b[buf].tideate_file = note
     end
   end
@@ -113,7 +115,7 @@ end
 ---@param buf integer
 ---@return boolean
 local function is_writable(buf)
-  local path = vim.api.nvim_buf_get_name(buf)
+  local path = api.nvim_buf_get_name(buf)
   local stat = vim.uv.fs_stat(path)
   return not stat or (bit.band(stat.mode, 146) ~= 0 and vim.uv.fs_access(path, 'W') == true) -- 0222
 end
@@ -131,7 +133,7 @@ local function reason_not_to_write(buf, note)
     return note.reason
   end
   local there = stamp(buf)
-  local missing, encoding = file_bytes.missing(buf, table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'))
+  local missing, encoding = file_bytes.missing(buf, table.concat(api.nvim_buf_get_lines(buf, 0, -1, true), '\n'))
   if there == '' and not (note and note.stamp == '') then
     return GONE
   elseif note and note.stamp ~= there then
@@ -158,7 +160,7 @@ local function write(buf)
   end
   local fix = vim.bo[buf].fixendofline
   vim.bo[buf].fixendofline = false -- keep a missing last line end
-  local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
+  local ok, err = pcall(api.nvim_buf_call, buf, function()
     -- no autocommands: write the reviewed text, not a formatter's. Typed, because the end of the keys answers no to the
     -- question whether to overwrite a changed file
     local command = [[execute "silent normal! :silent noautocmd lockmarks write%s ++p\<CR>"]]
@@ -173,7 +175,7 @@ local function write(buf)
     return 'its file does not hold its text after it was written'
   end
   vim.b[buf].tideate_moved = nil
-  vim.b[buf].tideate_file = { tick = vim.api.nvim_buf_get_changedtick(buf), stamp = stamp(buf) }
+  vim.b[buf].tideate_file = { tick = api.nvim_buf_get_changedtick(buf), stamp = stamp(buf) }
 end
 
 ---@class tideate.UnsavedBuffer
@@ -186,7 +188,7 @@ end
 function M.save(params)
   local unsaved = {} ---@type tideate.UnsavedBuffer[]
   for _, buf in ipairs(params.numbers) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
       local reason = write(buf)
       if reason then
         table.insert(unsaved, { number = buf, reason = reason })
@@ -203,9 +205,9 @@ function M.modified(params)
   local canonical = require('tideate.edit').canonical
   local root, paths = canonical(params.root), {} ---@type string, string[]
   local inside = root:sub(-1) == '/' and root or root .. '/'
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    local name = vim.api.nvim_buf_get_name(buf)
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.bo[buf].modified and name ~= '' then
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local name = api.nvim_buf_get_name(buf)
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.bo[buf].modified and name ~= '' then
       local path = canonical(name)
       if vim.startswith(path, inside) then
         table.insert(paths, path)

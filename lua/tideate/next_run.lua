@@ -1,6 +1,8 @@
 --- Follow-up runs proposed by ended runs.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.NextRun a run that continues the conversation of the proposing run
 ---@field workflow string
 ---@field prompt string
@@ -44,7 +46,7 @@ function M.offer(next_run, workflow)
   if require('tideate.run').is_continued(next_run.continues) then
     return
   elseif not next_run.asks then
-    return require('tideate.ui').notify(('%s; %s'):format(next_run.message, later(next_run)))
+    return ui.notify(('%s; %s'):format(next_run.message, later(next_run)))
   end
   local question = {
     execution_id = next_run.continues,
@@ -54,14 +56,14 @@ function M.offer(next_run, workflow)
     message = ('%s. Go on as %s with the same conversation?'):format(next_run.message, next_run.workflow),
     details = details(next_run),
   }
-  require('tideate.ui').confirm('next:' .. next_run.continues, question, function(answer)
+  ui.confirm('next:' .. next_run.continues, question, function(answer)
     if answer.accepted then
       begin(next_run)
     else
-      require('tideate.ui').notify(later(next_run))
+      ui.notify(later(next_run))
     end
   end, function(err)
-    require('tideate.ui').notify(('%s; %s'):format(next_run.message, err), vim.log.levels.ERROR)
+    ui.fail(('%s; %s'):format(next_run.message, err))
   end)
 end
 

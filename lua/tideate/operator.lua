@@ -4,6 +4,7 @@
 --- given to Neovim again, without effect, after the prompt was sent.
 local M = {}
 
+local api = vim.api
 local APPLY = "v:lua.require'tideate.operator'.apply"
 local NOTHING = "v:lua.require'tideate.operator'.nothing"
 local SELECT_HERE = ":\21lua require('tideate.operator').select_here()\r" -- \21 is CTRL-U
@@ -18,7 +19,7 @@ local FUNCTIONS = {
   method_definition = true,
 }
 local OWN_KEYS = 2 -- `g@`, produced by the mapping
-local namespace = vim.api.nvim_create_namespace('tideate.operator')
+local namespace = api.nvim_create_namespace('tideate.operator')
 
 ---@class tideate.Operation
 ---@field workflow string
@@ -35,7 +36,7 @@ local current
 
 ---@return string mode
 local function mode()
-  return vim.api.nvim_get_mode().mode
+  return api.nvim_get_mode().mode
 end
 
 --- Record the keys of the motion until the operator is applied or cancelled.
@@ -60,15 +61,15 @@ end
 ---@param motion? string fixed motion instead of a typed one
 ---@return string
 function M.begin(workflow, motion)
-  vim.api.nvim_set_option_value('operatorfunc', APPLY, {})
+  api.nvim_set_option_value('operatorfunc', APPLY, {})
   local visual = mode():find('^[vV\22]') ~= nil
   local count = vim.v.count > 0 and tostring(vim.v.count) or ''
   pending = {
     workflow = workflow,
     before = visual and 'gv' or count,
     motion = motion or '',
-    win = vim.api.nvim_get_current_win(),
-    cursor = vim.api.nvim_win_get_cursor(0),
+    win = api.nvim_get_current_win(),
+    cursor = api.nvim_win_get_cursor(0),
   }
   if not visual and not motion then
     note_motion(pending)
@@ -90,8 +91,8 @@ local function function_here()
     return nil
   end
   parser:parse()
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local column = #vim.api.nvim_get_current_line():match('^%s*')
+  local row = api.nvim_win_get_cursor(0)[1] - 1
+  local column = #api.nvim_get_current_line():match('^%s*')
   local node = vim.treesitter.get_node({ pos = { row, column } })
   while node and not FUNCTIONS[node:type()] do
     node = node:parent()
@@ -117,19 +118,19 @@ end
 --- Restore the redo of the operator after the prompt was typed.
 ---@param operation tideate.Operation
 local function restore_redo(operation)
-  local here = vim.api.nvim_get_current_win() == operation.win and mode() == 'n'
+  local here = api.nvim_get_current_win() == operation.win and mode() == 'n'
   if not here or operation ~= current then
     return
   end
   local view = vim.fn.winsaveview()
-  vim.api.nvim_set_option_value('operatorfunc', NOTHING, {})
-  pcall(vim.api.nvim_win_set_cursor, 0, operation.cursor)
+  api.nvim_set_option_value('operatorfunc', NOTHING, {})
+  pcall(api.nvim_win_set_cursor, 0, operation.cursor)
   vim.cmd({
     cmd = 'normal',
     args = { operation.before .. 'g@' .. operation.motion },
     mods = { keepjumps = true, keeppatterns = true, silent = true, emsg_silent = true },
   })
-  vim.api.nvim_set_option_value('operatorfunc', APPLY, {})
+  api.nvim_set_option_value('operatorfunc', APPLY, {})
   vim.fn.winrestview(view)
 end
 
@@ -141,7 +142,7 @@ function M.apply()
   if not operation then
     return
   end
-  local from, to = vim.api.nvim_buf_get_mark(0, '[')[1], vim.api.nvim_buf_get_mark(0, ']')[1]
+  local from, to = api.nvim_buf_get_mark(0, '[')[1], api.nvim_buf_get_mark(0, ']')[1]
   local sent = operation.sent
   require('tideate').run(sent and sent.name or operation.workflow, {
     context = require('tideate.context').capture({ from, to }),

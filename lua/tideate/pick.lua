@@ -1,6 +1,8 @@
 --- `:Workflow pick`: runs, workflows, models and changed files in the user's picker.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local MOST_RUNS = 200
 local MOST_LINES = 500 -- of a file in a preview
 
@@ -50,7 +52,7 @@ function M.choose_run(fits, at_once, on_choice, nothing)
   require('tideate.client').request_or_tell('history', params, function(result)
     local runs = vim.tbl_filter(fits, result.runs)
     if #runs == 0 and nothing then
-      return require('tideate.ui').notify(nothing, vim.log.levels.WARN)
+      return ui.warn(nothing)
     elseif #runs > 0 and at_once(runs) then
       return on_choice(runs[1])
     end
@@ -151,7 +153,7 @@ function M.run(rest)
   if not KINDS[kind] or (id ~= '' and kind ~= 'files') then
     local hint = require('tideate.did_you_mean').hint(kind, vim.tbl_keys(KINDS))
     local words = ("`:Workflow pick` takes runs, workflows, models or files, got '%s'%s"):format(rest, hint)
-    return require('tideate.ui').notify(words, vim.log.levels.ERROR)
+    return ui.fail(words)
   end
   KINDS[kind](id)
 end

@@ -2,6 +2,8 @@
 --- uses the documented interface of its plugin.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.PickItem
 ---@field text string one line
 ---@field value any
@@ -175,7 +177,7 @@ ADAPTERS.select = {
         return texts[value]
       end,
     }
-    require('tideate.ui').select(values, opts, function(value)
+    ui.select(values, opts, function(value)
       if value ~= nil then
         on_choice(value)
       end
@@ -207,9 +209,9 @@ end
 function M.open(title, items, on_choice, kind)
   local name, err = M.name()
   if not name then
-    return require('tideate.ui').notify(err --[[@as string]], vim.log.levels.ERROR)
+    return ui.fail(err --[[@as string]])
   elseif #items == 0 then
-    return require('tideate.ui').notify(('%s: there is nothing to choose from'):format(title:lower()))
+    return ui.notify(('%s: there is nothing to choose from'):format(title:lower()))
   end
   ADAPTERS[name].open(title, items, on_choice, kind)
 end

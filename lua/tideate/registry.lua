@@ -118,7 +118,7 @@ end
 ---@param result tideate.Result
 function M.on_registered(result)
   if not result.ok and not result.cancelled then
-    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+    require('tideate.ui').fail(result.error)
   end
 end
 

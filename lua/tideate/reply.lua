@@ -52,7 +52,7 @@ end
 function M.to(run)
   local refusal = M.refusal(run)
   if refusal then
-    require('tideate.ui').notify(('%s %s'):format(run.name, refusal), vim.log.levels.WARN)
+    require('tideate.ui').warn(('%s %s'):format(run.name, refusal))
     return nil
   end
   local name = THEMSELVES[run.asked] and run.asked or 'ask'

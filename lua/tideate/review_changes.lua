@@ -63,7 +63,7 @@ function M.start(rest)
   local words = words_of(vim.trim(rest))
   if #words > 2 then
     local message = 'at most two things are given, a commit and a folder, not %d'
-    return require('tideate.ui').notify(message:format(#words), vim.log.levels.WARN)
+    return require('tideate.ui').warn(message:format(#words))
   end
   require('tideate.run').start(NAME, {
     inputs = { what = absolute(words[1] or ''), path = absolute(words[2] or '') },

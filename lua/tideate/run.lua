@@ -1,6 +1,8 @@
 --- A run, from the call to its `on_done`.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.RunOpts
 ---@field prompt? string
 ---@field words? string instead of the prompt: text of a command line, inputs first
@@ -94,7 +96,7 @@ local function finish(id, result)
   end
   live[id] = nil
   if run.resumed and not run.began and not result.ok and not result.cancelled then
-    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+    ui.fail(result.error)
   end
   -- only now the store knows the end
   require('tideate.ui.run_page').refresh()
@@ -293,7 +295,7 @@ end
 ---@return boolean asked false if it runs here already
 function M.resume_stored(id, folder, on_done, definition)
   if live[id] then
-    require('tideate.ui').notify(('the run %s is already running'):format(id:sub(1, 8)))
+    ui.notify(('the run %s is already running'):format(id:sub(1, 8)))
     return false
   end
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }

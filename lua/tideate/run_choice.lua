@@ -1,6 +1,8 @@
 --- Choice of a run by a prefix of its id, and completion of ids.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@type { folder?: string, runs: tideate.StoredRun[] } runs of the project last sent by the host
 local known = { runs = {} }
 
@@ -16,7 +18,7 @@ local SHORTEST = 4 -- characters, if a word of a text could be meant
 ---@param options string[]
 local function refuse_option(word, options)
   local hint = require('tideate.did_you_mean').hint(word, options)
-  require('tideate.ui').notify(("unknown option '%s'%s"):format(word, hint), vim.log.levels.ERROR)
+  ui.fail(("unknown option '%s'%s"):format(word, hint))
 end
 
 --- Parse `[id] [--definition=file|stored]`.
@@ -184,7 +186,7 @@ function M.pick(prefix, fits, what)
   if not id then
     local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
     local words = ('there is no %s%s; `:Workflow status` shows the runs'):format(what, which)
-    require('tideate.ui').notify(words, vim.log.levels.WARN)
+    ui.warn(words)
   end
   return id
 end

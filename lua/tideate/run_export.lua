@@ -1,6 +1,8 @@
 --- Export of runs into a new buffer or a file.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.ui.ExportFormat
 ---@field name string of the host
 ---@field label string
@@ -48,7 +50,7 @@ local function open(ids, format, text, path)
     ok, err = pcall(vim.cmd.write)
   end
   local words = ok and (path and 'written: ' .. path or ':write saves it') or ('not written: %s'):format(err)
-  require('tideate.ui').notify(words, ok and vim.log.levels.INFO or vim.log.levels.ERROR)
+  ui.notify(words, ok and vim.log.levels.INFO or vim.log.levels.ERROR)
 end
 
 ---@param ids string[]
@@ -95,11 +97,11 @@ function M.run(rest)
   local folder = require('tideate.context').folder()
   local id, format, path = read(rest)
   if not format then
-    return require('tideate.ui').notify(path --[[@as string]], vim.log.levels.ERROR)
+    return ui.fail(path --[[@as string]])
   end
   path = path and vim.fn.fnamemodify(vim.fs.normalize(path), ':p')
   if path and (vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1) then
-    return require('tideate.ui').notify(path .. ' exists already; name another file', vim.log.levels.ERROR)
+    return ui.fail(path .. ' exists already; name another file')
   end
   id = id or require('tideate.run_choice').found('', require('tideate.run_choice').any)
   if id then
@@ -108,7 +110,7 @@ function M.run(rest)
   require('tideate.stored_runs').ask('history', { limit = 1, folder = folder }, function(result)
     local newest = result.runs[1]
     if not newest then
-      return require('tideate.ui').notify('there is no run yet', vim.log.levels.WARN)
+      return ui.warn('there is no run yet')
     end
     export({ newest.execution_id }, format, folder, path)
   end)

@@ -1,6 +1,8 @@
 --- Runs in the project's store, including those of earlier Neovims: query, resume, offer.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.StoredRun
 ---@field execution_id string
 ---@field workflow string
@@ -79,12 +81,6 @@ end
 --- Whether the user looked at the runs already: then none are offered.
 local looked = false
 
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
-
 ---@param value any
 ---@return any value without nulls
 local function present(value)
@@ -115,7 +111,7 @@ function M.request(method, params, on_result, on_end)
     if result.ok then
       on_result(present(result))
     elseif not result.cancelled then
-      say(result.error, vim.log.levels.ERROR)
+      ui.fail(result.error)
     end
   end)
 end
@@ -153,7 +149,7 @@ end
 --- Warn that the chosen definition has no effect.
 ---@param why string
 function M.say_no_definition(why)
-  say(('--definition does not count here: %s'):format(why), vim.log.levels.WARN)
+  ui.warn(('--definition does not count here: %s'):format(why))
 end
 
 --- Resume a run without a process, or one paused by another process.
@@ -176,18 +172,18 @@ function M.resume(prefix, opts)
       M.say_no_definition('the run goes on as it began')
     end
     if result.owned then
-      return say(('%s is running in process %d'):format(what, run.owner.pid))
+      return ui.notify(('%s is running in process %d'):format(what, run.owner.pid))
     end
     if run.compared and not opts.on_done then
       local models = require('tideate.ui.text').names(run.compared)
-      say(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
+      ui.notify(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
       if opts.definition then
         M.say_no_definition('the runs of a comparison are resumed together')
       end
       return require('tideate.compare').resume(run.execution_id, folder)
     end
     if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done, opts.definition) then
-      say('resuming ' .. what)
+      ui.notify('resuming ' .. what)
     end
   end)
 end
@@ -196,11 +192,11 @@ end
 ---@param folder string
 local function open_review(run, folder)
   if run.compared then
-    say(('opening the comparison of %s again'):format(M.label(run)))
+    ui.notify(('opening the comparison of %s again'):format(M.label(run)))
     return require('tideate.compare').resume(run.execution_id, folder)
   end
   if require('tideate.run').resume_stored(run.execution_id, folder) then
-    say(('opening the review of %s %s again'):format(M.label(run), run.execution_id:sub(1, M.SHORT)))
+    ui.notify(('opening the review of %s %s again'):format(M.label(run), run.execution_id:sub(1, M.SHORT)))
   end
 end
 
@@ -208,7 +204,7 @@ end
 ---@param prefix string prefix of its id
 ---@param otherwise fun() called if no run has this id
 function M.review_of(prefix, otherwise)
-  if require('tideate.ui').focus_run(prefix) then
+  if ui.focus_run(prefix) then
     return
   end
   local folder = require('tideate.context').folder()
@@ -220,7 +216,7 @@ function M.review_of(prefix, otherwise)
       elseif result.declined then
         return require('tideate.run').review_again(run.execution_id, folder)
       elseif result.elsewhere[1] then
-        return say(('%s is running in process %d'):format(M.label(run), run.owner.pid), vim.log.levels.WARN)
+        return ui.warn(('%s is running in process %d'):format(M.label(run), run.owner.pid))
       end
       open_review(run, folder)
     end)
@@ -229,7 +225,7 @@ end
 
 --- Open a review again: the one that waits here, else one of an interrupted run.
 function M.review()
-  if require('tideate.ui').focus() then
+  if ui.focus() then
     return
   end
   require('tideate.run').when_left(M.choose_review)
@@ -243,7 +239,7 @@ function M.choose_review()
     if #runs == 1 then
       return open_review(runs[1], folder)
     elseif #runs > 1 then
-      return require('tideate.ui').select(runs, {
+      return ui.select(runs, {
         prompt = "Which run's question?",
         format_item = function(run)
           return ('%s %s %s: %s'):format(run.execution_id:sub(1, M.SHORT), M.label(run), run.waiting, run.prompt)
@@ -258,7 +254,7 @@ function M.choose_review()
     if #elsewhere > 0 then
       words = ('the review of %s is open in process %d'):format(M.label(elsewhere[1]), elsewhere[1].owner.pid)
     end
-    say(words, vim.log.levels.WARN)
+    ui.warn(words)
   end)
 end
 
@@ -289,7 +285,7 @@ function M.offer(message)
     local which = 'runs were interrupted, the last one %s; :Workflow resume or :Workflow history'
     text = ('%d ' .. which):format(#runs, M.label(runs[1]))
   end
-  say(text, vim.log.levels.WARN)
+  ui.warn(text)
 end
 
 return M

@@ -1,5 +1,7 @@
 --- The subcommands of `:Workflow`, in the order of the help.
 
+local ui = require('tideate.ui')
+
 ---@class tideate.Subcommand
 ---@field name string
 ---@field args string arguments in the help
@@ -11,17 +13,11 @@
 
 local run_choice = require('tideate.run_choice')
 
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
-
 ---@param result tideate.Result
 ---@return boolean ok
 local function said_error(result)
   if not result.ok and not result.cancelled then
-    say(result.error, vim.log.levels.ERROR)
+    ui.fail(result.error)
   end
   return result.ok
 end
@@ -41,10 +37,10 @@ end
 local function checkpoint(prefix)
   local id = run_choice.found(prefix, run_choice.is_active) or prefix
   if id == '' then
-    return say('nothing is running; `C` in `:Workflow show` lists the checkpoints of a run', vim.log.levels.WARN)
+    return ui.warn('nothing is running; `C` in `:Workflow show` lists the checkpoints of a run')
   end
   require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
-    say(require('tideate.ui.run_actions').made(result))
+    ui.notify(require('tideate.ui.run_actions').made(result))
     require('tideate.ui.run_page').refresh()
     require('tideate.ui.panel').refresh()
   end)
@@ -53,7 +49,7 @@ end
 local function open_log()
   local path = require('tideate.paths').log_path()
   if not vim.uv.fs_stat(path) then
-    return say(('there is no log yet; it will be %s'):format(path))
+    return ui.notify(('there is no log yet; it will be %s'):format(path))
   end
   vim.cmd.split({ vim.fn.fnameescape(path) })
   vim.bo.readonly = true
@@ -76,7 +72,7 @@ return {
       local runs = id and {} or vim.tbl_filter(run_choice.is_active, require('tideate.state').runs())
       require('tideate.ui.run_actions').cancel_all(runs, function()
         if not require('tideate').cancel(id) then
-          say('nothing is running')
+          ui.notify('nothing is running')
         end
       end)
     end,
@@ -89,7 +85,7 @@ return {
     run = function(prefix)
       local id = run_choice.pick(prefix, run_choice.is_active, 'running workflow')
       if id and not require('tideate').pause(id) then
-        say('this run has ended')
+        ui.notify('this run has ended')
       end
     end,
   },
@@ -316,7 +312,7 @@ return {
     run = function(prefix)
       local id = prefix ~= '' and run_choice.pick(prefix, run_choice.is_active, 'run') or nil
       if prefix == '' or id then
-        require('tideate.ui').toggle_output(id)
+        ui.toggle_output(id)
       end
     end,
   },

@@ -1,6 +1,8 @@
 --- Trust in a project's files and commands: show their effects, then trust exactly these.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local MOST_LINES = 10 -- of a question, so that it fits on 24 lines
 
 ---@class tideate.TrustItem
@@ -87,11 +89,11 @@ local function ask(plan, expecting)
     if item.mistake ~= '' then
       local text = require('tideate.ui.text')
       local words = '%s cannot be trusted while it has mistakes: %s'
-      require('tideate.ui').notify(words:format(text.name(item.name), text.plain(item.mistake)), vim.log.levels.WARN)
+      ui.warn(words:format(text.name(item.name), text.plain(item.mistake)))
     end
   end
   if #items == 0 then
-    return require('tideate.ui').notify('everything here is trusted as it is now')
+    return ui.notify('everything here is trusted as it is now')
   end
   require('tideate.ui.confirm_action').yes({
     about = 'trust',
@@ -102,7 +104,7 @@ local function ask(plan, expecting)
   }, function()
     require('tideate.stored_runs').request('trust', { token = plan.token }, function(result)
       local paths = result.paths ---@type string[]
-      require('tideate.ui').notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
+      ui.notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
     end)
   end, expecting)
 end

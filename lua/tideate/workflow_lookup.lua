@@ -1,6 +1,8 @@
 --- Lookup of workflows by name or file, and mistakes of a workflow file.
 local M = {}
 
+local ui = require('tideate.ui')
+
 --- Return whether a word names a file.
 ---@param name string
 ---@return boolean
@@ -160,7 +162,7 @@ function M.warn_if_unsaved(path)
   local buf = vim.fn.bufnr('^' .. vim.fn.escape(path, '^$.*?[]{},\\') .. '$')
   if buf > 0 and vim.bo[buf].modified then
     local text = ('%s has changes that are not saved; the saved text runs'):format(vim.fn.fnamemodify(path, ':~:.'))
-    require('tideate.ui').notify(text, vim.log.levels.WARN)
+    ui.warn(text)
   end
 end
 
@@ -213,7 +215,7 @@ function M.show_graph(name)
     name = name:gsub('\\(.)', '%1')
     local problem = missing(name)
     if problem then
-      return require('tideate.ui').notify(problem, vim.log.levels.ERROR)
+      return ui.fail(problem)
     end
     source = named(name)
   elseif

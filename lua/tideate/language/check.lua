@@ -1,7 +1,9 @@
 --- Diagnostics of a workflow buffer while it is edited.
 local M = {}
 
-M.namespace = vim.api.nvim_create_namespace('tideate.language')
+local api = vim.api
+
+M.namespace = api.nvim_create_namespace('tideate.language')
 
 --- Milliseconds without a change before a check.
 M.pause = 150
@@ -34,8 +36,8 @@ local function diagnostic(buf, found)
   local row, first = columns.place(buf, found)
   local end_row, last = columns.place(buf, { line = found.end_line or found.line, column = found.end_column })
   -- a missing part after the last line is shown on that line
-  row = math.min(row, vim.api.nvim_buf_line_count(buf) - 1)
-  end_row = math.max(row, math.min(end_row, vim.api.nvim_buf_line_count(buf) - 1))
+  row = math.min(row, api.nvim_buf_line_count(buf) - 1)
+  end_row = math.max(row, math.min(end_row, api.nvim_buf_line_count(buf) - 1))
   return {
     lnum = row,
     end_lnum = end_row,
@@ -56,7 +58,7 @@ local function no_text(buf, reason)
   if require('tideate.language.requests').too_large(buf) then
     return { first }
   end
-  for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+  for row, line in ipairs(api.nvim_buf_get_lines(buf, 0, -1, false)) do
     if require('tideate.context').is_binary({ line }) then
       local message = 'this line is not UTF-8 text; the file of a workflow is'
       return { vim.tbl_extend('force', first, { lnum = row - 1, end_col = #line, message = message }) }
@@ -69,7 +71,7 @@ end
 ---@param buf integer
 function M.run(buf)
   local ask = require('tideate.language.requests')
-  if not vim.api.nvim_buf_is_loaded(buf) or not ask.available() then
+  if not api.nvim_buf_is_loaded(buf) or not ask.available() then
     return
   end
   if ask.is_blank(buf) then
@@ -79,16 +81,16 @@ function M.run(buf)
   if not text then
     return vim.diagnostic.set(M.namespace, buf, no_text(buf, reason --[[@as string]]))
   end
-  local tick = vim.api.nvim_buf_get_changedtick(buf)
-  local path = vim.api.nvim_buf_get_name(buf)
+  local tick = api.nvim_buf_get_changedtick(buf)
+  local path = api.nvim_buf_get_name(buf)
   local name = vim.fn.fnamemodify(path, ':t:r')
   local method, params = 'machine_check', { text = text, name = name }
   if definitions[buf] then
     method, params = 'definition_check', { text = text, path = path, folder = vim.fs.dirname(path) }
   end
   ask.ask(method, params, function(result)
-    local stale = not timers[buf] or not vim.api.nvim_buf_is_loaded(buf)
-    if stale or not result.ok or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+    local stale = not timers[buf] or not api.nvim_buf_is_loaded(buf)
+    if stale or not result.ok or api.nvim_buf_get_changedtick(buf) ~= tick then
       return
     end
     vim.diagnostic.set(M.namespace, buf, vim.tbl_map(function(found)
@@ -128,7 +130,7 @@ function M.start(buf, definition)
       end
       later(buf)
     end
-    vim.api.nvim_buf_attach(buf, false, {
+    api.nvim_buf_attach(buf, false, {
       on_lines = changed,
       on_reload = changed,
       on_detach = function()
@@ -149,7 +151,7 @@ function M.stop(buf)
     timers[buf]:close()
     timers[buf] = nil
   end
-  if vim.api.nvim_buf_is_valid(buf) then
+  if api.nvim_buf_is_valid(buf) then
     vim.diagnostic.reset(M.namespace, buf)
   end
 end

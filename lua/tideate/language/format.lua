@@ -1,6 +1,8 @@
 --- Formatting of the whole text by the host, as the smallest change.
 local M = {}
 
+local api = vim.api
+
 --- Return the hunks between two texts; a line with changed blanks only is replaced by itself, which keeps its marks.
 ---@param old string
 ---@param new string
@@ -39,7 +41,7 @@ end
 ---@param callback fun(hunks: tideate.Hunk[]?, tick: integer, err: string?) called after this returns
 function M.hunks(buf, callback)
   local ask = require('tideate.language.requests')
-  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local tick = api.nvim_buf_get_changedtick(buf)
   if ask.is_blank(buf) then
     return vim.schedule(function()
       callback({}, tick)
@@ -65,13 +67,13 @@ end
 ---@param buf integer
 function M.run(buf)
   M.hunks(buf, function(hunks, tick, err)
-    if hunks and vim.api.nvim_buf_is_loaded(buf) then
+    if hunks and api.nvim_buf_is_loaded(buf) then
       local edits = { { number = buf, tick = tick, hunks = hunks } }
       local done, refusal = require('tideate.edit').buffer_replace({ edits = edits })
       err = refusal or (not done.applied and 'the text was changed meanwhile and is not formatted') or nil
     end
     if err then
-      require('tideate.ui').notify(err, vim.log.levels.WARN)
+      require('tideate.ui').warn(err)
     end
   end)
 end
@@ -92,7 +94,7 @@ end
 ---@return integer[][] first and last lines
 local function runs(first, last)
   local found, before = {}, nil ---@type integer[][], string?
-  for offset, line in ipairs(vim.api.nvim_buf_get_lines(0, first - 1, last, false)) do
+  for offset, line in ipairs(api.nvim_buf_get_lines(0, first - 1, last, false)) do
     local kind = line ~= '' and prose(line) or line == '' and before or nil
     if kind and kind == before then
       found[#found][2] = first + offset - 1
@@ -109,7 +111,7 @@ end
 ---@param last integer
 local function wrap(first, last)
   local expression, folding = vim.bo.formatexpr, vim.wo.foldenable
-  local below = vim.api.nvim_buf_line_count(0) - last
+  local below = api.nvim_buf_line_count(0) - last
   vim.bo.formatexpr, vim.wo.foldenable = '', false
   local ok, err = pcall(function()
     local found = runs(first, last)
@@ -118,7 +120,7 @@ local function wrap(first, last)
     end
   end)
   vim.bo.formatexpr, vim.wo.foldenable = expression, folding
-  vim.cmd(('keepjumps normal! %dG^'):format(vim.api.nvim_buf_line_count(0) - below))
+  vim.cmd(('keepjumps normal! %dG^'):format(api.nvim_buf_line_count(0) - below))
   if not ok then
     error(err, 0)
   end
@@ -127,10 +129,10 @@ end
 --- 'formatexpr': the host formats the whole buffer; Neovim wraps a part of it as prose.
 ---@return integer
 function M.expr()
-  if vim.api.nvim_get_mode().mode:find('^[iR]') then
+  if api.nvim_get_mode().mode:find('^[iR]') then
     return 1
-  elseif vim.v.lnum == 1 and vim.v.count == vim.api.nvim_buf_line_count(0) then
-    M.run(vim.api.nvim_get_current_buf())
+  elseif vim.v.lnum == 1 and vim.v.count == api.nvim_buf_line_count(0) then
+    M.run(api.nvim_get_current_buf())
   else
     wrap(vim.v.lnum, vim.v.lnum + vim.v.count - 1)
   end

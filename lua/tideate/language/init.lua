@@ -1,6 +1,8 @@
 --- Language support of a workflow buffer: diagnostics, and a server for Neovim's LSP client.
 local M = {}
 
+local api = vim.api
+
 ---@type table<integer, true>
 local attached = {}
 
@@ -12,8 +14,8 @@ end
 
 ---@param buf integer
 local function watch(buf)
-  local group = vim.api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
-  vim.api.nvim_create_autocmd('BufWritePost', {
+  local group = api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
+  api.nvim_create_autocmd('BufWritePost', {
     group = group,
     buffer = buf,
     desc = 'Check a .workflow file again, with a new host if the last one is gone',
@@ -22,7 +24,7 @@ local function watch(buf)
       require('tideate.language.check').run(buf)
     end,
   })
-  vim.api.nvim_create_autocmd('BufUnload', {
+  api.nvim_create_autocmd('BufUnload', {
     group = group,
     buffer = buf,
     desc = 'Detach from a .workflow buffer',
@@ -43,7 +45,7 @@ function M.attach(buf, definition)
   watch(buf)
   local function later(start)
     vim.schedule(function()
-      if attached[buf] and vim.api.nvim_buf_is_loaded(buf) then
+      if attached[buf] and api.nvim_buf_is_loaded(buf) then
         start(buf)
       end
     end)
@@ -63,12 +65,12 @@ end
 ---@param buf integer 0: the current one
 ---@param gone? boolean it is being unloaded, which Neovim's client notices itself
 function M.detach(buf, gone)
-  buf = buf == 0 and vim.api.nvim_get_current_buf() or buf
+  buf = buf == 0 and api.nvim_get_current_buf() or buf
   if not attached[buf] then
     return
   end
   attached[buf] = nil
-  vim.api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
+  api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
   require('tideate.language.check').stop(buf)
   require('tideate.language.outline').discard(buf)
   if not gone then

@@ -1,12 +1,10 @@
 --- `gd` and `CTRL-]` in a `.workflow` buffer. Neovim's tag jump needs a file, which a new buffer may not have.
 local M = {}
 
-local KEYS = { gd = 'Go to where a state gets its guidance', ['<C-]>'] = 'Go to where a state gets its guidance' }
+local api = vim.api
+local ui = require('tideate.ui')
 
----@param words string
-local function say(words)
-  require('tideate.ui').notify(words, vim.log.levels.INFO)
-end
+local KEYS = { gd = 'Go to where a state gets its guidance', ['<C-]>'] = 'Go to where a state gets its guidance' }
 
 ---@param win integer
 ---@param buf integer
@@ -14,30 +12,30 @@ end
 ---@param byte integer
 ---@param name string
 local function go(win, buf, line, byte, name)
-  local row, column = unpack(vim.api.nvim_win_get_cursor(win))
+  local row, column = unpack(api.nvim_win_get_cursor(win))
   local tag = { tagname = name, from = { buf, row, column + 1, 0 } }
   vim.fn.settagstack(win, { items = { tag } }, 't') -- for `CTRL-T`
-  vim.api.nvim_win_call(win, function()
+  api.nvim_win_call(win, function()
     vim.cmd("normal! m'")
-    vim.api.nvim_win_set_cursor(win, { line, byte })
+    api.nvim_win_set_cursor(win, { line, byte })
     vim.cmd('normal! zv')
   end)
 end
 
 --- Go to the definition of the state under the cursor.
 function M.definition()
-  local win, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
-  local tick = vim.api.nvim_buf_get_changedtick(buf)
-  local at = vim.api.nvim_win_get_cursor(win)
+  local win, buf = api.nvim_get_current_win(), api.nvim_get_current_buf()
+  local tick = api.nvim_buf_get_changedtick(buf)
+  local at = api.nvim_win_get_cursor(win)
   local outlines = require('tideate.language.outline')
   outlines.get(buf, function(outline)
-    local here = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf
-    if not here or not outline or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+    local here = api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == buf
+    if not here or not outline or api.nvim_buf_get_changedtick(buf) ~= tick then
       return -- the user moved, or the missing host was reported
     end
     local state = outlines.at(buf, outline, at[1] - 1, at[2])
     if not state then
-      return say('there is no state under the cursor')
+      return ui.notify('there is no state under the cursor')
     end
     local row, byte = require('tideate.language.columns').place(buf, state)
     go(win, buf, row + 1, byte, state.name)
@@ -57,7 +55,7 @@ end
 --- Remove the keys, except those mapped to something else meanwhile.
 ---@param buf integer 0: the current one
 function M.unmap(buf)
-  for _, mapping in ipairs(vim.api.nvim_buf_get_keymap(buf, 'n')) do
+  for _, mapping in ipairs(api.nvim_buf_get_keymap(buf, 'n')) do
     if mapping.callback == M.definition then
       vim.keymap.del('n', mapping.lhs, { buffer = buf })
     end

@@ -1,6 +1,8 @@
 --- Requests to the host about workflow texts, with one notice if there is no host.
 local M = {}
 
+local api = vim.api
+
 --- Errors that a retry cannot fix.
 local LASTING = { HostMissing = true, HostNotReady = true, ConfigError = true }
 
@@ -16,7 +18,7 @@ local function notify_once(result)
   end
   notified[result.error] = true
   local text = '.workflow files are shown without checks and completion. ' .. tostring(result.error)
-  require('tideate.ui').notify(text, vim.log.levels.WARN)
+  require('tideate.ui').warn(text)
 end
 
 --- Return whether a request makes sense: a host that failed to start is not started again.
@@ -48,8 +50,8 @@ end
 ---@param buf integer
 ---@return boolean
 function M.is_blank(buf)
-  for row = 0, vim.api.nvim_buf_line_count(buf) - 1 do
-    if vim.api.nvim_buf_get_lines(buf, row, row + 1, true)[1]:find('%S') then
+  for row = 0, api.nvim_buf_line_count(buf) - 1 do
+    if api.nvim_buf_get_lines(buf, row, row + 1, true)[1]:find('%S') then
       return false
     end
   end
@@ -62,7 +64,7 @@ local MAX_BYTES = 1024 * 1024
 ---@param buf integer loaded
 ---@return boolean
 function M.too_large(buf)
-  return vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) > MAX_BYTES
+  return api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) > MAX_BYTES
 end
 
 --- Return the text of a buffer as written to disk; nil if it cannot be a workflow file.
@@ -72,7 +74,7 @@ function M.text(buf)
   if M.too_large(buf) then
     return nil, 'this text is larger than 1 MiB; a .workflow file is not'
   end
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local lines = api.nvim_buf_get_lines(buf, 0, -1, false)
   if require('tideate.context').is_binary(lines) then
     return nil, 'this is no UTF-8 text'
   end

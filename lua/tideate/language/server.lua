@@ -2,6 +2,9 @@
 --- Its data comes from the host; it stores nothing.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 local NAME = 'tideate'
 local CONTENT_MODIFIED, REQUEST_FAILED, METHOD_NOT_FOUND = -32801, -32803, -32601
 
@@ -29,10 +32,10 @@ end
 ---@param uri string
 ---@return integer?
 local function buffer_of(uri)
-  local all = { vim.api.nvim_get_current_buf() }
-  vim.list_extend(all, vim.api.nvim_list_bufs())
+  local all = { api.nvim_get_current_buf() }
+  vim.list_extend(all, api.nvim_list_bufs())
   for _, buf in ipairs(all) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.uri_from_bufnr(buf) == uri then
+    if api.nvim_buf_is_loaded(buf) and vim.uri_from_bufnr(buf) == uri then
       return buf
     end
   end
@@ -49,16 +52,16 @@ local function from_outline(name)
     local buf = buffer_of(params.textDocument.uri)
     if not buf then
       return respond(nil, nil)
-    elseif NEEDS_NAME[name] and vim.api.nvim_buf_get_name(buf) == '' then
+    elseif NEEDS_NAME[name] and api.nvim_buf_get_name(buf) == '' then
       local words = ('this buffer has no name to go to; %s'):format(NEEDS_NAME[name])
-      require('tideate.ui').notify(words, vim.log.levels.WARN)
+      ui.warn(words)
       return respond(nil, nil)
     end
-    local tick = vim.api.nvim_buf_get_changedtick(buf)
+    local tick = api.nvim_buf_get_changedtick(buf)
     require('tideate.language.outline').get(buf, function(outline)
       if not outline then
         return respond(nil, nil)
-      elseif not vim.api.nvim_buf_is_loaded(buf) or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+      elseif not api.nvim_buf_is_loaded(buf) or api.nvim_buf_get_changedtick(buf) ~= tick then
         return respond(failure(CONTENT_MODIFIED, 'the text was changed meanwhile'))
       end
       local result, err = require('tideate.language.responses')[name](buf, outline, params)
@@ -92,7 +95,7 @@ local function formatting(params, respond)
   require('tideate.language.format').hunks(buf, function(hunks, tick, err)
     if not hunks then
       return respond(failure(REQUEST_FAILED, err --[[@as string]]))
-    elseif not vim.api.nvim_buf_is_loaded(buf) or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+    elseif not api.nvim_buf_is_loaded(buf) or api.nvim_buf_get_changedtick(buf) ~= tick then
       return respond(failure(CONTENT_MODIFIED, 'the text was changed meanwhile'))
     end
     respond(nil, vim.tbl_map(text_edit, hunks))
@@ -170,10 +173,10 @@ end
 ---@param context {bufnr: integer, params: table}
 local function renamed(err, result, context, ...)
   if err and err.code == REQUEST_FAILED then
-    return require('tideate.ui').notify(err.message, vim.log.levels.WARN)
+    return ui.warn(err.message)
   end
   local buf = context.bufnr
-  if result and vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == '' then
+  if result and api.nvim_buf_is_loaded(buf) and api.nvim_buf_get_name(buf) == '' then
     return vim.lsp.util.apply_text_edits(result.changes[context.params.textDocument.uri], buf, 'utf-16')
   end
   return vim.lsp.handlers['textDocument/rename'](err, result, context, ...)

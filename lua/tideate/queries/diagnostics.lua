@@ -1,6 +1,8 @@
 --- Diagnostics of language servers and linters, for a file or all known files.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.TextDiagnostic
 ---@field line integer 0-based
 ---@field severity integer
@@ -26,15 +28,15 @@ function M.watch()
     return
   end
   watching = true
-  local group = vim.api.nvim_create_augroup('tideate.queries', { clear = true })
-  vim.api.nvim_create_autocmd('DiagnosticChanged', {
+  local group = api.nvim_create_augroup('tideate.queries', { clear = true })
+  api.nvim_create_autocmd('DiagnosticChanged', {
     group = group,
     desc = 'tideate: a server said what it thinks of a file',
     callback = function(event)
       published[event.buf] = true
     end,
   })
-  vim.api.nvim_create_autocmd('BufUnload', {
+  api.nvim_create_autocmd('BufUnload', {
     group = group,
     desc = 'tideate: a server will be told of the file anew',
     callback = function(event)
@@ -103,7 +105,7 @@ end
 ---@param buf integer
 ---@param found tideate.FoundDiagnostic[]
 local function collect(buf, found)
-  local path = require('tideate.edit').canonical(vim.api.nvim_buf_get_name(buf))
+  local path = require('tideate.edit').canonical(api.nvim_buf_get_name(buf))
   for _, one in ipairs(vim.diagnostic.get(buf)) do
     table.insert(found, flat(path, one.lnum + 1, one))
   end
@@ -158,7 +160,7 @@ local function settle(task, buf, patience, callback)
       end
     end)
   end
-  task.waits_for = 'diagnostics of ' .. vim.fs.basename(vim.api.nvim_buf_get_name(buf))
+  task.waits_for = 'diagnostics of ' .. vim.fs.basename(api.nvim_buf_get_name(buf))
   task:autocmd('DiagnosticChanged', {
     buffer = buf,
     desc = 'tideate: a query waits for diagnostics',
@@ -225,8 +227,8 @@ end
 ---@param root string
 local function of_project(task, root)
   local found = {} ---@type tideate.FoundDiagnostic[]
-  task:each(vim.api.nvim_list_bufs(), function(buf)
-    local name = vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_name(buf) or ''
+  task:each(api.nvim_list_bufs(), function(buf)
+    local name = api.nvim_buf_is_valid(buf) and api.nvim_buf_get_name(buf) or ''
     if name ~= '' and vim.startswith(require('tideate.edit').canonical(name), root .. '/') then
       collect(buf, found)
     end

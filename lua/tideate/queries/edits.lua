@@ -1,6 +1,8 @@
 --- Edits proposed by language servers, returned unapplied; renames.
 local M = {}
 
+local api = vim.api
+
 local APPLY = 'workspace/applyEdit'
 local DEBOUNCE = 150 -- milliseconds that Neovim's client delays changes by default
 
@@ -8,11 +10,11 @@ local DEBOUNCE = 150 -- milliseconds that Neovim's client delays changes by defa
 local function ticks()
   local edit, found = require('tideate.edit'), {}
   local is_hidden = require('tideate.queries.hidden_buffers').is_hidden
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    local is_file = vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf)
-    local name = is_file and vim.api.nvim_buf_get_name(buf) or ''
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local is_file = api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf)
+    local name = is_file and api.nvim_buf_get_name(buf) or ''
     if name ~= '' then
-      found[edit.canonical(name)] = vim.api.nvim_buf_get_changedtick(buf)
+      found[edit.canonical(name)] = api.nvim_buf_get_changedtick(buf)
     end
   end
   return next(found) and found or vim.empty_dict()

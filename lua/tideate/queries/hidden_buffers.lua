@@ -1,6 +1,8 @@
 --- Files loaded in the background for a query and removed later: no window, autocommand or swap file.
 local M = {}
 
+local api = vim.api
+
 --- Milliseconds, but for the bytes of a file.
 ---@class tideate.HiddenBufferLimits
 M.limits = {
@@ -49,7 +51,7 @@ local function hand_over(buf)
   vim.bo[buf].bufhidden = ''
   vim.bo[buf].autoread = nil
   vim.bo[buf].modeline = vim.go.modeline
-  vim.api.nvim_buf_call(buf, function()
+  api.nvim_buf_call(buf, function()
     vim.cmd('silent! doautocmd BufReadPost')
   end)
 end
@@ -58,7 +60,7 @@ end
 ---@param buf integer
 local function unload(buf)
   local it = hidden[buf]
-  if not vim.api.nvim_buf_is_valid(buf) then
+  if not api.nvim_buf_is_valid(buf) then
     hidden[buf] = nil
     return
   end
@@ -68,7 +70,7 @@ local function unload(buf)
   end
   hidden[buf] = nil
   vim.bo[buf].bufhidden = ''
-  vim.api.nvim_buf_delete(buf, { unload = it.was_known })
+  api.nvim_buf_delete(buf, { unload = it.was_known })
 end
 
 --- Return whether a request about a buffer is pending: many handlers fail without the buffer.
@@ -125,14 +127,14 @@ function M.load(path)
     vim.bo[buf].autoread = true
     vim.fn.bufload(buf)
   end)
-  if not ok or not vim.api.nvim_buf_is_loaded(buf) then
+  if not ok or not api.nvim_buf_is_loaded(buf) then
     return nil, ('the editor cannot load it: %s'):format(err)
   end
   if hidden[buf] then
     return buf -- loaded under the name of a link
   end
   hidden[buf] = { uses = 0, was_known = was_known, round = 0 }
-  vim.api.nvim_create_autocmd('BufWinEnter', {
+  api.nvim_create_autocmd('BufWinEnter', {
     buffer = buf,
     once = true,
     desc = 'tideate: a file that was loaded for a query is opened',
@@ -150,7 +152,7 @@ end
 ---@return integer?
 function M.find(path)
   for buf in pairs(hidden) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == path then
+    if api.nvim_buf_is_loaded(buf) and api.nvim_buf_get_name(buf) == path then
       return buf
     end
   end

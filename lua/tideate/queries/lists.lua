@@ -1,12 +1,14 @@
 --- Open buffers and the quickfix list.
 local M = {}
 
+local api = vim.api
+
 local MOST_ENTRIES = 100
 
 ---@param buf integer
 ---@return boolean
 local function is_shown(buf)
-  return vim.api.nvim_buf_is_loaded(buf)
+  return api.nvim_buf_is_loaded(buf)
     and vim.bo[buf].buftype == ''
     and not require('tideate.queries.hidden_buffers').is_hidden(buf)
 end
@@ -16,14 +18,14 @@ end
 function M.buffers(task)
   local edit, found = require('tideate.edit'), {}
   local current = require('tideate.context').current()
-  task:each(vim.api.nvim_list_bufs(), function(buf)
-    if vim.api.nvim_buf_is_valid(buf) and is_shown(buf) then
-      local name = vim.api.nvim_buf_get_name(buf)
+  task:each(api.nvim_list_bufs(), function(buf)
+    if api.nvim_buf_is_valid(buf) and is_shown(buf) then
+      local name = api.nvim_buf_get_name(buf)
       table.insert(found, {
         number = buf,
         path = name ~= '' and edit.canonical(name) or '',
         filetype = vim.bo[buf].filetype,
-        lines = vim.api.nvim_buf_line_count(buf),
+        lines = api.nvim_buf_line_count(buf),
         modified = vim.bo[buf].modified,
         visible = #vim.fn.win_findbuf(buf) > 0,
         current = buf == current,
@@ -37,7 +39,7 @@ end
 ---@param item table<string, any> of `getqflist()`
 ---@return table<string, any>
 local function entry(item)
-  local name = item.bufnr > 0 and vim.api.nvim_buf_is_valid(item.bufnr) and vim.api.nvim_buf_get_name(item.bufnr) or ''
+  local name = item.bufnr > 0 and api.nvim_buf_is_valid(item.bufnr) and api.nvim_buf_get_name(item.bufnr) or ''
   return {
     path = name ~= '' and require('tideate.edit').canonical(name) or '',
     line = item.lnum,

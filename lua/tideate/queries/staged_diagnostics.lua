@@ -2,6 +2,8 @@
 --- diagnostics and clients stay unchanged.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.StagedDiagnosticsLimits
 M.limits = {
   --- milliseconds that a server is kept after its last query
@@ -75,8 +77,8 @@ local function watch()
     return
   end
   watching = true
-  vim.api.nvim_create_autocmd('VimLeavePre', {
-    group = vim.api.nvim_create_augroup('tideate.staged_diagnostics', { clear = true }),
+  api.nvim_create_autocmd('VimLeavePre', {
+    group = api.nvim_create_augroup('tideate.staged_diagnostics', { clear = true }),
     desc = 'tideate: end the language servers of staged texts',
     callback = function()
       each_server(function(server)
@@ -192,11 +194,11 @@ local function unwritten(client, staged)
   local texts = {}
   local most = require('tideate.queries.hidden_buffers').limits.bytes
   for buf in pairs(client.attached_buffers) do
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
-      local last = vim.api.nvim_buf_line_count(buf)
-      if vim.api.nvim_buf_get_offset(buf, last) <= most then
-        local path = require('tideate.edit').canonical(vim.api.nvim_buf_get_name(buf))
-        texts[path] = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. '\n'
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
+      local last = api.nvim_buf_line_count(buf)
+      if api.nvim_buf_get_offset(buf, last) <= most then
+        local path = require('tideate.edit').canonical(api.nvim_buf_get_name(buf))
+        texts[path] = table.concat(api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. '\n'
       end
     end
   end

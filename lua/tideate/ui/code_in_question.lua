@@ -1,6 +1,8 @@
 --- The code that a question is about: kept visible beside the dialog and the output.
 local M = {}
 
+local api = vim.api
+
 local LEAST = 4 -- rows of a readable text
 
 ---@class tideate.ui.CodeInQuestion
@@ -16,7 +18,7 @@ function M.of(run)
   local lines = run and require('tideate.ui.ranges').lines(run)
   local win = lines
     and vim.iter(require('tideate.ui.window').normal_windows()):find(function(one)
-      return vim.api.nvim_win_get_buf(one) == lines.buf
+      return api.nvim_win_get_buf(one) == lines.buf
     end)
   return win and { win = win, first = lines.first, last = lines.last } or nil
 end
@@ -85,35 +87,35 @@ end
 ---@param on_entered fun() the user entered the window: the view is restored
 ---@return fun() restore_view unless the user scrolled or moved since
 function M.bring(code, on_entered)
-  local win, buf = code.win, vim.api.nvim_win_get_buf(code.win)
+  local win, buf = code.win, api.nvim_win_get_buf(code.win)
   local function view()
-    return vim.api.nvim_win_call(win, vim.fn.winsaveview)
+    return api.nvim_win_call(win, vim.fn.winsaveview)
   end
   local function restore(to)
-    vim.api.nvim_win_call(win, function()
+    api.nvim_win_call(win, function()
       vim.fn.winrestview(to)
     end)
   end
   local before = view()
-  local margin = math.min(math.max(0, vim.wo[win].scrolloff), math.floor(vim.api.nvim_win_get_height(win) / 2))
+  local margin = math.min(math.max(0, vim.wo[win].scrolloff), math.floor(api.nvim_win_get_height(win) / 2))
   local topline = math.max(1, code.first - 1)
-  local last = topline + vim.api.nvim_win_get_height(win) - 1 - margin
+  local last = topline + api.nvim_win_get_height(win) - 1 - margin
   local lnum = math.max(math.min(before.lnum, last), topline == 1 and 1 or topline + margin)
-  restore({ topline = topline, skipcol = 0, lnum = math.min(lnum, vim.api.nvim_buf_line_count(buf)) })
+  restore({ topline = topline, skipcol = 0, lnum = math.min(lnum, api.nvim_buf_line_count(buf)) })
   local after, entering = view(), nil ---@type vim.fn.winsaveview.ret, integer?
   local function go_back()
     if entering then
-      vim.api.nvim_del_autocmd(entering)
+      api.nvim_del_autocmd(entering)
       entering = nil
     end
-    if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf and vim.deep_equal(view(), after) then
+    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == buf and vim.deep_equal(view(), after) then
       restore(before)
     end
   end
   if after.lnum ~= before.lnum or after.col ~= before.col then
-    entering = vim.api.nvim_create_autocmd('WinEnter', {
+    entering = api.nvim_create_autocmd('WinEnter', {
       callback = function()
-        if vim.api.nvim_get_current_win() == win then
+        if api.nvim_get_current_win() == win then
           go_back()
           on_entered()
         end

@@ -100,7 +100,7 @@ function Texts:keep_texts()
     if edit:unfinished() then
       edit:say_kept()
       local name = require('tideate.ui.question_drafts').keep(key, edit.buf, edit.begun)
-      require('tideate.ui').notify(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name), vim.log.levels.WARN)
+      require('tideate.ui').warn(('the %s you began is kept in the buffer %s'):format(key:match('^%a+'), name))
     else
       edit:close()
     end

@@ -31,7 +31,7 @@ function M.yes(question, on_yes, expecting)
       on_yes()
     end
   end, function(err)
-    ui.notify(err, vim.log.levels.ERROR)
+    ui.fail(err)
   end)
   if not expecting or expecting.free() then
     vim.schedule(ui.focus)

@@ -1,8 +1,11 @@
 --- The list of a project's mentions with a preview.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 local BESIDE = 110 -- minimum columns for the preview beside the list
-local ns = vim.api.nvim_create_namespace('tideate.contexts')
+local ns = api.nvim_create_namespace('tideate.contexts')
 
 ---@class tideate.ui.Contexts
 ---@field mentions tideate.Mention[]
@@ -58,12 +61,12 @@ end
 ---@param view tideate.ui.Contexts
 ---@return tideate.Mention
 local function current(view)
-  return view.mentions[vim.api.nvim_win_get_cursor(view.list)[1]]
+  return view.mentions[api.nvim_win_get_cursor(view.list)[1]]
 end
 
 ---@param view tideate.ui.Contexts
 local function draw(view)
-  if not require('tideate.ui.window').visible(view.preview) or not vim.api.nvim_win_is_valid(view.list) then
+  if not require('tideate.ui.window').visible(view.preview) or not api.nvim_win_is_valid(view.list) then
     return
   end
   local lines = view.texts[current(view).mention] or { '…' }
@@ -71,8 +74,8 @@ local function draw(view)
   for _, line in ipairs(lines) do
     table.insert(chunks, { { line } })
   end
-  require('tideate.ui.text').render(vim.api.nvim_win_get_buf(view.preview), ns, chunks)
-  vim.api.nvim_win_set_cursor(view.preview, { 1, 0 })
+  require('tideate.ui.text').render(api.nvim_win_get_buf(view.preview), ns, chunks)
+  api.nvim_win_set_cursor(view.preview, { 1, 0 })
 end
 
 --- Show the content of the mention under the cursor; it is requested once.
@@ -112,7 +115,7 @@ local function close(view)
   window.close(view.preview)
   window.close(view.list)
   if window.visible(view.back) then
-    vim.api.nvim_set_current_win(view.back)
+    api.nvim_set_current_win(view.back)
   end
 end
 
@@ -127,7 +130,7 @@ local function keys_of(view)
       run = function()
         local mention = current(view).mention
         vim.fn.setreg('"', mention)
-        require('tideate.ui').notify(('copied %s'):format(mention))
+        ui.notify(('copied %s'):format(mention))
       end,
     },
     {
@@ -146,7 +149,7 @@ end
 ---@param context tideate.Context editor context of the request
 function M.open(mentions, context)
   local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
-  local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = vim.api.nvim_get_current_win() } ---@type tideate.ui.Contexts
+  local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = api.nvim_get_current_win() } ---@type tideate.ui.Contexts
   local list, preview = places(#mentions)
   local names, shown = window.scratch(), window.scratch()
   for _, buf in ipairs({ names, shown }) do
@@ -163,16 +166,16 @@ function M.open(mentions, context)
   window.options(view.list, { cursorline = true, wrap = false })
   window.options(view.preview, { wrap = false })
   keys.set(names, table_of_keys)
-  vim.api.nvim_create_autocmd('CursorMoved', {
+  api.nvim_create_autocmd('CursorMoved', {
     buffer = names,
     callback = function()
       show(view)
     end,
   })
-  vim.api.nvim_create_autocmd('WinLeave', {
+  api.nvim_create_autocmd('WinLeave', {
     buffer = names,
     callback = vim.schedule_wrap(function()
-      if vim.api.nvim_get_current_win() ~= view.preview then
+      if api.nvim_get_current_win() ~= view.preview then
         close(view)
       end
     end),
@@ -187,7 +190,7 @@ function M.show()
   require('tideate.client').request('contexts', params, function(result)
     if not result.ok then
       if not result.cancelled then
-        require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+        ui.fail(result.error)
       end
       return
     end

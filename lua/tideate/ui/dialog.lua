@@ -2,7 +2,9 @@
 --- normal mode and stopped typing, or asks for it.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.dialog')
+local api = vim.api
+
+local ns = api.nvim_create_namespace('tideate.dialog')
 
 ---@class tideate.DialogSpec
 ---@field title fun(): tideate.Chunk[]
@@ -59,7 +61,7 @@ function M.open(spec)
   local buf = require('tideate.ui.window').scratch()
   vim.bo[buf].bufhidden = 'hide'
   local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
-  self.group = vim.api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
+  self.group = api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
   self.guard = require('tideate.ui.key_guard').new(function()
     self:footer()
   end)
@@ -78,16 +80,16 @@ end
 
 function Dialog:watch()
   local function on(events, callback)
-    vim.api.nvim_create_autocmd(events, { group = self.group, callback = callback })
+    api.nvim_create_autocmd(events, { group = self.group, callback = callback })
   end
   on('WinClosed', function(event)
     if tonumber(event.match) == self.win then
-      self:went_away(vim.api.nvim_get_current_win() == self.win)
+      self:went_away(api.nvim_get_current_win() == self.win)
     elseif tonumber(event.match) == self.trip then
       self:regain()
     end
   end)
-  vim.api.nvim_create_autocmd('CursorMoved', {
+  api.nvim_create_autocmd('CursorMoved', {
     group = self.group,
     buffer = self.buf,
     callback = function()
@@ -137,17 +139,17 @@ end
 
 --- Track whether the user is in the dialog, in a window opened from it, or elsewhere.
 function Dialog:follow_person()
-  local current = vim.api.nvim_get_current_win()
+  local current = api.nvim_get_current_win()
   if current == self.win then
-    self.newest, self.home = math.max(unpack(vim.api.nvim_list_wins())), vim.api.nvim_get_current_tabpage()
+    self.newest, self.home = math.max(unpack(api.nvim_list_wins())), api.nvim_get_current_tabpage()
     self.trip = nil
   else
     -- window ids only grow
     local opened = self.newest and current > self.newest and not require('tideate.ui.window').is_float(current)
     local trip = self.trip
     self.trip = opened and current or nil
-    local left_tab = trip and vim.api.nvim_win_is_valid(trip) and vim.api.nvim_win_get_tabpage(trip) ~= self.home
-    if left_tab and vim.api.nvim_get_current_tabpage() == self.home then
+    local left_tab = trip and api.nvim_win_is_valid(trip) and api.nvim_win_get_tabpage(trip) ~= self.home
+    if left_tab and api.nvim_get_current_tabpage() == self.home then
       self:regain()
     end
   end
@@ -169,7 +171,7 @@ end
 
 ---@return boolean
 function Dialog:focused()
-  return self.win ~= nil and vim.api.nvim_get_current_win() == self.win
+  return self.win ~= nil and api.nvim_get_current_win() == self.win
 end
 
 ---@return boolean whether keys answer now
@@ -182,7 +184,7 @@ function Dialog:uncover_cursor()
   if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
     return
   end
-  local config = vim.api.nvim_win_get_config(self.win)
+  local config = api.nvim_win_get_config(self.win)
   if not self:focused() and require('tideate.ui.float_layout').covers_cursor(config.row, config.height) then
     self:show()
   end
@@ -232,7 +234,7 @@ end
 
 --- Scroll the code into view if the dialog covers it.
 function Dialog:uncover_code()
-  local layout, config = require('tideate.ui.dialog_layout'), vim.api.nvim_win_get_config(self.win)
+  local layout, config = require('tideate.ui.dialog_layout'), api.nvim_win_get_config(self.win)
   local code = layout.code(self)
   if code and not self.restore_view and not layout.leaves_code(code, config.height, self.at_top == true) then
     self.restore_view = require('tideate.ui.code_in_question').bring(code, function()
@@ -244,15 +246,15 @@ end
 --- Keep the cursor on the lines that can be chosen.
 function Dialog:hold_cursor()
   local first = (self.spec.cursor_from or 0) + 1
-  if require('tideate.ui.window').visible(self.win) and vim.api.nvim_win_get_cursor(self.win)[1] < first then
-    vim.api.nvim_win_set_cursor(self.win, { math.min(first, vim.api.nvim_buf_line_count(self.buf)), 0 })
+  if require('tideate.ui.window').visible(self.win) and api.nvim_win_get_cursor(self.win)[1] < first then
+    api.nvim_win_set_cursor(self.win, { math.min(first, api.nvim_buf_line_count(self.buf)), 0 })
   end
 end
 
 --- Return a hint with the number of lines below the window.
 ---@return tideate.Chunk[]
 function Dialog:below()
-  local lines = vim.api.nvim_buf_line_count(self.buf) - vim.fn.line('w$', self.win)
+  local lines = api.nvim_buf_line_count(self.buf) - vim.fn.line('w$', self.win)
   if lines <= 0 then
     return {}
   end
@@ -262,11 +264,11 @@ end
 
 --- Draw the title, and the keys or the command that leads to them.
 function Dialog:footer()
-  if not self.win or not vim.api.nvim_win_is_valid(self.win) then
+  if not self.win or not api.nvim_win_is_valid(self.win) then
     return
   end
   local text = require('tideate.ui.text')
-  local width = vim.api.nvim_win_get_width(self.win)
+  local width = api.nvim_win_get_width(self.win)
   local footer
   if self:focused() and not self.guard:ready() then
     footer = { require('tideate.ui.key_guard').HINT }
@@ -294,13 +296,13 @@ function Dialog:focus(unasked)
     self.stop_waiting = nil
   end
   self:uncover_code()
-  local current = vim.api.nvim_get_current_win()
+  local current = api.nvim_get_current_win()
   if current ~= self.win then
     self.back = current
     if unasked then
       self.guard:arm()
     end
-    vim.api.nvim_set_current_win(self.win)
+    api.nvim_set_current_win(self.win)
   end
   if not unasked then
     self.guard:release()
@@ -328,7 +330,7 @@ function Dialog:close()
   if self.stop_waiting then
     self.stop_waiting()
   end
-  vim.api.nvim_del_augroup_by_id(self.group)
+  api.nvim_del_augroup_by_id(self.group)
   if self.restore_view then
     self.restore_view()
   end
@@ -336,10 +338,10 @@ function Dialog:close()
   local focused = self:focused()
   window.close(self.win)
   if focused and window.visible(self.back) then
-    vim.api.nvim_set_current_win(self.back)
+    api.nvim_set_current_win(self.back)
   end
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
+  if api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
   end
   require('tideate.ui.output').arrange()
 end

@@ -1,6 +1,8 @@
 --- The review of an editable document.
 local M = {}
 
+local api = vim.api
+
 local MARK = '▌' -- before a line changed by the revision
 
 ---@class tideate.DocumentPayload
@@ -104,7 +106,7 @@ function Document:redraw(message)
   self.message = message
   self.dialog:show()
   if require('tideate.ui.window').visible(self.dialog.win) then
-    vim.api.nvim_win_set_cursor(self.dialog.win, { 1, 0 })
+    api.nvim_win_set_cursor(self.dialog.win, { 1, 0 })
   end
   self.comments:expire(message, function()
     if self.message == message and not self.dialog.closed then
@@ -129,7 +131,7 @@ end
 
 function Document:edit()
   if self.editor:visible() then
-    return vim.api.nvim_set_current_win(self.editor.win)
+    return api.nvim_set_current_win(self.editor.win)
   end
   local lines = lines_of(self.text)
   self.editor:fill(lines)
@@ -212,7 +214,7 @@ end
 
 function Document:focus()
   if self.editor:visible() then
-    vim.api.nvim_set_current_win(self.editor.win)
+    api.nvim_set_current_win(self.editor.win)
   else
     self.dialog:focus()
   end
@@ -243,7 +245,7 @@ function Document:close()
   self.editor:say_kept()
   self.dialog:close()
   local name = require('tideate.ui.question_drafts').keep(identity(self.question), self.editor.buf)
-  require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+  require('tideate.ui').warn(('what you wrote is kept in the buffer %s'):format(name))
 end
 
 ---@return tideate.Key[]
@@ -282,7 +284,7 @@ end
 
 ---@param buf integer
 function Document:set_filetype(buf)
-  vim.api.nvim_buf_call(buf, function()
+  api.nvim_buf_call(buf, function()
     -- silent: without the markdown parser Neovim 0.12 reports an error
     vim.cmd({ cmd = 'setfiletype', args = { self.filetype }, mods = { emsg_silent = true } })
   end)
@@ -329,7 +331,7 @@ function M.open(question, respond, on_left)
   }, Document)
   self.comments = require('tideate.ui.place_comments').new(question, 'line', {
     at_cursor = function()
-      return self.rows[vim.api.nvim_win_get_cursor(self.dialog.win)[1]]
+      return self.rows[api.nvim_win_get_cursor(self.dialog.win)[1]]
     end,
     on_changed = function()
       self.message = nil

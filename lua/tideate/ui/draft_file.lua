@@ -71,7 +71,7 @@ function File:write(step)
   end
   self.unwritten = true
   local words = 'what is decided here from now on is not kept for the next Neovim: %s'
-  require('tideate.ui').notify(words:format(err or 'it cannot be written down'), vim.log.levels.WARN)
+  require('tideate.ui').warn(words:format(err or 'it cannot be written down'))
   return false
 end
 

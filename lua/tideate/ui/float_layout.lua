@@ -1,6 +1,8 @@
 --- Layout of floats, so that they do not lie over each other.
 local M = {}
 
+local api = vim.api
+
 local ASIDE = 4 -- rows of a float beside the line that the user is writing
 local NARROWEST = 44 -- columns of a readable dialog
 
@@ -13,7 +15,7 @@ local NARROWEST = 44 -- columns of a readable dialog
 ---@return tideate.Place the whole area for floats
 function M.whole()
   local columns, rows = require('tideate.ui.window').room()
-  local top = (vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #vim.api.nvim_list_tabpages() > 1)) and 1 or 0
+  local top = (vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #api.nvim_list_tabpages() > 1)) and 1 or 0
   return { row = top, col = 0, rows = rows, columns = columns }
 end
 
@@ -25,7 +27,7 @@ function M.free()
   if not output then
     return place
   end
-  local config = vim.api.nvim_win_get_config(output)
+  local config = api.nvim_win_get_config(output)
   if config.col > 0 then
     place.columns = config.col
   else
@@ -40,8 +42,8 @@ end
 function M.above_dialogs(height)
   local place = M.whole()
   local bottom = place.row + place.rows
-  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    local config = vim.api.nvim_win_get_config(win)
+  for _, win in ipairs(api.nvim_tabpage_list_wins(0)) do
+    local config = api.nvim_win_get_config(win)
     if vim.w[win].tideate_dialog and config.row + config.height + 2 > bottom - height then
       bottom = config.row
     end
@@ -84,8 +86,8 @@ local function covers_anything(row, height)
   if cursor >= row - 1 and cursor <= row + height then
     return true
   end
-  return vim.iter(vim.api.nvim_tabpage_list_wins(0)):any(function(win)
-    local config = vim.api.nvim_win_get_config(win)
+  return vim.iter(api.nvim_tabpage_list_wins(0)):any(function(win)
+    local config = api.nvim_win_get_config(win)
     return vim.w[win].tideate_dialog and config.row < row + height and config.row + config.height + 2 > row
   end)
 end

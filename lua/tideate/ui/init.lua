@@ -265,6 +265,19 @@ function M.notify(message, level, options)
   require('tideate.ui.notify').notify(message, level, options)
 end
 
+--- Show a warning.
+---@param message string
+---@param options? tideate.ui.NotifyOptions
+function M.warn(message, options)
+  M.notify(message, vim.log.levels.WARN, options)
+end
+
+--- Show an error.
+---@param message string
+function M.fail(message)
+  M.notify(message, vim.log.levels.ERROR)
+end
+
 --- Show or hide a run's output.
 ---@param execution_id? string the newest run by default
 function M.toggle_output(execution_id)

@@ -1,6 +1,8 @@
 --- Buffer-local keys and their help, from one table; earlier mappings are restored.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.Key
 ---@field lhs string[] the first one is shown in a footer
 ---@field run fun()
@@ -15,7 +17,7 @@ local M = {}
 ---@param lhs string
 ---@return table<string, any>? mapping the buffer's own mapping of a key
 local function own(buf, mode, lhs)
-  return vim.api.nvim_buf_call(buf, function()
+  return api.nvim_buf_call(buf, function()
     local mapping = vim.fn.maparg(lhs, mode, false, true)
     return mapping.buffer == 1 and mapping or nil
   end)
@@ -37,13 +39,13 @@ function M.set(buf, keys)
     end
   end
   return function()
-    if not vim.api.nvim_buf_is_valid(buf) then
+    if not api.nvim_buf_is_valid(buf) then
       return
     end
     for _, entry in ipairs(before) do
       pcall(vim.keymap.del, entry.mode, entry.lhs, { buffer = buf })
       if entry.mapping then
-        vim.api.nvim_buf_call(buf, function()
+        api.nvim_buf_call(buf, function()
           vim.fn.mapset(entry.mode, false, entry.mapping)
         end)
       end
@@ -78,7 +80,7 @@ function M.described(keys)
   return lines
 end
 
-local ns = vim.api.nvim_create_namespace('tideate.help')
+local ns = api.nvim_create_namespace('tideate.help')
 
 --- Show a help float; `q`, `<Esc>`, `<CR>` and `?` close it.
 ---@param title string
@@ -101,7 +103,7 @@ function M.help(title, keys)
   local buf = window.scratch()
   text.render(buf, ns, lines)
   vim.bo[buf].bufhidden = 'wipe'
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   local width = 0
   for _, line in ipairs(lines) do
     width = math.max(width, text.width(line))
@@ -112,12 +114,12 @@ function M.help(title, keys)
   }))
   local function close()
     window.close(win)
-    if vim.api.nvim_win_is_valid(back) then
-      vim.api.nvim_set_current_win(back)
+    if api.nvim_win_is_valid(back) then
+      api.nvim_set_current_win(back)
     end
   end
   M.set(buf, { { lhs = { 'q', '<Esc>', '<CR>', '?', 'g?' }, run = close, desc = 'close' } })
-  vim.api.nvim_create_autocmd('WinLeave', {
+  api.nvim_create_autocmd('WinLeave', {
     buffer = buf,
     once = true,
     callback = vim.schedule_wrap(function()

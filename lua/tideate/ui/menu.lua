@@ -1,6 +1,8 @@
 --- A floating menu.
 local M = {}
 
+local api = vim.api
+
 ---@class tideate.MenuEntry
 ---@field name string
 ---@field description? string
@@ -8,7 +10,7 @@ local M = {}
 ---@class tideate.Menu
 ---@field close fun()
 
-local ns = vim.api.nvim_create_namespace('tideate.menu')
+local ns = api.nvim_create_namespace('tideate.menu')
 
 ---@param entries tideate.MenuEntry[]
 ---@param width integer
@@ -38,7 +40,7 @@ function M.open(entries, on_choice)
   local buf = window.scratch()
   vim.bo[buf].bufhidden = 'wipe'
   text.render(buf, ns, lines_of(entries, width))
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   local words = { { '<CR>', 'choose' }, { 'q', 'close' } }
   local win = window.float(buf, true, window.centered(width, #entries, {
     title = { { ' workflow ', 'TideateTitle' } },
@@ -55,7 +57,7 @@ function M.open(entries, on_choice)
     done = true
     window.close(win)
     if window.visible(back) then
-      vim.api.nvim_set_current_win(back)
+      api.nvim_set_current_win(back)
     end
     on_choice(entry)
   end
@@ -64,7 +66,7 @@ function M.open(entries, on_choice)
       lhs = { '<CR>' },
       desc = 'choose',
       run = function()
-        finish(entries[vim.api.nvim_win_get_cursor(win)[1]])
+        finish(entries[api.nvim_win_get_cursor(win)[1]])
       end,
     },
     {
@@ -75,7 +77,7 @@ function M.open(entries, on_choice)
       end,
     },
   })
-  vim.api.nvim_create_autocmd({ 'WinLeave', 'BufWipeout' }, {
+  api.nvim_create_autocmd({ 'WinLeave', 'BufWipeout' }, {
     buffer = buf,
     callback = vim.schedule_wrap(function()
       finish(nil)

@@ -1,6 +1,8 @@
 --- Notices that need no key press.
 local M = {}
 
+local api = vim.api
+
 --- Milliseconds that a notice, or a warning in a dialog, is shown.
 M.limits = { shown = 8000 }
 
@@ -60,7 +62,7 @@ function M.withdraw(execution_id)
   end
   if echoed and echoed.waiting == execution_id then
     if is_last(echoed.line) and require('tideate.ui.progress').can_echo() then
-      vim.api.nvim_echo({ { '' } }, false, {})
+      api.nvim_echo({ { '' } }, false, {})
     end
     echoed = nil
   end
@@ -71,16 +73,16 @@ end
 function M.echo_again(execution_id)
   if echoed and echoed.waiting == execution_id and is_last(echoed.line) then
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { echoed.line } }, false, {})
+    api.nvim_echo({ { echoed.line } }, false, {})
   end
 end
 
 --- Move the notice off a dialog that just opened.
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then
-    local config = vim.api.nvim_win_get_config(toast.win)
+    local config = api.nvim_win_get_config(toast.win)
     local row = require('tideate.ui.float_layout').notice_row(config.height + 2)
-    vim.api.nvim_win_set_config(toast.win, { relative = 'editor', row = row, col = config.col })
+    api.nvim_win_set_config(toast.win, { relative = 'editor', row = row, col = config.col })
   end
 end
 
@@ -99,7 +101,7 @@ local function show_toast(message, level, options)
   end, text.wrap(message, widest - 2))
   local buf = window.scratch()
   vim.bo[buf].bufhidden = 'wipe'
-  text.render(buf, vim.api.nvim_create_namespace('tideate.notify'), lines)
+  text.render(buf, api.nvim_create_namespace('tideate.notify'), lines)
   local height = math.min(#lines, rows - 2)
   local win = window.float(buf, false, {
     width = width,
@@ -142,7 +144,7 @@ local function remember(message)
   end
   vim.o.shortmess = short
   vim.cmd.redraw()
-  vim.api.nvim_echo({ { '' } }, false, {})
+  api.nvim_echo({ { '' } }, false, {})
 end
 
 --- Echo the beginning of a message on one line.
@@ -152,7 +154,7 @@ local function echo_beginning(line, level)
   if vim.o.cmdheight > 0 then
     local text = require('tideate.ui.text')
     local first = text.fit((line:gsub('%s*\n.*', ' …')), vim.o.columns - 12)
-    vim.api.nvim_echo({ { first, GROUPS[level] } }, false, {})
+    api.nvim_echo({ { first, GROUPS[level] } }, false, {})
   end
 end
 

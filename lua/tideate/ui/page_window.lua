@@ -1,7 +1,9 @@
 --- The float of a page: a run, snapshots, tools, workflows, comparisons.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.page')
+local api = vim.api
+
+local ns = api.nvim_create_namespace('tideate.page')
 local WIDEST = 120 -- columns
 local LOWEST = 18 -- rows, if the screen has as many
 
@@ -47,7 +49,7 @@ end
 
 ---@param it tideate.ui.PageWindow
 local function fold(it)
-  vim.api.nvim_win_call(it.win, function()
+  api.nvim_win_call(it.win, function()
     vim.cmd('normal! zE')
     for _, range in ipairs(it.page.folds or {}) do
       vim.cmd(('%d,%dfold'):format(range[1], range[2]))
@@ -95,7 +97,7 @@ function M.draw(it, page, row)
   it.page = page
   write(it, page.lines)
   fold(it)
-  vim.api.nvim_win_set_cursor(it.win, { math.max(1, math.min(row or page.opens or 1, #page.lines)), 0 })
+  api.nvim_win_set_cursor(it.win, { math.max(1, math.min(row or page.opens or 1, #page.lines)), 0 })
   M.fit(it)
 end
 
@@ -104,7 +106,7 @@ end
 local function follow(it, on)
   local function on_autocmd(events, callback, options)
     options = vim.tbl_extend('force', { buffer = it.buf, callback = callback }, options or {})
-    vim.api.nvim_create_autocmd(events, options)
+    api.nvim_create_autocmd(events, options)
   end
   on_autocmd('WinClosed', on.closed, { once = true })
   if on.moved then
@@ -153,7 +155,7 @@ function M.open(page, keys, on, enter)
   local buf = window.scratch()
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].filetype = 'tideate-runs'
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   if window.is_float(back) then
     back = window.for_files() or window.normal_windows()[1]
   end
@@ -175,10 +177,10 @@ end
 --- Close the float and return the focus.
 ---@param it tideate.ui.PageWindow
 function M.close(it)
-  local focused = it.win == vim.api.nvim_get_current_win()
+  local focused = it.win == api.nvim_get_current_win()
   require('tideate.ui.window').close(it.win)
-  if focused and vim.api.nvim_win_is_valid(it.back) then
-    vim.api.nvim_set_current_win(it.back)
+  if focused and api.nvim_win_is_valid(it.back) then
+    api.nvim_set_current_win(it.back)
   end
 end
 

@@ -100,7 +100,7 @@ function M.new(question, kind, spec)
     add(self:about(one[kind]), one.text)
   end
   if payload.warnings then
-    require('tideate.ui').notify(table.concat(payload.warnings, '\n'), vim.log.levels.WARN)
+    require('tideate.ui').warn(table.concat(payload.warnings, '\n'))
   end
   return self
 end

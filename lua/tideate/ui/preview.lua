@@ -1,6 +1,8 @@
 --- A read-only text in a float.
 local M = {}
 
+local api = vim.api
+
 local MOST = 200000 -- bytes with syntax colours
 
 --- Show a text; `q`, `<Esc>` or leaving closes it.
@@ -13,7 +15,7 @@ function M.open(title, text, filetype, about)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
   local lines = require('tideate.ui.readable_text').lines(text)
   local buf = window.scratch()
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   -- syntax without ftplugins: the text is read-only
@@ -26,7 +28,7 @@ function M.open(title, text, filetype, about)
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line))
   end
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   local width = math.min(widest, 110)
   local win = window.over(buf, window.centered(width, math.max(#lines, 3), {
     title = { { (' %s '):format(title), 'TideateTitle' } },
@@ -34,7 +36,7 @@ function M.open(title, text, filetype, about)
     zindex = 115,
   }))
   -- only the window knows how its lines wrap
-  local rows = vim.api.nvim_win_text_height(win, {}).all
+  local rows = api.nvim_win_text_height(win, {}).all
   local place = window.centered(width, math.max(rows, 3), { relative = 'editor' })
   local code = about and require('tideate.ui.code_in_question').of(about)
   if code then
@@ -42,15 +44,15 @@ function M.open(title, text, filetype, about)
     local beside = require('tideate.ui.code_in_question').beside
     place.row, place.height = beside(code, place.row, place.height, all.row, all.row + all.rows)
   end
-  vim.api.nvim_win_set_config(win, place)
+  api.nvim_win_set_config(win, place)
   local function close()
     window.close(win)
     if window.visible(back) then
-      vim.api.nvim_set_current_win(back)
+      api.nvim_set_current_win(back)
     end
   end
   keys.set(buf, { { lhs = { 'q', '<Esc>' }, run = close, desc = 'close' } })
-  vim.api.nvim_create_autocmd('WinLeave', {
+  api.nvim_create_autocmd('WinLeave', {
     buffer = buf,
     once = true,
     callback = vim.schedule_wrap(function()

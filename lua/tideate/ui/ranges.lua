@@ -1,9 +1,11 @@
 --- Lines that runs work on: signs, and the buffer of each run.
 local M = {}
 
+local api = vim.api
+
 local PRIORITY = 8 -- above signs of changed lines, below those of diagnostics
 local SIGN = '▸'
-local namespace = vim.api.nvim_create_namespace('tideate.ranges')
+local namespace = api.nvim_create_namespace('tideate.ranges')
 
 ---@class tideate.ui.MarkedPlace
 ---@field buf integer
@@ -21,7 +23,7 @@ local texts = {}
 ---@param last integer
 local function set_mark(place, first, last)
   local signs = require('tideate.config').get('signs')
-  place.mark = vim.api.nvim_buf_set_extmark(place.buf, namespace, first, 0, {
+  place.mark = api.nvim_buf_set_extmark(place.buf, namespace, first, 0, {
     id = place.mark,
     end_row = last,
     end_right_gravity = true, -- a line added above the last one moves it
@@ -34,7 +36,7 @@ end
 ---@param place tideate.ui.MarkedPlace
 ---@return { [1]: integer, [2]: integer }? rows 0-based; nil if the mark is gone
 local function rows(place)
-  local mark = vim.api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
+  local mark = api.nvim_buf_get_extmark_by_id(place.buf, namespace, place.mark, { details = true })
   return mark[1] and { mark[1], mark[3].end_row } or nil
 end
 
@@ -71,7 +73,7 @@ end
 --- Move the marks of a reread buffer with their lines: Neovim leaves them in their rows.
 ---@param buf integer
 local function follow(buf)
-  local old, new = texts[buf].lines, vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local old, new = texts[buf].lines, api.nvim_buf_get_lines(buf, 0, -1, true)
   local diff = vim.text and vim.text.diff or vim.diff
   local hunks = diff(joined(old), joined(new), { result_type = 'indices', linematch = 60 })
   texts[buf].lines = new
@@ -93,12 +95,12 @@ local function watch(buf)
   local function is_over()
     return texts[buf] ~= text
   end
-  vim.api.nvim_buf_attach(buf, false, {
+  api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, _, first, last, new_last)
       if is_over() then
         return true
       end
-      local new = vim.api.nvim_buf_get_lines(buf, first, new_last, true)
+      local new = api.nvim_buf_get_lines(buf, first, new_last, true)
       if #new ~= last - first then
         local before = vim.list_slice(text.lines, 1, first)
         text.lines = vim.list_extend(vim.list_extend(before, new), text.lines, last + 1)
@@ -124,7 +126,7 @@ local function watch(buf)
           place.left = rows(place)
         end
       end
-      vim.api.nvim_create_autocmd('BufReadPost', {
+      api.nvim_create_autocmd('BufReadPost', {
         buffer = buf,
         once = true,
         desc = 'Set the marks of runs on their lines again',
@@ -144,15 +146,15 @@ end
 ---@param context tideate.Context
 function M.begin(run, context)
   local buf, lines = (context.buffer or {}).number, context.selection
-  if not buf or not vim.api.nvim_buf_is_valid(buf) then
+  if not buf or not api.nvim_buf_is_valid(buf) then
     return
   end
   places[run] = { buf = buf }
-  if lines and vim.api.nvim_buf_is_loaded(buf) then
-    local last = math.min(lines['end'], vim.api.nvim_buf_line_count(buf)) - 1
+  if lines and api.nvim_buf_is_loaded(buf) then
+    local last = math.min(lines['end'], api.nvim_buf_line_count(buf)) - 1
     set_mark(places[run], math.min(lines.start - 1, last), last)
     if not texts[buf] then
-      texts[buf] = { lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true) }
+      texts[buf] = { lines = api.nvim_buf_get_lines(buf, 0, -1, true) }
       watch(buf)
     end
   end
@@ -173,8 +175,8 @@ function M.on_event(event)
     return
   end
   places[event.execution_id] = nil
-  if place.mark and vim.api.nvim_buf_is_valid(place.buf) then
-    vim.api.nvim_buf_del_extmark(place.buf, namespace, place.mark)
+  if place.mark and api.nvim_buf_is_valid(place.buf) then
+    api.nvim_buf_del_extmark(place.buf, namespace, place.mark)
   end
   for _, other in pairs(places) do
     if other.buf == place.buf and other.mark then
@@ -189,7 +191,7 @@ end
 ---@return { buf: integer, first: integer, last: integer }?
 function M.lines(run)
   local place = places[run]
-  if not place or not place.mark or not vim.api.nvim_buf_is_loaded(place.buf) then
+  if not place or not place.mark or not api.nvim_buf_is_loaded(place.buf) then
     return nil
   end
   local found = rows(place)

@@ -1,6 +1,8 @@
 --- Actions on a run that the host allows in its state.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.ui.RunDoing
 ---@field run fun(run: tideate.StoredRun, folder: string, on_done: fun())
 ---@field why_not fun(run: tideate.StoredRun): string
@@ -11,12 +13,6 @@ local ENDED = { completed = true, failed = true, cancelled = true }
 ---@return string
 local function under_way(run)
   return run.owner and ('is running in process %d'):format(run.owner.pid) or 'is running'
-end
-
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
 end
 
 ---@param method string
@@ -197,7 +193,7 @@ M.doings = {
   pause = {
     run = function(run, folder, on_done)
       ask('pause_stored', run, folder, function()
-        say(('%s pauses before its next step'):format(run.workflow))
+        ui.notify(('%s pauses before its next step'):format(run.workflow))
         on_done()
       end)
     end,
@@ -214,7 +210,7 @@ M.doings = {
           local kept = #(result.kept or {}) > 0
               and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
             or ''
-          say(('%s: cancelled%s%s'):format(run.workflow, files, kept))
+          ui.notify(('%s: cancelled%s%s'):format(run.workflow, files, kept))
           on_done()
         end)
       end)
@@ -227,7 +223,7 @@ M.doings = {
     run = function(run, folder, on_done)
       preview_rollback(run, folder, function()
         ask('rollback', run, folder, function(result)
-          say(rolled_back(run, result))
+          ui.notify(rolled_back(run, result))
           on_done()
         end)
       end)
@@ -243,7 +239,7 @@ M.doings = {
   checkpoint = {
     run = function(run, folder, on_done)
       ask('checkpoint', run, folder, function(result)
-        say(M.made(result))
+        ui.notify(M.made(result))
         on_done()
       end)
     end,
@@ -281,7 +277,7 @@ function M.roll_back(wanted)
     ask('rollback', run, folder, function(result)
       local files, merged = result.files, result.merged or {}
       local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
-      say(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
+      ui.notify(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
     end)
   end)
 end
@@ -304,14 +300,14 @@ function M.act(action, run, folder, on_done)
   if M.can(run, action) then
     return doing.run(run, folder, on_done)
   end
-  say(('%s %s'):format(run.workflow, doing.why_not(run)), vim.log.levels.WARN)
+  ui.warn(('%s %s'):format(run.workflow, doing.why_not(run)))
 end
 
 --- Ask for a message to the model of a run.
 ---@param run {id: string, ended: boolean, folder?: string} folder: project of a run of another process
 function M.ask_what_to_say(run)
   if run.ended then
-    return say('the run has ended; no model reads it any more', vim.log.levels.WARN)
+    return ui.warn('the run has ended; no model reads it any more')
   end
   vim.ui.input({ prompt = 'Say: ' }, function(text)
     if not text or vim.trim(text) == '' then
@@ -319,7 +315,7 @@ function M.ask_what_to_say(run)
     elseif run.folder then
       local params = { execution_id = run.id, folder = run.folder, text = text }
       require('tideate.stored_runs').ask('say', params, function()
-        say('the model reads it before its next turn')
+        ui.notify('the model reads it before its next turn')
       end)
     else
       require('tideate').say(run.id, text)
@@ -335,7 +331,7 @@ function M.restore(point, folder, on_done)
   local params = { checkpoint_id = point.checkpoint_id, folder = folder }
   require('tideate.stored_runs').ask('checkpoint_restore', params, function(result)
     local after = point.step == '' and 'at the start' or 'after ' .. point.step
-    say(('a new run, paused %s: p resumes it'):format(after))
+    ui.notify(('a new run, paused %s: p resumes it'):format(after))
     on_done(result.execution_id)
   end)
 end

@@ -1,6 +1,8 @@
 --- Two texts side by side in a tab page, in Neovim's diff mode.
 local M = {}
 
+local api = vim.api
+
 local MOST = 200000 -- bytes with syntax colours
 
 ---@class tideate.ui.Side
@@ -14,7 +16,7 @@ local function buffer(side, filetype)
   local buf = require('tideate.ui.window').scratch()
   local plain = require('tideate.ui.text').plain
   local lines = vim.tbl_map(plain, vim.split(side.text or '', '\n', { plain = true }))
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   -- syntax without ftplugins: the text is read-only
@@ -34,7 +36,7 @@ local function dress(win, side)
       { ' close ', 'TideateHint' },
     }),
   })
-  vim.api.nvim_win_call(win, vim.cmd.diffthis)
+  api.nvim_win_call(win, vim.cmd.diffthis)
 end
 
 --- Show two texts; `q` closes both.
@@ -46,10 +48,10 @@ function M.open(left, right, path)
   local bufs = { buffer(left, filetype), buffer(right, filetype) }
   require('tideate.ui.highlights').define()
   vim.cmd.tabnew()
-  local empty, wins = vim.api.nvim_get_current_buf(), { vim.api.nvim_get_current_win() }
+  local empty, wins = api.nvim_get_current_buf(), { api.nvim_get_current_win() }
   vim.bo[empty].bufhidden = 'wipe'
-  vim.api.nvim_win_set_buf(wins[1], bufs[1])
-  wins[2] = vim.api.nvim_open_win(bufs[2], true, { split = 'right', win = wins[1] })
+  api.nvim_win_set_buf(wins[1], bufs[1])
+  wins[2] = api.nvim_open_win(bufs[2], true, { split = 'right', win = wins[1] })
   require('tideate.ui.window').show_as_removed(wins[1])
   local function close()
     vim.tbl_map(require('tideate.ui.window').close, wins)
@@ -58,7 +60,7 @@ function M.open(left, right, path)
     dress(wins[index], side)
     require('tideate.ui.keys').set(bufs[index], { { lhs = { 'q' }, run = close, desc = 'close both' } })
     -- closing one closes both
-    vim.api.nvim_create_autocmd('BufWinLeave', { buffer = bufs[index], once = true, callback = vim.schedule_wrap(close) })
+    api.nvim_create_autocmd('BufWinLeave', { buffer = bufs[index], once = true, callback = vim.schedule_wrap(close) })
   end
 end
 

@@ -1,6 +1,8 @@
 --- A stream of text into a buffer, appended in frames.
 local M = {}
 
+local api = vim.api
+
 local FRAME = 16 -- milliseconds between two appends
 local MANY = 1000 -- lines
 local AT_ONCE = 16 * 1024 -- bytes per append, so that none blocks the editor
@@ -52,7 +54,7 @@ local function set_markdown_syntax(buf)
   if not ok then
     error(err, 0)
   end
-  vim.api.nvim_buf_call(buf, function()
+  api.nvim_buf_call(buf, function()
     -- underscores in names are no mistakes
     vim.cmd('silent! syntax clear markdownError')
   end)
@@ -72,7 +74,7 @@ end
 ---@param buf integer
 local function set_markdown(buf)
   vim.b[buf].ts_highlight = true -- no syntax file yet
-  vim.api.nvim_buf_call(buf, function()
+  api.nvim_buf_call(buf, function()
     -- silent: without the markdown parser Neovim 0.12 reports an error
     vim.cmd('silent! setfiletype markdown')
   end)
@@ -81,7 +83,7 @@ local function set_markdown(buf)
   end
   vim.b[buf].ts_highlight = nil
   vim.defer_fn(function()
-    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].syntax == '' and not is_parsed(buf) then
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].syntax == '' and not is_parsed(buf) then
       pcall(set_markdown_syntax, buf) -- Ctrl-C may interrupt it
     end
     require('tideate.ui.markdown').load()
@@ -113,7 +115,7 @@ end
 function Stream:open()
   self.tail = 0
   self.buf = make(self.name)
-  vim.api.nvim_create_autocmd('BufReadCmd', {
+  api.nvim_create_autocmd('BufReadCmd', {
     buffer = self.buf,
     desc = 'Fill the buffer again from what was said',
     callback = function()
@@ -128,7 +130,7 @@ function Stream:fill()
   local lines = vim.split(table.concat(self.said), '\n', { plain = true })
   self.tail = 0
   edit(self.buf, function()
-    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+    api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
   end)
   set_markdown_syntax(self.buf)
   if self.finished then
@@ -139,7 +141,7 @@ end
 --- Return a loaded buffer with the text; a new one if the last was unloaded or wiped.
 ---@return integer buf
 function Stream:loaded_buffer()
-  if not vim.api.nvim_buf_is_loaded(self.buf) then
+  if not api.nvim_buf_is_loaded(self.buf) then
     self:drop()
     self:open()
     self:fill()
@@ -149,8 +151,8 @@ end
 
 --- Delete the buffer; the text is kept.
 function Stream:drop()
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
+  if api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
   end
 end
 
@@ -158,9 +160,9 @@ end
 ---@param buf integer
 ---@return integer[]
 local function followers(buf)
-  local last = vim.api.nvim_buf_line_count(buf)
+  local last = api.nvim_buf_line_count(buf)
   return vim.tbl_filter(function(win)
-    return vim.api.nvim_win_get_cursor(win)[1] >= last
+    return api.nvim_win_get_cursor(win)[1] >= last
   end, vim.fn.win_findbuf(buf))
 end
 
@@ -168,10 +170,10 @@ end
 ---@param buf integer
 ---@param following integer[]
 local function follow(buf, following)
-  local last = vim.api.nvim_buf_line_count(buf)
+  local last = api.nvim_buf_line_count(buf)
   for _, win in ipairs(following) do
     -- the end of the line: a paragraph may be longer than the window
-    vim.api.nvim_win_set_cursor(win, { last, #vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1] })
+    api.nvim_win_set_cursor(win, { last, #api.nvim_buf_get_lines(buf, -2, -1, true)[1] })
   end
 end
 
@@ -179,10 +181,10 @@ end
 ---@param text string
 local function append(buf, text)
   local following = followers(buf)
-  local row = vim.api.nvim_buf_line_count(buf) - 1
-  local column = #vim.api.nvim_buf_get_lines(buf, row, row + 1, true)[1]
+  local row = api.nvim_buf_line_count(buf) - 1
+  local column = #api.nvim_buf_get_lines(buf, row, row + 1, true)[1]
   edit(buf, function()
-    vim.api.nvim_buf_set_text(buf, row, column, row, column, vim.split(text, '\n', { plain = true }))
+    api.nvim_buf_set_text(buf, row, column, row, column, vim.split(text, '\n', { plain = true }))
   end)
   follow(buf, following)
 end
@@ -227,7 +229,7 @@ function Stream:set_tail(lines)
   self:flush()
   local following = followers(self:loaded_buffer())
   edit(self.buf, function()
-    vim.api.nvim_buf_set_lines(self.buf, -1, -1, true, lines)
+    api.nvim_buf_set_lines(self.buf, -1, -1, true, lines)
   end)
   self.tail = #lines
   follow(self.buf, following)
@@ -235,10 +237,10 @@ end
 
 --- Remove the temporary lines.
 function Stream:drop_tail()
-  if self.tail > 0 and vim.api.nvim_buf_is_loaded(self.buf) then
+  if self.tail > 0 and api.nvim_buf_is_loaded(self.buf) then
     local following = followers(self.buf)
     edit(self.buf, function()
-      vim.api.nvim_buf_set_lines(self.buf, -1 - self.tail, -1, true, {})
+      api.nvim_buf_set_lines(self.buf, -1 - self.tail, -1, true, {})
     end)
     follow(self.buf, following)
   end
@@ -268,7 +270,7 @@ end
 function Stream:paragraph()
   self:flush()
   self:loaded_buffer()
-  local tail = vim.api.nvim_buf_get_lines(self.buf, -3, -1, false)
+  local tail = api.nvim_buf_get_lines(self.buf, -3, -1, false)
   local last, before = tail[#tail], tail[#tail - 1]
   if last ~= '' then
     self:write('\n\n')
@@ -288,11 +290,11 @@ end
 --- Let the parser highlight a complete text.
 function Stream:parse()
   -- before 0.11 the editor waits for the parser
-  if vim.fn.has('nvim-0.11') == 0 and vim.api.nvim_buf_line_count(self.buf) >= MANY then
+  if vim.fn.has('nvim-0.11') == 0 and api.nvim_buf_line_count(self.buf) >= MANY then
     return
   end
   require('tideate.ui.markdown').load(function()
-    if self.finished and vim.api.nvim_buf_is_loaded(self.buf) then
+    if self.finished and api.nvim_buf_is_loaded(self.buf) then
       pcall(vim.treesitter.start, self.buf, 'markdown')
     end
   end)

@@ -1,6 +1,8 @@
 --- An editable text in a float over its question. Edits are kept until the question is answered.
 local M = {}
 
+local api = vim.api
+
 local LOWEST = 5 -- rows; the question stays visible behind it
 local window = require('tideate.ui.window')
 
@@ -14,15 +16,15 @@ M.TextEdit = TextEdit
 
 --- Keep the `q` of `:wq` from closing the next window: it closes a temporary one.
 local function keep_from_quitting()
-  local id = vim.api.nvim_create_autocmd('QuitPre', {
+  local id = api.nvim_create_autocmd('QuitPre', {
     callback = function()
       local buf = window.scratch()
       vim.bo[buf].bufhidden = 'wipe'
-      vim.api.nvim_open_win(buf, true, { relative = 'editor', row = 0, col = 0, width = 1, height = 1, noautocmd = true })
+      api.nvim_open_win(buf, true, { relative = 'editor', row = 0, col = 0, width = 1, height = 1, noautocmd = true })
     end,
   })
   vim.schedule(function()
-    vim.api.nvim_del_autocmd(id)
+    api.nvim_del_autocmd(id)
   end)
 end
 
@@ -34,10 +36,10 @@ function M.attach(buf, accept)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].buflisted = false
   -- nested: the next file opens with its autocmds
-  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, nested = true, callback = function()
-    local win = vim.api.nvim_get_current_win()
+  api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, nested = true, callback = function()
+    local win = api.nvim_get_current_win()
     accept()
-    if not vim.api.nvim_win_is_valid(win) then
+    if not api.nvim_win_is_valid(win) then
       keep_from_quitting()
     end
   end })
@@ -47,7 +49,7 @@ end
 --- Release a kept buffer: listed, and no obstacle to leaving Neovim.
 ---@param buf integer
 function M.detach(buf)
-  vim.api.nvim_clear_autocmds({ buffer = buf, event = 'BufWriteCmd' })
+  api.nvim_clear_autocmds({ buffer = buf, event = 'BufWriteCmd' })
   vim.keymap.del('n', '<CR>', { buffer = buf })
   vim.bo[buf].buftype = 'nofile'
   vim.bo[buf].buflisted = true
@@ -74,18 +76,18 @@ end
 --- Return whether the buffer has text that was not accepted.
 ---@return boolean
 function TextEdit:unfinished()
-  return vim.api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
+  return api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
 end
 
 ---@return string[]
 function TextEdit:lines()
-  return vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
+  return api.nvim_buf_get_lines(self.buf, 0, -1, true)
 end
 
 --- Return whether all lines were deleted; Neovim shows an empty one instead.
 ---@return boolean
 function TextEdit:deleted()
-  return vim.api.nvim_buf_call(self.buf, function()
+  return api.nvim_buf_call(self.buf, function()
     return vim.fn.wordcount().bytes == 0
   end)
 end
@@ -101,7 +103,7 @@ function TextEdit:fill(lines, exact)
   end
   local levels = vim.bo[self.buf].undolevels
   vim.bo[self.buf].undolevels = -1
-  vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+  api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
   vim.bo[self.buf].undolevels = levels
   vim.bo[self.buf].modified = false
 end
@@ -111,7 +113,7 @@ end
 ---@param height integer
 function TextEdit:open(title, height)
   local columns, rows = window.room()
-  self.back = vim.api.nvim_get_current_win()
+  self.back = api.nvim_get_current_win()
   local keys = { { '<CR>', 'accept' }, { ':w', 'accept' }, { ':q', 'back' } }
   self.win = window.over(
     self.buf,
@@ -139,7 +141,7 @@ function TextEdit:hide()
   window.close(self.win)
   self.win = nil
   if window.visible(self.back) then
-    vim.api.nvim_set_current_win(self.back)
+    api.nvim_set_current_win(self.back)
   end
 end
 
@@ -155,8 +157,8 @@ end
 
 function TextEdit:close()
   window.close(self.win)
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
+  if api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
   end
 end
 

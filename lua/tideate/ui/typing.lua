@@ -1,12 +1,14 @@
 --- Detection of typing, so that no dialog takes keys meant for something else.
 local M = {}
 
+local api = vim.api
+
 --- Milliseconds: `quiet` without a key, `look` between two checks.
 M.limits = { quiet = 700, look = 50 }
 
 local MOST_DROPPED = 1000 -- keys; a mapping or a macro may produce them endlessly
 
-local ns = vim.api.nvim_create_namespace('tideate.idle')
+local ns = api.nvim_create_namespace('tideate.idle')
 local watchers = 0
 local last_key = 0
 
@@ -42,7 +44,7 @@ end
 --- user stops typing.
 ---@return tideate.ui.Expecting
 function M.expect()
-  local own, typed = vim.api.nvim_create_namespace(''), false
+  local own, typed = api.nvim_create_namespace(''), false
   local function stop()
     vim.on_key(nil, own)
   end
@@ -70,7 +72,7 @@ end
 --- Return whether Neovim is in plain normal mode: no pending command or key, no macro running or being recorded.
 ---@return boolean
 function M.plain_normal()
-  local mode = vim.api.nvim_get_mode()
+  local mode = api.nvim_get_mode()
   return mode.mode == 'n'
     and not mode.blocking
     and vim.fn.state('moa') == ''
@@ -100,7 +102,7 @@ function M.when_quiet(callback)
   local function finish()
     if not done then
       done = true
-      pcall(vim.api.nvim_del_autocmd, watching)
+      pcall(api.nvim_del_autocmd, watching)
       timer:stop()
       timer:close()
       stop()
@@ -115,7 +117,7 @@ function M.when_quiet(callback)
   end)
   timer:start(M.limits.look, M.limits.look, look)
   -- a pending command can hold back the timer's callbacks
-  watching = vim.api.nvim_create_autocmd('ModeChanged', {
+  watching = api.nvim_create_autocmd('ModeChanged', {
     callback = function()
       if not done then
         timer:start(M.limits.look, M.limits.look, look)

@@ -1,6 +1,8 @@
 --- Window helpers: floats, splits, scratch buffers, window options.
 local M = {}
 
+local api = vim.api
+
 M.EDGE = 2 -- columns; a narrower strip of text beside a float is unreadable
 
 ---@return integer columns, integer lines the area for floats, without tabline, statusline and command line
@@ -9,7 +11,7 @@ function M.room()
   if vim.o.laststatus > 0 then
     lines = lines - 1
   end
-  if vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #vim.api.nvim_list_tabpages() > 1) then
+  if vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #api.nvim_list_tabpages() > 1) then
     lines = lines - 1
   end
   return vim.o.columns, math.max(lines, 3)
@@ -19,12 +21,12 @@ end
 ---@param name? string
 ---@return integer buf
 function M.scratch(name)
-  local buf = vim.api.nvim_create_buf(false, true)
+  local buf = api.nvim_create_buf(false, true)
   vim.bo[buf].modifiable = true -- `nvim -M` makes new buffers otherwise
   vim.bo[buf].swapfile = false
   vim.bo[buf].modeline = false
   if name then
-    vim.api.nvim_buf_set_name(buf, name)
+    api.nvim_buf_set_name(buf, name)
   end
   return buf
 end
@@ -75,7 +77,7 @@ end
 
 --- Turn 'ruler' off while a float is current: Neovim would draw it over the command line.
 local function set_ruler()
-  local inside = is_ours(vim.api.nvim_get_current_win())
+  local inside = is_ours(api.nvim_get_current_win())
   if inside and ruler == nil then
     ruler, vim.o.ruler = vim.o.ruler, false
   elseif not inside and ruler ~= nil then
@@ -86,21 +88,21 @@ end
 --- Update 'ruler' when windows change; stop once no float is left.
 local function follow_ruler()
   set_ruler()
-  if ruler == nil and #vim.tbl_filter(is_ours, vim.api.nvim_list_wins()) == 0 then
-    vim.api.nvim_create_augroup(RULER, { clear = true })
+  if ruler == nil and #vim.tbl_filter(is_ours, api.nvim_list_wins()) == 0 then
+    api.nvim_create_augroup(RULER, { clear = true })
   end
 end
 
 ---@param win integer
 local function keep_ruler_out(win)
   vim.w[win].tideate_float = true
-  local group = vim.api.nvim_create_augroup(RULER, { clear = true })
+  local group = api.nvim_create_augroup(RULER, { clear = true })
   local desc = 'No ruler of a tideate float in the command line'
   -- `:noautocmd` closes a float without WinClosed; CursorMoved notices it
   local events = { 'WinEnter', 'CursorMoved' }
-  vim.api.nvim_create_autocmd(events, { group = group, desc = desc, callback = follow_ruler })
+  api.nvim_create_autocmd(events, { group = group, desc = desc, callback = follow_ruler })
   -- scheduled: the window still exists during WinClosed
-  vim.api.nvim_create_autocmd('WinClosed', { group = group, desc = desc, callback = vim.schedule_wrap(follow_ruler) })
+  api.nvim_create_autocmd('WinClosed', { group = group, desc = desc, callback = vim.schedule_wrap(follow_ruler) })
   set_ruler()
 end
 
@@ -108,8 +110,8 @@ end
 ---@param win integer
 function M.set_statusline(win)
   local option = 'statusline'
-  if vim.go[option] == '' or vim.go[option] == vim.api.nvim_get_option_info2(option, {}).default then
-    local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+  if vim.go[option] == '' or vim.go[option] == api.nvim_get_option_info2(option, {}).default then
+    local name = api.nvim_buf_get_name(api.nvim_win_get_buf(win))
     M.options(win, { [option] = name == '' and ' tideate%=' or ' %<%f%=%P ' })
   end
 end
@@ -138,7 +140,7 @@ end
 ---@param win integer
 ---@param config table<string, any> `nvim_win_set_config` keys
 function M.configure(win, config)
-  vim.api.nvim_win_set_config(win, with_words(config))
+  api.nvim_win_set_config(win, with_words(config))
 end
 
 --- Open a floating window.
@@ -156,11 +158,11 @@ function M.float(buf, enter, config)
     footer_pos = config.footer and 'left' or nil,
     zindex = 60,
   })
-  local ok, win = pcall(vim.api.nvim_open_win, buf, enter, full)
+  local ok, win = pcall(api.nvim_open_win, buf, enter, full)
   if not ok then
     -- this Neovim does not know the border
     full.border = 'rounded'
-    win = vim.api.nvim_open_win(buf, enter, full)
+    win = api.nvim_open_win(buf, enter, full)
   end
   M.options(win, {
     winhighlight = 'NormalFloat:TideateNormal,FloatBorder:TideateBorder,FloatTitle:TideateTitle,FloatFooter:TideateHint,'
@@ -187,7 +189,7 @@ end
 function M.over(buf, config)
   local win = M.float(buf, false, config)
   vim.w[win].tideate_over = true
-  vim.api.nvim_set_current_win(win)
+  api.nvim_set_current_win(win)
   return win
 end
 
@@ -196,7 +198,7 @@ end
 ---@param options table<string, any>
 function M.options(win, options)
   for name, value in pairs(options) do
-    vim.api.nvim_set_option_value(name, value, { win = win, scope = 'local' })
+    api.nvim_set_option_value(name, value, { win = win, scope = 'local' })
   end
 end
 
@@ -229,15 +231,15 @@ end
 ---@param win integer
 ---@return boolean
 function M.is_float(win)
-  return vim.api.nvim_win_get_config(win).relative ~= ''
+  return api.nvim_win_get_config(win).relative ~= ''
 end
 
 ---@param win integer?
 ---@return boolean whether the window is open in the current tab page
 function M.visible(win)
   return win ~= nil
-    and vim.api.nvim_win_is_valid(win)
-    and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
+    and api.nvim_win_is_valid(win)
+    and api.nvim_win_get_tabpage(win) == api.nvim_get_current_tabpage()
 end
 
 --- Return the windows of this tab page that are not floats.
@@ -245,7 +247,7 @@ end
 function M.normal_windows()
   return vim.tbl_filter(function(win)
     return not M.is_float(win)
-  end, vim.api.nvim_tabpage_list_wins(0))
+  end, api.nvim_tabpage_list_wins(0))
 end
 
 --- Scroll the current window through a long buffer, then show its own buffer again.
@@ -253,11 +255,11 @@ end
 local function scroll_far(buf)
   local view, long, count = vim.fn.winsaveview(), M.scratch(), 3 * vim.o.lines
   vim.bo[long].bufhidden = 'wipe'
-  vim.api.nvim_buf_set_lines(long, 0, -1, true, vim.split(('\n'):rep(count - 1), '\n'))
+  api.nvim_buf_set_lines(long, 0, -1, true, vim.split(('\n'):rep(count - 1), '\n'))
   local mods = { keepalt = true, keepjumps = true }
   vim.cmd({ cmd = 'buffer', args = { tostring(long) }, mods = mods })
   vim.fn.winrestview({ lnum = count, topline = count })
-  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  api.nvim_win_set_cursor(0, { 1, 0 })
   vim.cmd('normal! zz')
   vim.cmd({ cmd = 'buffer', args = { tostring(buf) }, mods = mods })
   vim.fn.winrestview(view)
@@ -270,13 +272,13 @@ function M.draw_end(win)
   if vim.wo[win].diff or vim.wo[win].winfixbuf or vim.fn.getcmdwintype() ~= '' then
     return
   end
-  local buf, ignored = vim.api.nvim_win_get_buf(win), vim.o.eventignore
+  local buf, ignored = api.nvim_win_get_buf(win), vim.o.eventignore
   local hidden, kind = vim.bo[buf].bufhidden, vim.bo[buf].buftype
   vim.o.eventignore = 'all'
   vim.bo[buf].bufhidden = 'hide'
   -- `nofile`: entering the buffer must not reread a file that changed on disk
   vim.bo[buf].buftype = kind == '' and 'nofile' or kind
-  local ok, err = pcall(vim.api.nvim_win_call, win, function()
+  local ok, err = pcall(api.nvim_win_call, win, function()
     scroll_far(buf)
   end)
   vim.bo[buf].bufhidden, vim.bo[buf].buftype = hidden, kind
@@ -289,14 +291,14 @@ end
 --- Close a window; the last window shows an empty buffer instead.
 ---@param win integer?
 function M.close(win)
-  if not win or not vim.api.nvim_win_is_valid(win) then
+  if not win or not api.nvim_win_is_valid(win) then
     return
   end
-  if pcall(vim.api.nvim_win_close, win, true) then
+  if pcall(api.nvim_win_close, win, true) then
     return
   end
   M.options(win, { winfixbuf = false })
-  vim.api.nvim_win_call(win, function()
+  api.nvim_win_call(win, function()
     if not pcall(vim.cmd, 'buffer #') then
       vim.cmd('enew')
     end
@@ -307,10 +309,10 @@ end
 ---@return integer? win
 function M.for_files()
   local function fits(win)
-    local kind = vim.bo[vim.api.nvim_win_get_buf(win)].buftype
+    local kind = vim.bo[api.nvim_win_get_buf(win)].buftype
     return not M.is_float(win) and not vim.wo[win].winfixbuf and not vim.wo[win].previewwindow and kind == ''
   end
-  local candidates = { vim.api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr('#')) }
+  local candidates = { api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr('#')) }
   vim.list_extend(candidates, M.normal_windows())
   for _, win in ipairs(candidates) do
     if win ~= 0 and fits(win) then
@@ -325,13 +327,13 @@ end
 ---@param size? integer lines or columns
 ---@return integer win
 function M.split(buf, split, size)
-  local beside = vim.api.nvim_get_current_win()
+  local beside = api.nvim_get_current_win()
   if M.is_float(beside) then
     beside = M.for_files() or M.normal_windows()[1]
   end
   local config = { split = split, win = beside }
   config[(split == 'left' or split == 'right') and 'width' or 'height'] = size
-  local win = vim.api.nvim_open_win(buf, false, config)
+  local win = api.nvim_open_win(buf, false, config)
   M.options(win, { winfixbuf = false })
   if vim.bo[buf].buftype ~= '' then
     M.set_statusline(win)

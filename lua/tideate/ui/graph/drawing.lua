@@ -1,9 +1,11 @@
 --- Drawing of a workflow: its request, text and highlights.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.graph')
+local api = vim.api
 
-local path_ns = vim.api.nvim_create_namespace('tideate.graph_path')
+local ns = api.nvim_create_namespace('tideate.graph')
+
+local path_ns = api.nvim_create_namespace('tideate.graph_path')
 local PATH = 'path: '
 
 ---@param it tideate.ui.Graph
@@ -45,13 +47,13 @@ end
 ---@param it tideate.ui.Graph
 ---@return boolean whether the drawn buffer was unloaded
 function M.gone(it)
-  return it.source.buf ~= nil and not vim.api.nvim_buf_is_loaded(it.source.buf)
+  return it.source.buf ~= nil and not api.nvim_buf_is_loaded(it.source.buf)
 end
 
 ---@param it tideate.ui.Graph
 ---@return boolean whether its window still shows the drawing
 function M.showing(it)
-  return vim.api.nvim_win_is_valid(it.win) and vim.api.nvim_win_get_buf(it.win) == it.buf
+  return api.nvim_win_is_valid(it.win) and api.nvim_win_get_buf(it.win) == it.buf
 end
 
 --- Return the reason that the drawing cannot follow its text.
@@ -84,7 +86,7 @@ function M.head(it, keys)
   if stale then
     table.insert(chunks, { stale .. ' ', 'TideateWarning' })
   end
-  local width = vim.api.nvim_win_get_width(it.win)
+  local width = api.nvim_win_get_width(it.win)
   vim.list_extend(chunks, text.keys(words(keys), math.max(0, width - text.width(chunks))))
   require('tideate.ui.window').options(it.win, { winbar = text.bar(text.fit_chunks(chunks, width)) })
 end
@@ -95,7 +97,7 @@ local function highlight_steps(it, lines)
   local running = it.format == 'text' and M.running(it) or {}
   for row, line in ipairs(lines) do
     if M.step_at(line, running) then
-      vim.api.nvim_buf_set_extmark(it.buf, ns, row - 1, 0, { end_col = #line, hl_group = 'TideateCurrent' })
+      api.nvim_buf_set_extmark(it.buf, ns, row - 1, 0, { end_col = #line, hl_group = 'TideateCurrent' })
     end
   end
 end
@@ -103,17 +105,17 @@ end
 ---@param it tideate.ui.Graph
 ---@param lines string[]
 local function highlight(it, lines)
-  vim.api.nvim_buf_clear_namespace(it.buf, ns, 0, -1)
+  api.nvim_buf_clear_namespace(it.buf, ns, 0, -1)
   if it.kind == 'graph' then
     return highlight_steps(it, lines)
   end
   local box = it.format == 'text' and require('tideate.ui.graph.window').marked_box(lines) or {}
   for _, part in ipairs(box) do
-    vim.api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
+    api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
   end
   if #box > 0 then
-    vim.api.nvim_win_set_cursor(it.win, { box[1].row + 2, box[1].first })
-    vim.api.nvim_win_call(it.win, function()
+    api.nvim_win_set_cursor(it.win, { box[1].row + 2, box[1].first })
+    api.nvim_win_call(it.win, function()
       vim.cmd('normal! zz')
     end)
   end
@@ -135,17 +137,17 @@ end
 ---@param it tideate.ui.Graph
 local function write(it)
   local lines = vim.list_extend(vim.list_slice(it.drawn), path_lines(it))
-  local view = vim.api.nvim_win_call(it.win, vim.fn.winsaveview)
+  local view = api.nvim_win_call(it.win, vim.fn.winsaveview)
   vim.bo[it.buf].modifiable = true
-  vim.api.nvim_buf_set_lines(it.buf, 0, -1, true, lines)
+  api.nvim_buf_set_lines(it.buf, 0, -1, true, lines)
   vim.bo[it.buf].modifiable = false
   vim.bo[it.buf].filetype = it.format == 'mermaid' and 'mermaid' or 'tideate-graph'
-  vim.api.nvim_win_call(it.win, function()
+  api.nvim_win_call(it.win, function()
     vim.fn.winrestview(view)
   end)
   highlight(it, lines)
   for row = #it.drawn, #lines - 1 do
-    vim.api.nvim_buf_set_extmark(it.buf, path_ns, row, 0, { end_col = #lines[row + 1], hl_group = 'TideateHint' })
+    api.nvim_buf_set_extmark(it.buf, path_ns, row, 0, { end_col = #lines[row + 1], hl_group = 'TideateHint' })
   end
 end
 
@@ -164,7 +166,7 @@ function M.request(source, format, width)
   }
   if source.buf then
     params.text = require('tideate.language.requests').text(source.buf) or ''
-    local path = vim.api.nvim_buf_get_name(source.buf)
+    local path = api.nvim_buf_get_name(source.buf)
     params.name = vim.fn.fnamemodify(path, ':t:r')
     params.path = vim.bo[source.buf].filetype ~= 'workflow' and path or nil
   end
@@ -195,7 +197,7 @@ end
 ---@param it tideate.ui.Graph
 ---@return integer columns
 function M.width_of(it)
-  return vim.api.nvim_win_get_width(it.win) - vim.fn.getwininfo(it.win)[1].textoff
+  return api.nvim_win_get_width(it.win) - vim.fn.getwininfo(it.win)[1].textoff
 end
 
 return M

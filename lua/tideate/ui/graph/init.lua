@@ -1,6 +1,9 @@
 --- The window of a workflow's drawing; it highlights the current state of a run.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 local drawing = require('tideate.ui.graph.drawing')
 
 ---@class tideate.GraphSource either `buf` or `name`
@@ -43,7 +46,7 @@ local function failed(result)
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
       require('tideate.workflow_lookup').list_mistakes(result.error)
     end
-    require('tideate.ui').notify(require('tideate.workflow_lookup').brief(result.error), vim.log.levels.ERROR)
+    ui.fail(require('tideate.workflow_lookup').brief(result.error))
   end
 end
 
@@ -78,23 +81,23 @@ local function leave()
     return
   end
   shown, it.left = nil, true
-  vim.api.nvim_del_augroup_by_id(it.group)
+  api.nvim_del_augroup_by_id(it.group)
   if it.timer then
     it.timer:stop()
     it.timer:close()
   end
   local showing = drawing.showing(it)
-  local focused = showing and it.win == vim.api.nvim_get_current_win()
+  local focused = showing and it.win == api.nvim_get_current_win()
   if showing then
     require('tideate.ui.window').close(it.win)
-  elseif vim.api.nvim_win_is_valid(it.win) then
+  elseif api.nvim_win_is_valid(it.win) then
     require('tideate.ui.window').options(it.win, { winfixbuf = false }) -- the one option that a new buffer keeps
   end
-  if vim.api.nvim_buf_is_valid(it.buf) then
-    vim.api.nvim_buf_delete(it.buf, { force = true }) -- if another window shows it
+  if api.nvim_buf_is_valid(it.buf) then
+    api.nvim_buf_delete(it.buf, { force = true }) -- if another window shows it
   end
-  if focused and vim.api.nvim_win_is_valid(it.back) then
-    vim.api.nvim_set_current_win(it.back)
+  if focused and api.nvim_win_is_valid(it.back) then
+    api.nvim_set_current_win(it.back)
   end
   require('tideate.ui.output').arrange()
 end
@@ -109,9 +112,9 @@ end
 local function redraw()
   local stale = drawing.stale(shown)
   if drawing.gone(shown) then
-    require('tideate.ui').notify('the buffer of this drawing is closed; it is as it was then', vim.log.levels.WARN)
+    ui.warn('the buffer of this drawing is closed; it is as it was then')
   elseif stale then
-    require('tideate.ui').notify('not drawn again: ' .. stale, vim.log.levels.WARN)
+    ui.warn('not drawn again: ' .. stale)
   end
   M.draw()
 end
@@ -124,17 +127,17 @@ local function explain()
   end, it.definition.states)
   local name ---@type string?
   if it.format == 'text' and it.kind == 'graph' then
-    name = drawing.step_at(vim.api.nvim_get_current_line(), names)
+    name = drawing.step_at(api.nvim_get_current_line(), names)
   elseif it.format == 'mermaid' then
     local word = vim.fn.expand('<cword>')
     name = vim.list_contains(names, word) and word or nil
   else
-    local cursor = vim.api.nvim_win_get_cursor(it.win)
-    local lines = vim.api.nvim_buf_get_lines(it.buf, 0, -1, true)
+    local cursor = api.nvim_win_get_cursor(it.win)
+    local lines = api.nvim_buf_get_lines(it.buf, 0, -1, true)
     name = require('tideate.ui.graph.state').at(lines, cursor[1], cursor[2], names)
   end
   if not name then
-    return require('tideate.ui').notify('there is no state under the cursor')
+    return ui.notify('there is no state under the cursor')
   end
   require('tideate.ui.graph.state').open(it.definition, name)
 end
@@ -142,7 +145,7 @@ end
 local function yank()
   local lines = shown.drawn
   vim.fn.setreg(vim.v.register, lines, 'l')
-  require('tideate.ui').notify(('%d lines yanked'):format(#lines))
+  ui.notify(('%d lines yanked'):format(#lines))
 end
 
 ---@return tideate.Key[]
@@ -177,13 +180,13 @@ local function show(source, result, back)
   leave()
   require('tideate.ui.highlights').define()
   local buf = require('tideate.ui.window').scratch()
-  vim.api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
+  api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   shown = { source = source, buf = buf, format = 'text', wanted = 'text', asked = 0, back = back }
   shown.win = require('tideate.ui.graph.window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
-  vim.api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
+  api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
   require('tideate.ui.graph.updates').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
   require('tideate.ui.output').arrange()
@@ -193,7 +196,7 @@ end
 ---@param source tideate.GraphSource
 function M.open(source)
   local window = require('tideate.ui.window')
-  local from = vim.api.nvim_get_current_win()
+  local from = api.nvim_get_current_win()
   local back = window.is_float(from) and (window.for_files() or window.normal_windows()[1]) or from
   if shown and from == shown.win then
     back = shown.back
@@ -201,7 +204,7 @@ function M.open(source)
   opening = opening + 1
   local stale = drawing.stale({ source = source })
   if stale then
-    return require('tideate.ui').notify('not drawn: ' .. stale, vim.log.levels.WARN)
+    return ui.warn('not drawn: ' .. stale)
   end
   source.folder = source.folder or require('tideate.context').folder()
   local ticket, width = opening, require('tideate.ui.graph.window').width()
@@ -212,10 +215,10 @@ function M.open(source)
     elseif not result.ok then
       return failed(result)
     end
-    local enter = vim.list_contains({ from, shown and shown.win }, vim.api.nvim_get_current_win())
+    local enter = vim.list_contains({ from, shown and shown.win }, api.nvim_get_current_win())
     show(source, result, back)
     if enter and require('tideate.ui.typing').plain_normal() then
-      vim.api.nvim_set_current_win(shown.win)
+      api.nvim_set_current_win(shown.win)
     end
     if drawing.width_of(shown) ~= width or drawing.current(shown) ~= params.current then
       M.draw()

@@ -1,7 +1,9 @@
 --- The state under the cursor of a drawing, with its whole guidance and transitions.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.graph_state')
+local api = vim.api
+
+local ns = api.nvim_create_namespace('tideate.graph_state')
 local WIDEST = 76
 
 ---@class tideate.GraphDefinition
@@ -124,13 +126,13 @@ function M.open(definition, name)
   local buf = window.scratch()
   require('tideate.ui.text').render(buf, ns, lines)
   vim.bo[buf].bufhidden = 'wipe'
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   local title = (' %s '):format(name == '*' and 'entry' or name)
   local win = window.over(buf, window.centered(width, #lines, { title = title, zindex = 110 }))
   local function close()
     window.close(win)
-    if vim.api.nvim_win_is_valid(back) then
-      vim.api.nvim_set_current_win(back)
+    if api.nvim_win_is_valid(back) then
+      api.nvim_set_current_win(back)
     end
   end
   require('tideate.ui.keys').set(buf, { { lhs = { 'q', '<Esc>', '<CR>', 'K' }, run = close, desc = 'close' } })

@@ -1,6 +1,7 @@
 --- Updates of a drawing after changes of its text or window.
 local M = {}
 
+local api = vim.api
 local drawing = require('tideate.ui.graph.drawing')
 
 local WAIT = 200 -- milliseconds without a change before a redraw
@@ -33,7 +34,7 @@ local function listen(it, draw)
     end
     draw_soon(it, draw)
   end
-  it.followed = vim.api.nvim_buf_attach(it.source.buf, false, {
+  it.followed = api.nvim_buf_attach(it.source.buf, false, {
     on_lines = changed,
     on_reload = changed,
     on_detach = function()
@@ -47,7 +48,7 @@ end
 local function follow_text(it, actions)
   it.timer = assert(vim.uv.new_timer())
   listen(it, actions.draw)
-  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
     group = it.group,
     buffer = it.source.buf,
     desc = 'Let the drawing follow a text that is opened again',
@@ -56,7 +57,7 @@ local function follow_text(it, actions)
       draw_soon(it, actions.draw)
     end,
   })
-  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+  api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
     group = it.group,
     buffer = it.source.buf,
     desc = 'Say that the drawn text is closed',
@@ -72,7 +73,7 @@ end
 ---@param it tideate.ui.Graph
 ---@param actions tideate.ui.GraphActions
 local function follow_window(it, actions)
-  vim.api.nvim_create_autocmd('WinClosed', {
+  api.nvim_create_autocmd('WinClosed', {
     group = it.group,
     pattern = tostring(it.win),
     callback = vim.schedule_wrap(function()
@@ -81,7 +82,7 @@ local function follow_window(it, actions)
       end
     end),
   })
-  vim.api.nvim_create_autocmd({ 'BufEnter', 'BufWinEnter' }, {
+  api.nvim_create_autocmd({ 'BufEnter', 'BufWinEnter' }, {
     group = it.group,
     desc = 'Leave the window to another buffer that is shown in it',
     callback = vim.schedule_wrap(function()
@@ -90,12 +91,12 @@ local function follow_window(it, actions)
       end
     end),
   })
-  local width = vim.api.nvim_win_get_width(it.win)
-  vim.api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
+  local width = api.nvim_win_get_width(it.win)
+  api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
     group = it.group,
     callback = vim.schedule_wrap(function()
-      if not it.left and drawing.showing(it) and vim.api.nvim_win_get_width(it.win) ~= width then
-        width = vim.api.nvim_win_get_width(it.win)
+      if not it.left and drawing.showing(it) and api.nvim_win_get_width(it.win) ~= width then
+        width = api.nvim_win_get_width(it.win)
         actions.draw()
       end
     end),
@@ -106,7 +107,7 @@ end
 ---@param it tideate.ui.Graph
 ---@param actions tideate.ui.GraphActions
 function M.start(it, actions)
-  it.group = vim.api.nvim_create_augroup('tideate.graph', { clear = true })
+  it.group = api.nvim_create_augroup('tideate.graph', { clear = true })
   follow_window(it, actions)
   if it.source.buf then
     follow_text(it, actions)

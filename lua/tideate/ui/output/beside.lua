@@ -1,6 +1,8 @@
 --- Windows of compared runs: side by side if there is space; else the output window shows one after the other.
 local M = {}
 
+local api = vim.api
+
 local LEAST = 60 -- columns of one window
 local SHARE = 0.4 -- of the screen's lines
 
@@ -31,7 +33,7 @@ local function head(id)
   end
   local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
   local chunks = vim.list_extend({ { ' ' .. text.name(runs[id].adapter) .. ' ·', 'TideateTitle' } }, progress.title(run))
-  local title = text.fit_chunks(chunks, vim.api.nvim_win_get_width(win))
+  local title = text.fit_chunks(chunks, api.nvim_win_get_width(win))
   require('tideate.ui.window').options(win, { winbar = text.bar(title) })
 end
 
@@ -46,7 +48,7 @@ end
 --- Close the windows if one of them is the current one.
 ---@return boolean closed
 function M.close_here()
-  local here = vim.api.nvim_get_current_win()
+  local here = api.nvim_get_current_win()
   local inside = vim.iter(pairs(runs)):any(function(_, one)
     return one.win == here
   end)
@@ -67,7 +69,7 @@ local function open(buf)
   end
   local win ---@type integer
   if last then
-    win = vim.api.nvim_open_win(buf, false, { split = 'right', win = last })
+    win = api.nvim_open_win(buf, false, { split = 'right', win = last })
   else
     win = window.split(buf, 'below', math.floor(vim.o.lines * SHARE))
   end
@@ -82,7 +84,7 @@ local function equalize()
     return require('tideate.ui.window').visible(runs[id].win)
   end, order)
   for _, id in ipairs(open_ones) do
-    vim.api.nvim_win_set_width(runs[id].win, math.floor(vim.o.columns / #open_ones))
+    api.nvim_win_set_width(runs[id].win, math.floor(vim.o.columns / #open_ones))
     head(id)
   end
 end

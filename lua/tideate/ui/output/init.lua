@@ -1,6 +1,9 @@
 --- The output window: one window, a buffer for each run.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 local runs = require('tideate.ui.output.runs')
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
@@ -39,7 +42,7 @@ end
 --- Draw the title and the steps.
 local function draw()
   local run = shown.id and status(shown.id)
-  if not run or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
+  if not run or not shown.win or not api.nvim_win_is_valid(shown.win) then
     return
   end
   local active = require('tideate.ui.progress').active(run)
@@ -72,9 +75,9 @@ end
 --- Show the tool call of the cursor's line, or toggle its fold.
 local function open_line()
   local entry = shown.id and runs.get(shown.id)
-  local row = vim.api.nvim_win_get_cursor(0)[1]
+  local row = api.nvim_win_get_cursor(0)[1]
   local calls = require('tideate.ui.tool_calls')
-  local call = entry and calls.at(entry, vim.api.nvim_buf_get_lines(0, 0, row, true))
+  local call = entry and calls.at(entry, api.nvim_buf_get_lines(0, 0, row, true))
   if call then
     require('tideate.ui.preview').open('tool call', calls.details(call), 'markdown')
   elseif vim.fn.foldlevel(row) > 0 then
@@ -143,35 +146,35 @@ end
 local function move_foreign_buffer()
   local entry = shown.id and runs.get(shown.id)
   local window = require('tideate.ui.window')
-  if not entry or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
+  if not entry or not shown.win or not api.nvim_win_is_valid(shown.win) then
     return
   end
-  local other = vim.api.nvim_win_get_buf(shown.win)
+  local other = api.nvim_win_get_buf(shown.win)
   if other == entry.stream.buf then
     return
   end
   window.options(shown.win, { winfixbuf = false })
-  vim.api.nvim_win_set_buf(shown.win, entry.stream:loaded_buffer())
+  api.nvim_win_set_buf(shown.win, entry.stream:loaded_buffer())
   require('tideate.ui.output.window').set_reading_options(shown.win)
   draw()
   local target = window.for_files()
-  if target and vim.api.nvim_buf_is_valid(other) then
-    vim.api.nvim_win_set_buf(target, other)
-    vim.api.nvim_set_current_win(target)
+  if target and api.nvim_buf_is_valid(other) then
+    api.nvim_win_set_buf(target, other)
+    api.nvim_set_current_win(target)
   end
 end
 
 local function watch()
-  shown.group = vim.api.nvim_create_augroup('tideate.output', { clear = true })
-  vim.api.nvim_create_autocmd('WinClosed', {
+  shown.group = api.nvim_create_augroup('tideate.output', { clear = true })
+  api.nvim_create_autocmd('WinClosed', {
     group = shown.group,
     pattern = tostring(shown.win),
     callback = function()
       M.closed()
     end,
   })
-  vim.api.nvim_create_autocmd('BufWinEnter', { group = shown.group, callback = vim.schedule_wrap(move_foreign_buffer) })
-  vim.api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
+  api.nvim_create_autocmd('BufWinEnter', { group = shown.group, callback = vim.schedule_wrap(move_foreign_buffer) })
+  api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
     group = shown.group,
     callback = vim.schedule_wrap(M.arrange),
   })
@@ -182,7 +185,7 @@ function M.arrange()
   if shown.kind == 'float' and M.is_visible() then
     local config = require('tideate.ui.output.window').float_config()
     config.relative = 'editor'
-    vim.api.nvim_win_set_config(shown.win, config)
+    api.nvim_win_set_config(shown.win, config)
   end
   draw()
   animate()
@@ -192,7 +195,7 @@ end
 --- Handle the close of the window.
 function M.closed()
   if shown.group then
-    vim.api.nvim_del_augroup_by_id(shown.group)
+    api.nvim_del_augroup_by_id(shown.group)
   end
   if shown.stop then
     shown.stop()
@@ -216,19 +219,19 @@ function M.show(id, enter)
   local window = require('tideate.ui.window')
   if M.is_visible() then
     window.options(shown.win, { winfixbuf = false })
-    vim.api.nvim_win_set_buf(shown.win, entry.stream.buf)
+    api.nvim_win_set_buf(shown.win, entry.stream.buf)
   else
     if shown.win then
       M.hide()
     end
-    shown.back = vim.api.nvim_get_current_win()
+    shown.back = api.nvim_get_current_win()
     shown.win, shown.kind = require('tideate.ui.output.window').open(entry.stream.buf)
     watch()
   end
   require('tideate.ui.output.window').set_reading_options(shown.win)
   require('tideate.ui.output.window').to_end(shown.win, entry.stream.buf)
   if enter then
-    vim.api.nvim_set_current_win(shown.win)
+    api.nvim_set_current_win(shown.win)
   end
   shown.later = vim.tbl_filter(function(held)
     return held ~= id
@@ -244,11 +247,11 @@ function M.hide()
     return
   end
   local win, back = shown.win, shown.back
-  local focused = win == vim.api.nvim_get_current_win()
+  local focused = win == api.nvim_get_current_win()
   M.closed()
   require('tideate.ui.window').close(win)
-  if focused and back and vim.api.nvim_win_is_valid(back) then
-    vim.api.nvim_set_current_win(back)
+  if focused and back and api.nvim_win_is_valid(back) then
+    api.nvim_set_current_win(back)
   end
 end
 
@@ -258,9 +261,9 @@ function M.make_room()
   if shown.kind == 'float' and shown.win then
     M.hide()
     shown.gave_way = true
-  elseif shown.kind == 'tab' and shown.win == vim.api.nvim_get_current_win() then
-    if shown.back and vim.api.nvim_win_is_valid(shown.back) then
-      vim.api.nvim_set_current_win(shown.back)
+  elseif shown.kind == 'tab' and shown.win == api.nvim_get_current_win() then
+    if shown.back and api.nvim_win_is_valid(shown.back) then
+      api.nvim_set_current_win(shown.back)
     end
   end
 end
@@ -276,7 +279,7 @@ function M.focus()
   if not M.is_visible() then
     return false
   end
-  vim.api.nvim_set_current_win(shown.win)
+  api.nvim_set_current_win(shown.win)
   return true
 end
 
@@ -302,14 +305,14 @@ end
 ---@param kind string of the question
 local function hold_back(run, kind)
   shown.later = vim.list_extend(shown.later or {}, { run.execution_id })
-  require('tideate.ui').notify(('%s runs; its output comes after the %s'):format(run.name, kind))
+  ui.notify(('%s runs; its output comes after the %s'):format(run.name, kind))
 end
 
 --- Show a run, but neither over the code of a question nor with the focus of its keys.
 ---@param id string
 ---@param enter boolean? as in `show`
 local function show_beside_questions(id, enter)
-  local question = require('tideate.ui').pending()[1]
+  local question = ui.pending()[1]
   if question and question.in_code and not M.is_visible() then
     hold_back(assert(status(id)), question.kind)
   elseif question then
@@ -329,7 +332,7 @@ function M.on_answered()
   end
   if others[1] then
     local ids = require('tideate.ui.text').names(vim.tbl_map(require('tideate.stored_runs').short, others))
-    require('tideate.ui').notify(('also began: %s; :Workflow output ID shows the output'):format(ids))
+    ui.notify(('also began: %s; :Workflow output ID shows the output'):format(ids))
   end
 end
 

@@ -1,6 +1,8 @@
 --- Placement and head of the output window.
 local M = {}
 
+local api = vim.api
+
 local FOR_CODE = 22 -- rows left for a question and its code, if the screen has as many
 local LOWEST = 4 -- rows
 local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
@@ -38,10 +40,10 @@ function M.open(buf)
   elseif kind == 'vsplit' then
     return window.split(buf, 'right', math.floor(vim.o.columns * 0.45)), kind
   elseif kind == 'tab' then
-    local here = vim.api.nvim_get_current_tabpage()
+    local here = api.nvim_get_current_tabpage()
     vim.cmd('tab sbuffer ' .. buf)
-    local win = vim.api.nvim_get_current_win()
-    vim.api.nvim_set_current_tabpage(here)
+    local win = api.nvim_get_current_win()
+    api.nvim_set_current_tabpage(here)
     return win, kind
   end
   local config = vim.tbl_extend('force', M.float_config(), { title = ' tideate ', footer = ' ' })
@@ -56,7 +58,7 @@ end
 function M.head(win, kind, run, keys)
   local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
   local window = require('tideate.ui.window')
-  local width = vim.api.nvim_win_get_width(win)
+  local width = api.nvim_win_get_width(win)
   local title = progress.title(run)
   if kind == 'float' then
     local footer = text.keys(require('tideate.ui.keys').words(keys), width)
@@ -72,8 +74,8 @@ end
 ---@param win integer
 ---@param buf integer
 function M.to_end(win, buf)
-  local last = vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1]
-  vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), #last })
+  local last = api.nvim_buf_get_lines(buf, -2, -1, true)[1]
+  api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), #last })
 end
 
 --- Set the window options of a text for reading.

@@ -1,10 +1,7 @@
 --- Choice of a run to compare with another run of the panel.
 local M = {}
 
----@param text string
-local function warn(text)
-  require('tideate.ui').notify(text, vim.log.levels.WARN)
-end
+local ui = require('tideate.ui')
 
 --- Sort related runs first: forks and source, then runs of the same workflow.
 ---@param run tideate.ui.PanelRun
@@ -64,7 +61,7 @@ function M.with_another(node, controls)
     return other.id ~= run.id and other.state ~= 'starting'
   end, #marked > 0 and marked or controls.runs())
   if #others == 0 then
-    return warn('there is no other run to compare it with')
+    return ui.warn('there is no other run to compare it with')
   end
   vim.ui.select(nearest_first(run, others), { prompt = ('Compare %s with:'):format(run.name), format_item = words }, function(other)
     if other then

@@ -1,6 +1,9 @@
 --- The whole content of a panel line: opened in a window, or copied.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 local SEARCHED = 8192 -- bytes of an error that are searched for a place
 local LONGEST = 300 -- bytes of a word that can name a place
 
@@ -169,11 +172,6 @@ function M.place_in(text, root)
   end
 end
 
----@param text string
-local function refuse(text)
-  require('tideate.ui').notify(text, vim.log.levels.WARN)
-end
-
 --- Run a command in a window that can show a file, and stay there.
 ---@param command string
 ---@param argument string|integer
@@ -181,7 +179,7 @@ end
 local function show_in_window(command, argument)
   local win = require('tideate.ui.window').for_files()
   if win then
-    vim.api.nvim_set_current_win(win)
+    api.nvim_set_current_win(win)
   else
     vim.cmd('aboveleft new')
   end
@@ -194,10 +192,10 @@ end
 local function edit(path, line, column)
   local ok, err = show_in_window('edit', vim.fn.fnameescape(path))
   if not ok then
-    return require('tideate.ui').notify(tostring(err):gsub('^.-:(E%d+)', '%1'), vim.log.levels.ERROR)
+    return ui.fail(tostring(err):gsub('^.-:(E%d+)', '%1'))
   end
-  local last = vim.api.nvim_buf_line_count(0)
-  vim.api.nvim_win_set_cursor(0, { math.max(1, math.min(line or 1, last)), math.max(0, (column or 1) - 1) })
+  local last = api.nvim_buf_line_count(0)
+  api.nvim_win_set_cursor(0, { math.max(1, math.min(line or 1, last)), math.max(0, (column or 1) - 1) })
 end
 
 ---@param title string
@@ -237,12 +235,12 @@ local function open_file(node, folder)
   local path = in_project(node.about, root_of(node, folder))
   if path then
     edit(path)
-  elseif number and node.run.live and vim.api.nvim_buf_is_valid(number) then
+  elseif number and node.run.live and api.nvim_buf_is_valid(number) then
     show_in_window('buffer', number)
   elseif number then
-    refuse(('%s is not there any more'):format(node.about))
+    ui.warn(('%s is not there any more'):format(node.about))
   else
-    refuse(('%s is no file of the project, or not there any more'):format(node.label))
+    ui.warn(('%s is no file of the project, or not there any more'):format(node.label))
   end
 end
 

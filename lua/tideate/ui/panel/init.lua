@@ -1,6 +1,8 @@
 --- The panel of runs: those of this Neovim and those of the project's store.
 local M = {}
 
+local api = vim.api
+
 local DELAY = 50 -- milliseconds between an event and its drawing
 local SECOND = 1000
 
@@ -61,12 +63,12 @@ function M.close()
   if not it then
     return
   end
-  local focused = it.win == vim.api.nvim_get_current_win()
+  local focused = it.win == api.nvim_get_current_win()
   forget()
   -- the last window on the buffer wipes it
   vim.tbl_map(require('tideate.ui.window').close, vim.fn.win_findbuf(it.buf))
-  if focused and vim.api.nvim_win_is_valid(it.back) then
-    vim.api.nvim_set_current_win(it.back)
+  if focused and api.nvim_win_is_valid(it.back) then
+    api.nvim_set_current_win(it.back)
   end
 end
 
@@ -97,17 +99,17 @@ local function put_cursor(key, before)
   end
   at = at or view:row_of(key) or before
   at = math.max(1, math.min(at, #view.rows))
-  if at ~= vim.api.nvim_win_get_cursor(shown.win)[1] then
-    vim.api.nvim_win_set_cursor(shown.win, { at, 0 })
+  if at ~= api.nvim_win_get_cursor(shown.win)[1] then
+    api.nvim_win_set_cursor(shown.win, { at, 0 })
   end
 end
 
 function draw()
-  if not vim.api.nvim_win_is_valid(shown.win) then
+  if not api.nvim_win_is_valid(shown.win) then
     return
   end
   local view = shown.view
-  local before = vim.api.nvim_win_get_cursor(shown.win)[1]
+  local before = api.nvim_win_get_cursor(shown.win)[1]
   local key = view.rows[before] and view.rows[before].node.key
   if view:build(shown.runs) then
     view:write(shown.win)
@@ -155,7 +157,7 @@ end
 --- Return the row under the cursor.
 ---@return tideate.ui.Row?
 local function current()
-  return M.is_visible() and shown.view.rows[vim.api.nvim_win_get_cursor(shown.win)[1]] or nil
+  return M.is_visible() and shown.view.rows[api.nvim_win_get_cursor(shown.win)[1]] or nil
 end
 
 local function on_moved()
@@ -172,7 +174,7 @@ local function fold(open)
   if not row then
     return
   end
-  local at = vim.api.nvim_win_get_cursor(shown.win)[1]
+  local at = api.nvim_win_get_cursor(shown.win)[1]
   local depth = row.depth
   while row and (row.open == nil or open == false and not row.open) and row.depth > 0 do
     at = at - 1
@@ -241,9 +243,9 @@ end
 ---@param it tideate.ui.Panel
 local function follow(it)
   local function on(events, callback)
-    vim.api.nvim_create_autocmd(events, { buffer = it.buf, callback = callback })
+    api.nvim_create_autocmd(events, { buffer = it.buf, callback = callback })
   end
-  vim.api.nvim_create_autocmd('BufWipeout', {
+  api.nvim_create_autocmd('BufWipeout', {
     buffer = it.buf,
     once = true,
     callback = vim.schedule_wrap(function()
@@ -253,7 +255,7 @@ local function follow(it)
     end),
   })
   on('WinEnter', function()
-    it.win = vim.api.nvim_get_current_win() -- after a `:split` keys belong to the current window
+    it.win = api.nvim_get_current_win() -- after a `:split` keys belong to the current window
   end)
   on('WinClosed', function(args)
     local others = vim.tbl_filter(function(win)
@@ -274,7 +276,7 @@ local function open(list)
   local buf = window.scratch('tideate://runs')
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].filetype = 'tideate-panel'
-  local back = vim.api.nvim_get_current_win()
+  local back = api.nvim_get_current_win()
   if window.is_float(back) then
     back = window.for_files() or window.normal_windows()[1]
   end
@@ -302,7 +304,7 @@ function M.open(what)
     open(list)
   else
     if require('tideate.ui.typing').plain_normal() then
-      vim.api.nvim_set_current_win(shown.win)
+      api.nvim_set_current_win(shown.win)
     end
   end
   shown.at = what.at
@@ -333,7 +335,7 @@ function M.on_event(event)
   if shown then
     shown.view:take(event)
     draw_soon()
-    if event.name == 'SD_EVENT_WORKFLOW_STARTED' and not event.data.parent and vim.api.nvim_get_current_win() ~= shown.win then
+    if event.name == 'SD_EVENT_WORKFLOW_STARTED' and not event.data.parent and api.nvim_get_current_win() ~= shown.win then
       shown.at = event.execution_id -- shows the new run to a user who is elsewhere
     end
     if MOVES[event.name] then

@@ -1,6 +1,8 @@
 --- Keys of the panel.
 local M = {}
 
+local ui = require('tideate.ui')
+
 ---@class tideate.ui.PanelControls functions behind the keys
 ---@field node fun(): tideate.ui.Node? under the cursor
 ---@field folder fun(): string
@@ -13,12 +15,6 @@ local M = {}
 ---@field changed fun() called after an action on a run
 ---@field filter fun()
 ---@field close fun()
-
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
 
 --- Return whether this Neovim runs it.
 ---@param run tideate.ui.PanelRun
@@ -33,7 +29,7 @@ end
 local function act(action, run, controls)
   local stored = controls.stored(run.id) or run.stored
   if not stored then
-    return say(('%s is not stored yet'):format(run.name), vim.log.levels.WARN)
+    return ui.warn(('%s is not stored yet'):format(run.name))
   end
   require('tideate.ui.run_actions').act(action, stored, controls.folder(), controls.changed)
 end
@@ -117,7 +113,7 @@ end
 local function run_anew(node, controls)
   if not has_start(node) then
     local words = 'every step of %s completed: put the cursor on the step to run from; f runs all of it anew'
-    return say(words:format(node.run.name), vim.log.levels.WARN)
+    return ui.warn(words:format(node.run.name))
   end
   require('tideate.ui.run_actions').retry(place_of(node, controls))
 end
@@ -128,7 +124,7 @@ end
 local function of_ended(deed)
   return of_node(function(node, controls)
     if is_here(node.run) then
-      return say(('%s has not ended: cancel it first (c)'):format(node.run.name), vim.log.levels.WARN)
+      return ui.warn(('%s has not ended: cancel it first (c)'):format(node.run.name))
     end
     deed(node, controls)
   end)
@@ -142,7 +138,7 @@ local function still_here(run)
   return function()
     local here = vim.api.nvim_get_current_win() == win and require('tideate.ui.typing').plain_normal()
     if not here then
-      say(('the fork of %s is ready: press f in the panel again'):format(run.name))
+      ui.notify(('the fork of %s is ready: press f in the panel again'):format(run.name))
     end
     return here
   end
@@ -183,9 +179,9 @@ end
 
 local function output(run)
   if run.live then
-    require('tideate.ui').toggle_output(run.id)
+    ui.toggle_output(run.id)
   else
-    say(('%s did not run in this Neovim; <CR> shows what was stored'):format(run.name), vim.log.levels.WARN)
+    ui.warn(('%s did not run in this Neovim; <CR> shows what was stored'):format(run.name))
   end
 end
 
@@ -196,7 +192,7 @@ end
 local function copy(node, controls)
   require('tideate.ui.panel.details').copyable(node, controls.folder(), function(text)
     vim.fn.setreg(vim.v.register, text)
-    say('copied ' .. require('tideate.ui.tool_calls').size_words(vim.fn.strchars(text)))
+    ui.notify('copied ' .. require('tideate.ui.tool_calls').size_words(vim.fn.strchars(text)))
   end)
 end
 

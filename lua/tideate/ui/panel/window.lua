@@ -1,6 +1,8 @@
 --- The panel's window: below the others, or at the side of a wide screen.
 local M = {}
 
+local api = vim.api
+
 local WIDE = 160 -- minimum columns for the side
 local WIDEST = 100
 
@@ -20,7 +22,7 @@ function M.open(buf)
     config = { split = 'right', win = -1, width = math.min(WIDEST, math.floor(columns * 0.45)) }
   end
   require('tideate.ui.highlights').define()
-  local win = vim.api.nvim_open_win(buf, require('tideate.ui.typing').plain_normal(), config)
+  local win = api.nvim_open_win(buf, require('tideate.ui.typing').plain_normal(), config)
   window.list_options(win, {
     fillchars = 'eob: ',
     cursorline = true,
@@ -37,8 +39,8 @@ function M.taken(win)
   if not require('tideate.ui.window').visible(win) then
     return 0, 0
   end
-  local height, width = vim.api.nvim_win_get_height(win --[[@as integer]]), vim.api.nvim_win_get_width(win --[[@as integer]])
-  local row, col = unpack(vim.api.nvim_win_get_position(win --[[@as integer]]))
+  local height, width = api.nvim_win_get_height(win --[[@as integer]]), api.nvim_win_get_width(win --[[@as integer]])
+  local row, col = unpack(api.nvim_win_get_position(win --[[@as integer]]))
   -- a panel that the user moved elsewhere takes no space of floats
   if col > 0 and col + width >= vim.o.columns then
     return width + 1, 0

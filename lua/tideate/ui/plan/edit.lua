@@ -1,8 +1,10 @@
 --- Editing of a plan as text. Edits are kept until the plan is answered.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.plan')
-local below = vim.api.nvim_create_namespace('tideate.plan.below')
+local api = vim.api
+
+local ns = api.nvim_create_namespace('tideate.plan')
+local below = api.nvim_create_namespace('tideate.plan.below')
 
 ---@class tideate.PlanEditor: tideate.TextEdit
 ---@field on_accepted fun(files: tideate.PlannedFile[], out: tideate.PlannedFile[])
@@ -23,14 +25,14 @@ function M.new(id, on_accepted, kept)
   if kept then
     text_edit.attach(kept, accept)
     vim.bo[kept].modified = true
-    vim.api.nvim_clear_autocmds({ buffer = kept, event = { 'TextChanged', 'InsertLeave' } })
+    api.nvim_clear_autocmds({ buffer = kept, event = { 'TextChanged', 'InsertLeave' } })
     self.win = vim.fn.win_findbuf(kept)[1]
   end
   self.buf = kept or text_edit.buffer('plan', id, accept)
   vim.bo[self.buf].commentstring = '# %s'
   -- `explain` shows the messages below the lines
   vim.diagnostic.config({ virtual_text = false, signs = false, underline = true }, ns)
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
+  api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
     buffer = self.buf,
     callback = function()
       self:check()
@@ -42,16 +44,16 @@ end
 --- Show each error below its line, wrapped.
 ---@param errors tideate.PlanError[]
 function Editor:explain(errors)
-  vim.api.nvim_buf_clear_namespace(self.buf, below, 0, -1)
+  api.nvim_buf_clear_namespace(self.buf, below, 0, -1)
   if not require('tideate.ui.window').visible(self.win) then
     return
   end
-  local width = vim.api.nvim_win_get_width(self.win)
+  local width = api.nvim_win_get_width(self.win)
   for _, err in ipairs(errors) do
     local lines = vim.tbl_map(function(line)
       return { { '  ' .. line, 'TideateFailed' } }
     end, require('tideate.ui.text').wrap(err.message, width - 3))
-    vim.api.nvim_buf_set_extmark(self.buf, below, err.row, 0, { virt_lines = lines })
+    api.nvim_buf_set_extmark(self.buf, below, err.row, 0, { virt_lines = lines })
   end
   self:fit()
 end
@@ -60,18 +62,18 @@ end
 function Editor:fit()
   local window = require('tideate.ui.window')
   local columns, rows = window.room()
-  local height = vim.api.nvim_win_text_height(self.win, {}).all + 1
+  local height = api.nvim_win_text_height(self.win, {}).all + 1
   height = math.min(math.max(height, 8), rows - 2)
-  if height > vim.api.nvim_win_get_height(self.win) then
+  if height > api.nvim_win_get_height(self.win) then
     local place = window.centered(math.min(100, columns - 4), height, { relative = 'editor' })
-    vim.api.nvim_win_set_config(self.win, place)
+    api.nvim_win_set_config(self.win, place)
   end
 end
 
 ---@return tideate.PlannedFile[]? files nil if the text has an error
 ---@return tideate.PlannedFile[]? out
 function Editor:check()
-  local files, errors, out = require('tideate.ui.plan.text').parse(vim.api.nvim_buf_get_lines(self.buf, 0, -1, true))
+  local files, errors, out = require('tideate.ui.plan.text').parse(api.nvim_buf_get_lines(self.buf, 0, -1, true))
   vim.diagnostic.set(
     ns,
     self.buf,
@@ -90,10 +92,10 @@ end
 ---@param file tideate.PlannedFile
 ---@param out boolean
 function Editor:comment(file, out)
-  local lines = vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
+  local lines = api.nvim_buf_get_lines(self.buf, 0, -1, true)
   local row, line = require('tideate.ui.plan.text').comment(lines, file.path, out)
   if row then
-    vim.api.nvim_buf_set_lines(self.buf, row, row + 1, true, { line })
+    api.nvim_buf_set_lines(self.buf, row, row + 1, true, { line })
   end
 end
 
@@ -101,7 +103,7 @@ function Editor:accept()
   local files, out = self:check()
   if not files then
     local first = vim.diagnostic.get(self.buf, { namespace = ns })[1]
-    vim.api.nvim_win_set_cursor(self.win, { first.lnum + 1, 0 })
+    api.nvim_win_set_cursor(self.win, { first.lnum + 1, 0 })
     return
   end
   self:taken()
@@ -115,14 +117,14 @@ function Editor:show(files, out)
   local lines = require('tideate.ui.plan.text').format(files, out)
   self:fill(lines)
   if self:visible() then
-    return vim.api.nvim_set_current_win(self.win)
+    return api.nvim_set_current_win(self.win)
   end
   self:open('edit the plan', #lines + 2)
-  vim.api.nvim_win_call(self.win, function()
+  api.nvim_win_call(self.win, function()
     vim.fn.matchadd('Comment', '^\\s*#.*')
     vim.fn.matchadd('Statement', '^\\s*\\zs\\(create\\|modify\\|delete\\|move\\)\\>')
   end)
-  vim.api.nvim_win_set_cursor(self.win, { math.min(3, vim.api.nvim_buf_line_count(self.buf)), 0 })
+  api.nvim_win_set_cursor(self.win, { math.min(3, api.nvim_buf_line_count(self.buf)), 0 })
   self:check()
 end
 

@@ -1,6 +1,8 @@
 --- The review of a plan: the files that a run may change.
 local M = {}
 
+local api = vim.api
+
 ---@type table<string, { [1]: string, [2]: string }> action → sign and group
 M.SIGNS = {
   create = { '+', 'TideateAddSign' },
@@ -133,7 +135,7 @@ end
 
 --- Leave out the file under the cursor, or include it again.
 function Plan:toggle()
-  local row = vim.api.nvim_win_get_cursor(0)[1]
+  local row = api.nvim_win_get_cursor(0)[1]
   local file = self.rows[row]
   if file then
     self.out[file] = not self.out[file] or nil
@@ -146,14 +148,14 @@ function Plan:toggle()
       row = row + 1
     end
     if self.rows[row] then
-      vim.api.nvim_win_set_cursor(0, { row, 0 })
+      api.nvim_win_set_cursor(0, { row, 0 })
     end
   end
 end
 
 --- Show the whole reason of the file under the cursor, and the details of the plan.
 function Plan:details()
-  local file = self.rows[vim.api.nvim_win_get_cursor(0)[1]]
+  local file = self.rows[api.nvim_win_get_cursor(0)[1]]
   local parts = {}
   if file then
     table.insert(parts, ('**%s** `%s`\n\n%s'):format(file.action, name(file), file.why or ''))
@@ -260,7 +262,7 @@ end
 
 function Plan:focus()
   if self.editor and require('tideate.ui.window').visible(self.editor.win) then
-    vim.api.nvim_set_current_win(self.editor.win)
+    api.nvim_set_current_win(self.editor.win)
   else
     self.dialog:focus()
   end
@@ -285,7 +287,7 @@ function Plan:close(answered)
   if editor and editor:unfinished() and not answered then
     editor:say_kept()
     local kept = require('tideate.ui.question_drafts').keep(self:identity(), editor.buf)
-    require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(kept), vim.log.levels.WARN)
+    require('tideate.ui').warn(('what you wrote is kept in the buffer %s'):format(kept))
   elseif editor then
     editor:close()
   end
@@ -375,7 +377,7 @@ function M.open(question, respond, on_left)
   }, Plan)
   self.comments = require('tideate.ui.place_comments').new(question, 'path', {
     at_cursor = function()
-      local file = self.rows[vim.api.nvim_win_get_cursor(self.dialog.win)[1]]
+      local file = self.rows[api.nvim_win_get_cursor(self.dialog.win)[1]]
       return file and file.path
     end,
     on_changed = function()

@@ -1,6 +1,8 @@
 --- Completion in the prompt window: mentions, files, symbols, workflows. Slow sources are asked beforehand.
 local M = {}
 
+local api = vim.api
+
 local MOST_LINES = 5000 -- searched for definitions
 local WITHIN = 5000 -- milliseconds for language servers
 local DEFINES = { 'def', 'class', 'function', 'fn', 'func', 'struct', 'enum', 'trait', 'interface', 'type', 'module' }
@@ -17,7 +19,7 @@ local symbols = {}
 ---@return tideate.ui.CompletionItem[]
 local function defined(buf)
   local found, seen = {}, {}
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, MOST_LINES, false)) do
+  for _, line in ipairs(api.nvim_buf_get_lines(buf, 0, MOST_LINES, false)) do
     for word, name in line:gmatch('%f[%w](%l+)%s+([%a_][%w_.:]*)') do
       if vim.list_contains(DEFINES, word) and not seen[name] then
         seen[name] = true
@@ -47,7 +49,7 @@ end
 ---@param buf integer
 function M.learn(buf)
   symbols = defined(buf)
-  local path = vim.api.nvim_buf_get_name(buf)
+  local path = api.nvim_buf_get_name(buf)
   if path == '' or #vim.lsp.get_clients({ bufnr = buf, method = 'textDocument/documentSymbol' }) == 0 then
     return
   end
@@ -125,8 +127,8 @@ end
 ---@param base string
 ---@return integer|tideate.ui.CompletionItem[]
 function M.complete(findstart, base)
-  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local before = vim.api.nvim_get_current_line():sub(1, col)
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  local before = api.nvim_get_current_line():sub(1, col)
   if findstart == 1 then
     return col - #before:match('[^%s()]*$')
   end

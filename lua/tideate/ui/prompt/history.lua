@@ -1,6 +1,8 @@
 --- Earlier prompts of a project: those of its stored runs and of this Neovim.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local MOST = 100 -- stored runs that are read
 
 ---@class tideate.ui.PromptHistory
@@ -82,7 +84,7 @@ end
 function History:move(step, text)
   local found = self:go_to(self.at + step, text)
   if not found and step > 0 and self.failure then
-    require('tideate.ui').notify('no earlier prompts: ' .. self.failure, vim.log.levels.WARN)
+    ui.warn('no earlier prompts: ' .. self.failure)
   end
   return found
 end
@@ -108,7 +110,7 @@ function History:search(on_choice)
       end
     end
     if #found == 0 then
-      return require('tideate.ui').notify(("no earlier prompt has '%s'"):format(words), vim.log.levels.INFO)
+      return ui.notify(("no earlier prompt has '%s'"):format(words))
     elseif #found == 1 then
       return on_choice(found[1])
     end
@@ -116,7 +118,7 @@ function History:search(on_choice)
       return line(list[index])
     end
     local opts = { prompt = 'Earlier prompts', kind = 'tideate.prompt', format_item = item }
-    require('tideate.ui').select(found, opts, function(index)
+    ui.select(found, opts, function(index)
       if index then
         on_choice(index)
       end

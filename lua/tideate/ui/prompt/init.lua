@@ -1,6 +1,8 @@
 --- The prompt window: a text of several lines with history, completion and a preview of the request.
 local M = {}
 
+local api = vim.api
+
 local LOWEST = 5 -- rows of text
 
 ---@class tideate.ui.PromptSpec
@@ -32,7 +34,7 @@ local current
 
 ---@return string
 function Prompt:text()
-  return table.concat(vim.api.nvim_buf_get_lines(self.buf, 0, -1, false), '\n')
+  return table.concat(api.nvim_buf_get_lines(self.buf, 0, -1, false), '\n')
 end
 
 ---@return string
@@ -54,9 +56,9 @@ end
 ---@param text string
 function Prompt:set_text(text)
   local lines = vim.split(text, '\n', { plain = true })
-  vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, lines)
-  if vim.api.nvim_win_is_valid(self.win) then
-    vim.api.nvim_win_set_cursor(self.win, { #lines, #lines[#lines] })
+  api.nvim_buf_set_lines(self.buf, 0, -1, false, lines)
+  if api.nvim_win_is_valid(self.win) then
+    api.nvim_win_set_cursor(self.win, { #lines, #lines[#lines] })
   end
 end
 
@@ -68,9 +70,9 @@ function Prompt:row_beside_lines(row, rows)
   if not require('tideate.ui.window').visible(self.back) then
     return row
   end
-  local cursor = vim.api.nvim_win_get_cursor(self.back)[1]
+  local cursor = api.nvim_win_get_cursor(self.back)[1]
   local lines = self.spec.context.selection or { start = cursor, ['end'] = cursor }
-  local count = vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(self.back))
+  local count = api.nvim_buf_line_count(api.nvim_win_get_buf(self.back))
   local function row_of(line)
     return vim.fn.screenpos(self.back, math.min(math.max(line, 1), count), 1).row - 1 -- -1: not visible
   end
@@ -92,8 +94,8 @@ function Prompt:shape()
   local columns, rows = window.room()
   local width = math.min(100, columns - 4)
   local wanted = LOWEST
-  if self.win and vim.api.nvim_win_is_valid(self.win) then
-    wanted = vim.api.nvim_win_text_height(self.win, {}).all
+  if self.win and api.nvim_win_is_valid(self.win) then
+    wanted = api.nvim_win_text_height(self.win, {}).all
   end
   local height = math.min(math.max(wanted, LOWEST), math.max(LOWEST, math.floor(rows / 2))) + 1
   local place = window.centered(width, height, {
@@ -109,12 +111,12 @@ end
 
 --- Draw the winbar, and fit the height to the text.
 function Prompt:draw()
-  if self.closed or not vim.api.nvim_win_is_valid(self.win) then
+  if self.closed or not api.nvim_win_is_valid(self.win) then
     return
   end
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   require('tideate.ui.window').configure(self.win, self:shape())
-  local chunks = text.fit_chunks(self.preview:line(self:wanted()), vim.api.nvim_win_get_width(self.win))
+  local chunks = text.fit_chunks(self.preview:line(self:wanted()), api.nvim_win_get_width(self.win))
   window.options(self.win, { winbar = text.bar(chunks) })
 end
 
@@ -139,7 +141,7 @@ function Prompt:finish(prompt, name)
   if current == self then
     current = nil
   end
-  vim.api.nvim_del_augroup_by_id(self.group)
+  api.nvim_del_augroup_by_id(self.group)
   self.preview:close()
   self:leave()
   self.on_done(prompt, name)
@@ -148,19 +150,19 @@ end
 --- Return to the previous window and its mode.
 function Prompt:leave()
   local window = require('tideate.ui.window')
-  local focused = vim.api.nvim_get_current_win() == self.win
-  local typing = focused and vim.api.nvim_get_mode().mode:find('^i') ~= nil
+  local focused = api.nvim_get_current_win() == self.win
+  local typing = focused and api.nvim_get_mode().mode:find('^i') ~= nil
   window.close(self.win)
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
+  if api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
   end
   if not focused or not window.visible(self.back) then
     return
   end
-  vim.api.nvim_set_current_win(self.back)
+  api.nvim_set_current_win(self.back)
   if self.place then
-    local line = vim.api.nvim_get_current_line()
-    pcall(vim.api.nvim_win_set_cursor, self.back, self.place)
+    local line = api.nvim_get_current_line()
+    pcall(api.nvim_win_set_cursor, self.back, self.place)
     vim.cmd.startinsert({ bang = self.place[2] >= #line })
   elseif typing then
     self:stop_typing()
@@ -169,11 +171,11 @@ end
 
 --- End insert mode and keep the cursor of the previous window.
 function Prompt:stop_typing()
-  local back, cursor = self.back, vim.api.nvim_win_get_cursor(self.back)
-  vim.api.nvim_create_autocmd('InsertLeave', {
+  local back, cursor = self.back, api.nvim_win_get_cursor(self.back)
+  api.nvim_create_autocmd('InsertLeave', {
     once = true,
     callback = function()
-      pcall(vim.api.nvim_win_set_cursor, back, cursor)
+      pcall(api.nvim_win_set_cursor, back, cursor)
     end,
   })
   vim.cmd.stopinsert()
@@ -205,13 +207,13 @@ function M.show_preview()
   local self = assert(current)
   local name, prompt = self:wanted()
   self.preview:ask(name, prompt, function(preview, err)
-    if self.closed or vim.api.nvim_get_current_win() ~= self.win or vim.api.nvim_get_mode().mode ~= 'n' then
+    if self.closed or api.nvim_get_current_win() ~= self.win or api.nvim_get_mode().mode ~= 'n' then
       return
     elseif preview then
       local text = require('tideate.ui.prompt.preview').text(preview)
       require('tideate.ui.preview').open('what is sent', text, 'markdown')
     elseif err then
-      require('tideate.ui').notify(err, vim.log.levels.ERROR)
+      require('tideate.ui').fail(err)
     end
   end)
 end
@@ -247,9 +249,9 @@ end
 
 ---@param self tideate.ui.PromptWindow
 local function watch(self)
-  self.group = vim.api.nvim_create_augroup('tideate.prompt.' .. self.buf, {})
+  self.group = api.nvim_create_augroup('tideate.prompt.' .. self.buf, {})
   local function on(events, callback, options)
-    vim.api.nvim_create_autocmd(events, vim.tbl_extend('force', { group = self.group, callback = callback }, options or {}))
+    api.nvim_create_autocmd(events, vim.tbl_extend('force', { group = self.group, callback = callback }, options or {}))
   end
   on({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, function()
     self:changed()
@@ -287,9 +289,9 @@ end
 function M.open(spec, on_done)
   M.close()
   local window, history = require('tideate.ui.window'), require('tideate.ui.prompt.history')
-  local mode, back = vim.api.nvim_get_mode().mode, vim.api.nvim_get_current_win()
+  local mode, back = api.nvim_get_mode().mode, api.nvim_get_current_win()
   local self = setmetatable({ spec = spec, on_done = on_done, closed = false, back = back }, Prompt)
-  self.place = mode:find('^i') and vim.api.nvim_win_get_cursor(back) or nil
+  self.place = mode:find('^i') and api.nvim_win_get_cursor(back) or nil
   self.folder = history.project(require('tideate.context').folder())
   require('tideate.ui.prompt.completion').learn(require('tideate.context').current())
   self.history = history.open(self.folder)

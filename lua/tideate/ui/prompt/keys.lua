@@ -1,9 +1,11 @@
 --- Keys of the prompt window in normal and insert mode.
 local M = {}
 
+local api = vim.api
+
 ---@param key string
 local function type_key(key)
-  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, true, true), 'in', false)
+  api.nvim_feedkeys(api.nvim_replace_termcodes(key, true, true, true), 'in', false)
 end
 
 --- Return a key that walks the completion menu if it is open, else the history.
@@ -24,7 +26,7 @@ local function complete()
   if vim.fn.pumvisible() == 1 then
     return type_key('<C-n>')
   end
-  local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+  local before = api.nvim_get_current_line():sub(1, api.nvim_win_get_cursor(0)[2])
   type_key(before:find('%S$') and '<C-x><C-u>' or '<Tab>')
 end
 

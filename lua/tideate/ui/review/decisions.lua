@@ -1,15 +1,11 @@
 --- Decisions in a review: accept, reject, finish.
 
+local ui = require('tideate.ui')
+
 ---@class tideate.ReviewDecisions: tideate.ReviewNavigation
 ---@field write_decisions fun(self, decisions: tideate.ReviewDecision[])
 ---@field write_down fun(self, step: table)
 local Decisions = setmetatable({}, { __index = require('tideate.ui.review.navigation') })
-
----@param message string
----@param level integer?
-local function say(message, level)
-  require('tideate.ui').notify(message, level or vim.log.levels.INFO)
-end
 
 ---@class tideate.ReviewDecision
 ---@field unit tideate.ReviewUnit|tideate.ReviewModel the model: a comment on the whole change
@@ -81,13 +77,13 @@ function Decisions:travel(from)
   repeat
     decisions = self:move(from)
     if not decisions then
-      return say(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
+      return ui.notify(from == 'past' and 'there is no earlier decision' or 'there is no later decision')
     end
     self:write_down({ again = from })
   until #decisions > 0 -- an unreadable step has no decisions
   local unit = decisions[1].unit
   if unit == self.model then
-    say(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
+    ui.notify(('%s: %s'):format('comment on all of it', unit.comment and unit.comment.text or 'none'))
     return self:draw()
   end
   self:anchor(decisions)
@@ -121,7 +117,7 @@ function Decisions:mix()
   local unit = self:unit_at_cursor()
   local count = unit and #(unit.variants or {}) or 0
   if not unit or count < 2 then
-    return say(count == 1 and 'only this model changes something here: ga accepts it' or 'no other model has a hunk here')
+    return ui.notify(count == 1 and 'only this model changes something here: ga accepts it' or 'no other model has a hunk here')
   end
   local decision = { unit = unit, state = 'open', comment = unit.comment, variant = unit.variant % count + 1 }
   if unit.edit then
@@ -131,7 +127,7 @@ function Decisions:mix()
   self:anchor({ decision })
   self:go_to(unit)
   local adapter = require('tideate.ui.review.alternatives').adapter(unit)
-  say(("the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
+  ui.notify(("the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
 end
 
 --- Return a hunk merged with the user's edits of its lines, if possible.
@@ -153,9 +149,9 @@ function Decisions:decide(state)
   local offer = self:offer(unit)
   if unit.stale and not offer and state == 'accepted' then
     local words = 'you changed these lines, too: ge merges both by hand; or undo that, or %s the hunk'
-    return say(words:format(self.model:words().reject), vim.log.levels.WARN)
+    return ui.warn(words:format(self.model:words().reject))
   elseif state == 'accepted' and require('tideate.ui.review.alternatives').conflicts(unit.entry)(unit) then
-    return say('a hunk that you accepted changes these lines, too: reject one of them', vim.log.levels.WARN)
+    return ui.warn('a hunk that you accepted changes these lines, too: reject one of them')
   end
   local comment = unit.comment
   if comment and comment.because and state == 'accepted' then
@@ -211,14 +207,14 @@ function Decisions:decide_units(units, state, what)
   local decisions, stale = decisions_for(units, state)
   if stale > 0 then
     local words = stale == 1 and '1 hunk is left: you changed its lines' or '%d hunks are left: you changed their lines'
-    say(words:format(stale), vim.log.levels.WARN)
+    ui.warn(words:format(stale))
   end
   if #decisions > 0 then
     self:change(decisions)
   elseif stale == 0 and state == 'open' then
-    return say(('nothing of %s is decided'):format(what))
+    return ui.notify(('nothing of %s is decided'):format(what))
   elseif stale == 0 and self.model:count().open > 0 then
-    return say(('nothing of %s is open: go, gfo and gO open what is decided again'):format(what))
+    return ui.notify(('nothing of %s is open: go, gfo and gO open what is decided again'):format(what))
   end
   if state == 'open' then
     return self:draw()
@@ -266,7 +262,7 @@ function Decisions:report(count)
   local words = ('review finished: %d of %d accepted'):format(count.accepted, count.total)
   if self.model.written then
     words = ('review finished: %d of %d kept, %d reverted'):format(count.total - count.rejected, count.total, count.rejected)
-    return say(words)
+    return ui.notify(words)
   end
   if count.open > 0 then
     words = ('%s, %s left out'):format(words, count.open == 1 and '1 hunk' or count.open .. ' hunks')
@@ -275,7 +271,7 @@ function Decisions:report(count)
   if said > 0 then
     words = ('%s, %s to the model'):format(words, said == 1 and '1 comment' or said .. ' comments')
   end
-  say(words)
+  ui.notify(words)
 end
 
 --- Reopen accepted hunks whose lines the user changed since: they cannot be written, and the user's edits must not be
@@ -295,7 +291,7 @@ function Decisions:reopen_changed()
   self:go_to(decisions[1].unit --[[@as tideate.ReviewUnit]])
   local which = #decisions == 1 and '1 hunk that you had accepted: it is open again' or '%d hunks that you had accepted: they are open again'
   local left = self.model:count().open < self.model:count().total and '; g<CR> again leaves out what is open' or ''
-  say(('you changed the lines of %s%s'):format(which:format(#decisions), left), vim.log.levels.WARN)
+  ui.warn(('you changed the lines of %s%s'):format(which:format(#decisions), left))
   return true
 end
 
@@ -306,7 +302,7 @@ function Decisions:finish()
   local count = self.model:count()
   if count.open == count.total and count.total > 0 and self.model:said() == 0 then
     local words = self.model:words()
-    return say(('nothing is decided yet: gA to %s all, gR to %s all'):format(words.accept, words.reject))
+    return ui.notify(('nothing is decided yet: gA to %s all, gR to %s all'):format(words.accept, words.reject))
   end
   if self:reopen_changed() then
     return

@@ -151,7 +151,7 @@ function Draft:restore()
   if damaged > 0 then
     local words = damaged == 1 and '1 step' or damaged .. ' steps'
     local message = '%s of what was decided before could not be read, and is left out: look at what is decided'
-    require('tideate.ui').notify(message:format(words), vim.log.levels.WARN)
+    require('tideate.ui').warn(message:format(words))
   end
 end
 

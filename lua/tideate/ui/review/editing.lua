@@ -1,12 +1,9 @@
 --- Editing of a hunk's new lines in a buffer.
 
+local ui = require('tideate.ui')
+
 ---@class tideate.ReviewEditing: tideate.ReviewComments
 local Editing = setmetatable({}, { __index = require('tideate.ui.review.comments') })
-
----@param message string
-local function say(message)
-  require('tideate.ui').notify(message, vim.log.levels.WARN)
-end
 
 --- Return the reason that a hunk cannot be edited.
 ---@param unit tideate.ReviewUnit
@@ -49,14 +46,14 @@ end
 ---@return boolean
 local function refused(lines, versions)
   if require('tideate.ui.review.merge').has_marks(lines, versions) then
-    say('the lines of both are still there: leave what is to stand, and take the marks <<<<<<<, ======= and >>>>>>> out')
+    ui.warn('the lines of both are still there: leave what is to stand, and take the marks <<<<<<<, ======= and >>>>>>> out')
     return true
   end
   local broken = vim.iter(lines):any(function(line)
     return line:find('\n', 1, true) ~= nil -- Neovim's form of NUL
   end)
   if broken then
-    say('a line with a NUL byte cannot be taken')
+    ui.warn('a line with a NUL byte cannot be taken')
   end
   return broken
 end
@@ -74,7 +71,7 @@ function Editing:take_edit(unit, base, lines, none)
   local decision = { unit = unit, state = 'accepted', comment = comment and not comment.because and comment or nil }
   if vim.deep_equal(lines, base) and unit.entry.file.action ~= 'create' then
     decision.state, decision.edit, decision.comment = 'rejected', false, comment
-    say('these are the lines as they stand: the hunk is rejected')
+    ui.warn('these are the lines as they stand: the hunk is rejected')
   elseif vim.deep_equal({ base, lines }, { proposed.old, proposed.new }) then
     decision.edit = false
   else
@@ -95,7 +92,7 @@ function Editing:edit_hunk()
   local obstacle = Editing.obstacle_to_edit(unit)
   local now = not obstacle and self:lines_now(unit)
   if not now then
-    return say(obstacle or 'you changed lines here that reach beyond the hunk: undo that, or reject the hunk')
+    return ui.warn(obstacle or 'you changed lines here that reach beyond the hunk: undo that, or reject the hunk')
   end
   local edit = self:text_about('edit', unit)
   if not (edit:unfinished() and edit.begun) then

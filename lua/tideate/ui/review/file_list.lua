@@ -1,7 +1,9 @@
 --- The list of a review's files, with the decisions on each.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.review.files')
+local api = vim.api
+
+local ns = api.nvim_create_namespace('tideate.review.files')
 
 local WIDE = 120 -- minimum columns to open it by default
 local WIDTH = 38 -- columns of it
@@ -36,7 +38,7 @@ end
 
 ---@return boolean whether the cursor is in it
 function List:focused()
-  return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
+  return self.buf ~= nil and api.nvim_get_current_buf() == self.buf
 end
 
 ---@param entry tideate.ReviewEntry
@@ -82,19 +84,19 @@ function List:draw()
   model.touched = {}
   if not self:focused() and self.shown ~= current then
     self.shown = current
-    vim.api.nvim_win_set_cursor(self.win, { current, 0 })
+    api.nvim_win_set_cursor(self.win, { current, 0 })
   end
 end
 
 ---@return integer index of the file under the cursor
 function List:index()
-  return vim.api.nvim_win_get_cursor(self.win)[1]
+  return api.nvim_win_get_cursor(self.win)[1]
 end
 
 --- Put the cursor on a file without leaving the list.
 ---@param index integer
 function List:go_to(index)
-  vim.api.nvim_win_set_cursor(self.win, { index, 0 })
+  api.nvim_win_set_cursor(self.win, { index, 0 })
   self.review:draw()
 end
 
@@ -153,7 +155,7 @@ function List:open()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   self.buf = self.buf or self:make()
   self.shown = nil
-  self.win = vim.api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
+  self.win = api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
   local title = { { (' %d files '):format(#self.review.model.entries), 'TideateTitle' } }
   vim.list_extend(title, text.keys({ { '<CR>', 'open' }, { 'gl', 'hide' }, { 'g?', 'help' } }))
   window.set_statusline(self.win)
@@ -188,7 +190,7 @@ function List:toggle()
     return self:close()
   end
   self:open()
-  vim.api.nvim_set_current_win(self.win)
+  api.nvim_set_current_win(self.win)
 end
 
 --- Hide the list; a cursor in it returns to the hunks.
@@ -204,8 +206,8 @@ end
 --- Delete the list.
 function List:delete()
   self:close()
-  if self.buf and vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
+  if self.buf and api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
   end
 end
 

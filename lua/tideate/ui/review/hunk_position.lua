@@ -1,6 +1,8 @@
 --- Position of a hunk in a buffer.
 local M = {}
 
+local api = vim.api
+
 ---@type fun(before: string, after: string, options: table<string, any>): any
 M.diff = vim.text and vim.text.diff or vim.diff
 
@@ -10,10 +12,10 @@ M.diff = vim.text and vim.text.diff or vim.diff
 ---@param row integer
 ---@return boolean
 function M.stands_at(buf, hunk, row)
-  if row < 0 or row + #hunk.old > vim.api.nvim_buf_line_count(buf) then
+  if row < 0 or row + #hunk.old > api.nvim_buf_line_count(buf) then
     return false
   end
-  return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
+  return vim.deep_equal(api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
 end
 
 local MATCHED = 60 -- lines of a change whose lines are matched
@@ -83,7 +85,7 @@ end
 ---@param before string base text of the hunks
 ---@return fun(hunk: tideate.Hunk): string[]?
 function M.lines_now(buf, before)
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local lines = api.nvim_buf_get_lines(buf, 0, -1, true)
   local changes = changes_of(before .. '\n', table.concat(lines, '\n') .. '\n')
   return function(hunk)
     local from, to = hunk.start, hunk.start + #hunk.old
@@ -110,7 +112,7 @@ end
 ---@param before string base text of the hunks
 ---@return fun(hunk: tideate.Hunk): integer row
 function M.finder(buf, before)
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local lines = api.nvim_buf_get_lines(buf, 0, -1, true)
   local now = table.concat(lines, '\n')
   local shift_at = now ~= before and shifts(before .. '\n', now .. '\n')
   return function(hunk)

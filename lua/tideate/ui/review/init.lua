@@ -3,6 +3,9 @@
 --- It never changes a buffer: the answer lists the wanted hunks, and the engine applies them.
 local M = {}
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 ---@class tideate.ReviewBuffer
 ---@field buf integer
 ---@field scratch boolean
@@ -70,7 +73,7 @@ end
 --- Tell the user that the review is still open after its buffer was closed.
 ---@param what string closed
 function Review:say_open(what)
-  require('tideate.ui').notify(('%s was closed, its review is open: :Workflow review'):format(what))
+  ui.notify(('%s was closed, its review is open: :Workflow review'):format(what))
 end
 
 --- Reload a buffer that the user closed; if that fails, the review waits.
@@ -80,8 +83,8 @@ function Review:reopen(made, file)
   if made.scratch then
     made.overlay:close()
     self.buffers[self:index_of(made.buf)], self.index_by_buffer[made.buf] = nil, nil -- is created anew
-    if vim.api.nvim_buf_is_valid(made.buf) then
-      vim.api.nvim_buf_delete(made.buf, { force = true }) -- frees its name
+    if api.nvim_buf_is_valid(made.buf) then
+      api.nvim_buf_delete(made.buf, { force = true }) -- frees its name
     end
     return self:say_open(require('tideate.ui.review.keys').name(file))
   end
@@ -109,7 +112,7 @@ function Review:unloaded(index)
     return
   end
   -- `:edit` unloads a buffer and reads it again
-  if not self.closed and not vim.api.nvim_buf_is_loaded(made.buf) then
+  if not self.closed and not api.nvim_buf_is_loaded(made.buf) then
     self:reopen(made, self.model.entries[index].file)
   elseif not self.closed then
     made.overlay:anchor()
@@ -149,7 +152,7 @@ function Review:draw_bars()
   if self.closed then
     return
   end
-  self.current = self:index_of(vim.api.nvim_get_current_buf()) or self.current
+  self.current = self:index_of(api.nvim_get_current_buf()) or self.current
   self.windows:bars_from(function(buf, win)
     return self:bar(buf, win)
   end)
@@ -157,8 +160,8 @@ end
 
 --- Draw the visible buffers.
 function Review:draw()
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
-    local index = self:index_of(vim.api.nvim_win_get_buf(win))
+  for _, win in ipairs(api.nvim_list_wins()) do
+    local index = self:index_of(api.nvim_win_get_buf(win))
     if index then
       self.buffers[index].overlay:draw()
     end
@@ -224,8 +227,8 @@ function Review:focus(unasked)
   else
     self.guard:release()
   end
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
-    self:set_keys(vim.api.nvim_win_get_buf(win))
+  for _, win in ipairs(api.nvim_list_wins()) do
+    self:set_keys(api.nvim_win_get_buf(win))
   end
   require('tideate.ui.output').make_room()
   local index = self.model:next_open(self.current)
@@ -236,7 +239,7 @@ function Review:focus(unasked)
   self:go_to_first()
   local warnings = self.question.payload.warnings
   if first and warnings then
-    require('tideate.ui').notify(table.concat(warnings, '\n'), vim.log.levels.WARN)
+    ui.warn(table.concat(warnings, '\n'))
   elseif not index then
     self:say_decided()
   end
@@ -244,14 +247,14 @@ end
 
 ---@return boolean
 function Review:focused()
-  local inside = self:index_of(vim.api.nvim_get_current_buf()) or self.side:focused() or self.files:focused()
+  local inside = self:index_of(api.nvim_get_current_buf()) or self.side:focused() or self.files:focused()
   return self.active and inside and true or false
 end
 
 ---@return boolean
 function Review:in_code()
   return vim.iter(require('tideate.ui.window').normal_windows()):any(function(win)
-    return self:index_of(vim.api.nvim_win_get_buf(win)) ~= nil
+    return self:index_of(api.nvim_win_get_buf(win)) ~= nil
   end)
 end
 
@@ -266,7 +269,7 @@ function Review:put_off(reason)
   self.waits = true
   local words = '%s; the review waits: :Workflow review opens it again'
   local options = { waiting = self.question.execution_id }
-  require('tideate.ui').notify(words:format(reason), vim.log.levels.WARN, options)
+  ui.warn(words:format(reason), options)
   require('tideate.run').leave(self.question.execution_id)
 end
 
@@ -282,7 +285,7 @@ function Review:close()
   if self.stop_waiting then
     self.stop_waiting()
   end
-  vim.api.nvim_del_augroup_by_id(self.group)
+  api.nvim_del_augroup_by_id(self.group)
   self.windows:restore(function(buf)
     return self:index_of(buf) ~= nil
   end)
@@ -291,8 +294,8 @@ function Review:close()
     if made.restore_keys then
       made.restore_keys()
     end
-    if made.scratch and vim.api.nvim_buf_is_valid(made.buf) then
-      vim.api.nvim_buf_delete(made.buf, { force = true })
+    if made.scratch and api.nvim_buf_is_valid(made.buf) then
+      api.nvim_buf_delete(made.buf, { force = true })
     end
   end
 end
@@ -347,7 +350,7 @@ function M.open(question, respond, on_left)
   self:draw_bars()
   if not require('tideate.ui.typing').plain_normal() then
     local words = '%s: %s to review; press <Esc>, or :Workflow'
-    require('tideate.ui').notify(words:format(question.workflow, self.model:counted()))
+    ui.notify(words:format(question.workflow, self.model:counted()))
   end
   self.stop_waiting = require('tideate.ui.typing').when_quiet(function()
     self.stop_waiting = nil

@@ -1,5 +1,8 @@
 --- Navigation in a review: between hunks, between files, to an open hunk.
 
+local api = vim.api
+local ui = require('tideate.ui')
+
 ---@class tideate.ReviewNavigation: tideate.Review
 local Moves = {}
 
@@ -18,7 +21,7 @@ function Moves:forget_hidden()
     -- first, or its unload would count as the user's
     self.buffers[index], self.index_by_buffer[made.buf] = nil, nil
     made.overlay:close()
-    vim.api.nvim_buf_delete(made.buf, { force = true })
+    api.nvim_buf_delete(made.buf, { force = true })
   end
 end
 
@@ -34,12 +37,12 @@ function Moves:go_to_file(index)
   if made.scratch then
     require('tideate.ui.window').options(win, require('tideate.ui.review.scratch_buffer').OPTIONS)
   end
-  vim.api.nvim_set_current_win(win)
+  api.nvim_set_current_win(win)
   self.current = index
   self:forget_hidden()
   self.side:show(index, win)
   if beside and self.side:visible() then
-    vim.api.nvim_set_current_win(self.side.win)
+    api.nvim_set_current_win(self.side.win)
   end
   self:draw()
 end
@@ -52,7 +55,7 @@ local function rows_between(first, last)
   if last <= first then
     return 0
   end
-  return vim.api.nvim_win_text_height(0, { start_row = first, end_row = last - 1 }).all
+  return api.nvim_win_text_height(0, { start_row = first, end_row = last - 1 }).all
 end
 
 --- Put the cursor on a hunk and scroll its lines into view.
@@ -60,25 +63,25 @@ end
 function Moves:go_to_unit(unit)
   local beside = self.side:focused()
   if beside then
-    vim.api.nvim_set_current_win(self.side.left)
+    api.nvim_set_current_win(self.side.left)
   end
   self:scroll_to(unit)
   self.side:follow(unit)
   if beside then
-    vim.api.nvim_set_current_win(self.side.win)
+    api.nvim_set_current_win(self.side.win)
   end
 end
 
 ---@param unit tideate.ReviewUnit in the current window
 function Moves:scroll_to(unit)
   local overlay = self.buffers[self.current].overlay
-  local row = math.min((overlay:range(unit)), vim.api.nvim_buf_line_count(0) - 1)
+  local row = math.min((overlay:range(unit)), api.nvim_buf_line_count(0) - 1)
   vim.cmd("normal! m'")
-  vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+  api.nvim_win_set_cursor(0, { row + 1, 0 })
   vim.cmd('normal! zv')
   local hunk = unit.hunks[1]
   self:draw()
-  local height = vim.api.nvim_win_get_height(0) - vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].winbar
+  local height = api.nvim_win_get_height(0) - vim.fn.getwininfo(api.nvim_get_current_win())[1].winbar
   local above = require('tideate.ui.review.warning').above(overlay, row, hunk)
   if above > 0 then
     -- lines above the first one are only visible as filler
@@ -107,7 +110,7 @@ function Moves:unit_at_cursor()
   if self.side:focused() then
     return self.side:unit_at_cursor()
   end
-  return self.buffers[self.current].overlay:unit_at(vim.api.nvim_win_get_cursor(0)[1] - 1)
+  return self.buffers[self.current].overlay:unit_at(api.nvim_win_get_cursor(0)[1] - 1)
 end
 
 --- Return the hunk under the cursor for a prompt. Without one, notify the user and discard typed-ahead keys, which were
@@ -118,7 +121,7 @@ function Moves:unit_to_write_about()
   if not unit then
     require('tideate.ui.typing').drop_typed_ahead()
     local way = self.files:focused() and '<CR> goes to the file' or ']c goes to the next one'
-    require('tideate.ui').notify('no hunk under the cursor: ' .. way, vim.log.levels.WARN)
+    ui.warn('no hunk under the cursor: ' .. way)
   end
   return unit
 end
@@ -162,11 +165,11 @@ function Moves:select_hunk(around)
   elseif unit and (unit.entry.whole or #unit.hunks[1].old > 0) then
     first, last = self.buffers[self.current].overlay:range(unit)
   end
-  if vim.api.nvim_get_mode().mode:find('^[vV\22]') then
+  if api.nvim_get_mode().mode:find('^[vV\22]') then
     vim.cmd.normal({ '\27', bang = true })
   end
   if not first or not last then
-    return require('tideate.ui').notify(unit and 'this hunk has no lines here' or 'no hunk under the cursor')
+    return ui.notify(unit and 'this hunk has no lines here' or 'no hunk under the cursor')
   end
   while around and vim.fn.getline(last + 2):find('^%s*$') and last + 1 < vim.fn.line('$') do
     last = last + 1
@@ -181,7 +184,7 @@ function Moves:unit_beyond(step)
   if self.side:focused() then
     return self.side:beyond_cursor(step)
   end
-  return self.buffers[self.current].overlay:beyond(vim.api.nvim_win_get_cursor(0)[1] - 1, step)
+  return self.buffers[self.current].overlay:beyond(api.nvim_win_get_cursor(0)[1] - 1, step)
 end
 
 --- Go to the next or previous hunk of the file.
@@ -191,7 +194,7 @@ function Moves:step(step)
   if unit then
     return self:go_to_unit(unit)
   end
-  require('tideate.ui').notify(step == 1 and 'no hunk below' or 'no hunk above')
+  ui.notify(step == 1 and 'no hunk below' or 'no hunk above')
 end
 
 --- Go to the first open hunk of the file, or the first one.
@@ -234,7 +237,7 @@ function Moves:say_decided()
   local revision = #self.past == 0 and self.model.revision > 1 and self.model.revision
   local why = revision and ('revision %d brings nothing to decide'):format(revision) or 'all is decided'
   words = ('%s: g<CR> %s'):format(why, words)
-  require('tideate.ui').notify(#self.past > 0 and words .. ', gu undoes' or words)
+  ui.notify(#self.past > 0 and words .. ', gu undoes' or words)
 end
 
 ---@param step 1|-1

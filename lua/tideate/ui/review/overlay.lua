@@ -1,8 +1,10 @@
 --- Proposed hunks drawn over a buffer without changing it; extmarks hold them, so that they follow the user's edits.
 local M = {}
 
-local anchors = vim.api.nvim_create_namespace('tideate.review.anchors')
-local drawn = vim.api.nvim_create_namespace('tideate.review')
+local api = vim.api
+
+local anchors = api.nvim_create_namespace('tideate.review.anchors')
+local drawn = api.nvim_create_namespace('tideate.review')
 
 ---@class tideate.OverlayHunk
 ---@field hunk tideate.Hunk
@@ -70,13 +72,13 @@ end
 
 --- Hold each hunk by an extmark. Hunks of another base text are located first.
 function Overlay:anchor()
-  vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
+  api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
   self.marks, self.by_mark, self.merged, self.signature, self.tick = {}, {}, {}, nil, nil
   local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
       local row = self.creates and 0 or place and place(hunk) or hunk.start ---@type integer
-      local mark = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
+      local mark = api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
       self.marks[hunk] = mark
       self.by_mark[mark] = { hunk = hunk, unit = unit, last = index == #unit.hunks }
     end
@@ -97,7 +99,7 @@ function Overlay:watch()
   if self.watched then
     return
   end
-  self.watched = vim.api.nvim_buf_attach(self.buf, false, {
+  self.watched = api.nvim_buf_attach(self.buf, false, {
     on_detach = function()
       self.watched = false
     end,
@@ -108,7 +110,7 @@ function Overlay:watch()
       self:draw_soon()
     end,
     on_reload = vim.schedule_wrap(function()
-      if not self.closed and vim.api.nvim_buf_is_loaded(self.buf) then
+      if not self.closed and api.nvim_buf_is_loaded(self.buf) then
         self:anchor()
         self:draw_soon()
       end
@@ -124,7 +126,7 @@ function Overlay:draw_soon()
   self.pending = true
   vim.schedule(function()
     self.pending = false
-    if not self.closed and vim.api.nvim_buf_is_loaded(self.buf) then
+    if not self.closed and api.nvim_buf_is_loaded(self.buf) then
       self:draw()
       self.on_change()
     end
@@ -135,7 +137,7 @@ end
 ---@param hunk tideate.Hunk
 ---@return integer
 function Overlay:row(hunk)
-  local found = vim.api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})
+  local found = api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})
   return found[1] or 0
 end
 
@@ -145,7 +147,7 @@ end
 function Overlay:range(unit)
   local hunk = unit.hunks[1]
   if not hunk or self.creates then
-    return 0, math.max(0, vim.api.nvim_buf_line_count(self.buf) - 1)
+    return 0, math.max(0, api.nvim_buf_line_count(self.buf) - 1)
   end
   local first = self:row(hunk)
   local final = unit.hunks[#unit.hunks]
@@ -166,9 +168,9 @@ function Overlay:between(first, last)
   end
   first = math.max(first, 0)
   if first > 0 then
-    vim.iter(vim.api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 })):each(add)
+    vim.iter(api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 })):each(add)
   end
-  vim.iter(vim.api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})):each(add)
+  vim.iter(api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})):each(add)
   return found
 end
 
@@ -201,16 +203,16 @@ function Overlay:beyond(row, step)
     return nil
   end
   -- a mark after the last line counts from that line
-  row = math.min(row, vim.api.nvim_buf_line_count(self.buf) - 1)
+  row = math.min(row, api.nvim_buf_line_count(self.buf) - 1)
   local from, to = step == 1 and { row + 1, 0 } or { row - 1, -1 }, step == 1 and -1 or 0
-  local marks = (step == 1 or row > 0) and vim.api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 }) or {}
+  local marks = (step == 1 or row > 0) and api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 }) or {}
   local found = marks[1] and self.by_mark[marks[1][1]]
   return found and found.unit
 end
 
 --- Update which hunks the user changed.
 function Overlay:check()
-  local tick = vim.api.nvim_buf_get_changedtick(self.buf)
+  local tick = api.nvim_buf_get_changedtick(self.buf)
   if self.fixed or self.tick == tick then
     return
   end
@@ -306,7 +308,7 @@ function Overlay:draw()
     return
   end
   self.signature, self.left, self.width = signature, left, width
-  vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
   if self.hidden then
     return
   elseif self.creates then
@@ -339,9 +341,9 @@ end
 function Overlay:close()
   self.closed = true
   require('tideate.ui.review.left_columns').unwatch(self)
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
-    vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  if api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
+    api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
   end
 end
 

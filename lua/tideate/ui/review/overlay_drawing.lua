@@ -1,9 +1,11 @@
 --- Drawing of hunks over a buffer: highlights of its lines, virtual lines for the new ones.
 
+local api = vim.api
+
 ---@class tideate.OverlayDrawing: tideate.Overlay
 local Drawing = {}
 
-local drawn = vim.api.nvim_create_namespace('tideate.review')
+local drawn = api.nvim_create_namespace('tideate.review')
 
 local MOST_SIGNS = 1000 -- per hunk
 local MOST_KEPT = 200 -- hunks with cached lines
@@ -31,8 +33,8 @@ function Drawing:height(unit)
   if hunk and #hunk.old == 0 and not self.creates then
     return virtual + 1
   end
-  last = math.min(last, vim.api.nvim_buf_line_count(self.buf) - 1)
-  return vim.api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
+  last = math.min(last, api.nvim_buf_line_count(self.buf) - 1)
+  return api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
 end
 
 ---@param hunk tideate.Hunk
@@ -77,7 +79,7 @@ function Drawing:draw_words(hunk, row, base, width)
   for index, spans in pairs(self.virtual[hunk].words.old) do
     local line = hunk.old[index]
     for _, span in ipairs(plain(line) == line and spans or {}) do
-      vim.api.nvim_buf_set_extmark(self.buf, drawn, row + index - 1, span[1], {
+      api.nvim_buf_set_extmark(self.buf, drawn, row + index - 1, span[1], {
         end_col = span[2],
         hl_group = 'TideateDeleteText',
         priority = 201,
@@ -91,7 +93,7 @@ end
 ---@param options table<string, any>
 function Drawing:mark(row, options)
   options.strict = false
-  vim.api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
+  api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
 end
 
 ---@param hunk tideate.Hunk
@@ -102,7 +104,7 @@ function Drawing:draw_added(hunk, row, lines)
   if below < 0 then
     self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
   else
-    below = math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1)
+    below = math.min(below, api.nvim_buf_line_count(self.buf) - 1)
     self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
   end
 end
@@ -129,7 +131,7 @@ end
 function Drawing:draw_created(unit_state)
   self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').look(unit_state, self.entry.written)
-  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  local last = api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
   if look.label then
     self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
@@ -148,7 +150,7 @@ end
 function Drawing:draw_deleted(state)
   self:draw_comment_of_file()
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
-  self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
+  self:draw_lines(0, api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
   if look.label then
     self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
   end
@@ -170,7 +172,7 @@ end
 ---@param comment tideate.ReviewComment?
 function Drawing:draw_beside(hunk, state, comment)
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
-  local row, last = self:row(hunk), vim.api.nvim_buf_line_count(self.buf) - 1
+  local row, last = self:row(hunk), api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), '', look.sign, 'TideateDeleteSign')
   -- keeps the sign column open, so that both sides align
   self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
@@ -192,7 +194,7 @@ end
 function Drawing:draw_hunk(hunk, state, width, height, comment)
   local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
   local row = self:row(hunk)
-  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  local last = api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
   local lines = {} ---@type tideate.Chunk[][]
   if look.new and state == 'open' then

@@ -1,7 +1,9 @@
 --- The proposal beside the buffer, both in Neovim's diff mode.
 local M = {}
 
-local marks = vim.api.nvim_create_namespace('tideate.review.side')
+local api = vim.api
+
+local marks = api.nvim_create_namespace('tideate.review.side')
 
 local MOST_SIGNS = 1000 -- per hunk
 
@@ -35,7 +37,7 @@ end
 
 ---@return boolean whether the cursor is in the proposal
 function View:focused()
-  return self.buf ~= nil and vim.api.nvim_get_current_buf() == self.buf
+  return self.buf ~= nil and api.nvim_get_current_buf() == self.buf
 end
 
 --- Return whether a file has text on both sides.
@@ -53,7 +55,7 @@ function View:lines()
   local made = self.review.buffers[self.index]
   local plain = require('tideate.ui.text').plain
   local lines, last = {}, 0 ---@type string[], integer
-  local old = vim.api.nvim_buf_get_lines(made.buf, 0, -1, true)
+  local old = api.nvim_buf_get_lines(made.buf, 0, -1, true)
   self.rows, self.units, self.sizes = {}, {}, {}
   for _, unit in ipairs(self.review.model.entries[self.index].units) do
     for _, hunk in ipairs(unit.hunks) do
@@ -106,7 +108,7 @@ function View:refresh()
     return
   end
   local buf = self.review.buffers[self.index].buf
-  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local tick = api.nvim_buf_get_changedtick(buf)
   local changed = self.tick ~= tick
   self.tick, self.asked = tick, changed and {} or self.asked
   self.review.buffers[self.index].overlay:check()
@@ -114,7 +116,7 @@ function View:refresh()
   while self:ask() or changed do
     changed = false
     vim.bo[self.buf].modifiable = true
-    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, self:lines())
+    api.nvim_buf_set_lines(self.buf, 0, -1, true, self:lines())
     vim.bo[self.buf].modifiable = false
   end
   self:draw_labels()
@@ -123,11 +125,11 @@ end
 --- Draw decisions and signs beside the visible hunks.
 function View:draw_labels()
   local looks = require('tideate.ui.review.hunk_highlights')
-  vim.api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
-  local count = vim.api.nvim_buf_line_count(self.buf)
+  api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
+  local count = api.nvim_buf_line_count(self.buf)
   local function mark(row, options)
     options.strict = false
-    vim.api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
+    api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
   end
   local first, last = self:in_sight()
   for index = first, last do
@@ -164,7 +166,7 @@ end
 --- Return the unit under the cursor of the proposal.
 ---@return tideate.ReviewUnit?
 function View:unit_at_cursor()
-  local row = vim.api.nvim_win_get_cursor(self.win)[1] - 1
+  local row = api.nvim_win_get_cursor(self.win)[1] - 1
   local index = self:hunk_at(row)
   local entry = self.review.model.entries[self.index]
   if entry.whole then
@@ -208,7 +210,7 @@ end
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
 function View:beyond_cursor(step)
-  local row = vim.api.nvim_win_get_cursor(self.win)[1] - 1
+  local row = api.nvim_win_get_cursor(self.win)[1] - 1
   if step == 1 then
     return self.units[(self:hunk_at(row) or 0) + 1]
   end
@@ -223,8 +225,8 @@ function View:follow(unit)
   end
   for index = math.min(unit.number, #self.units), #self.units do
     if self.units[index] == unit then
-      local count = vim.api.nvim_buf_line_count(self.buf)
-      vim.api.nvim_win_set_cursor(self.win, { math.min(self.rows[index] + 1, count), 0 })
+      local count = api.nvim_buf_line_count(self.buf)
+      api.nvim_win_set_cursor(self.win, { math.min(self.rows[index] + 1, count), 0 })
       return
     end
   end
@@ -235,7 +237,7 @@ local OPTIONS = { 'winhighlight', 'diff', 'scrollbind', 'cursorbind', 'wrap', 'f
 
 ---@param win integer
 local function diff_this(win)
-  vim.api.nvim_win_call(win, function()
+  api.nvim_win_call(win, function()
     vim.cmd('diffthis')
     vim.wo.foldcolumn = '0'
   end)
@@ -259,7 +261,7 @@ function View:show(index, left)
   local buf = window.scratch(('tideate://proposal/%s/%s'):format((review.question.execution_id or ''):sub(1, 8), require('tideate.ui.review.keys').name(entry.file)))
   self.buf = buf
   vim.bo[buf].bufhidden = 'wipe'
-  self.win = vim.api.nvim_open_win(buf, false, { split = 'right', win = left })
+  self.win = api.nvim_open_win(buf, false, { split = 'right', win = left })
   window.options(self.win, { winfixbuf = true })
   window.set_statusline(self.win)
   self:refresh()
@@ -282,8 +284,8 @@ function View:check()
     return
   end
   local made = self.review.buffers[self.index]
-  local left = self.left and vim.api.nvim_win_is_valid(self.left) and vim.api.nvim_win_get_buf(self.left)
-  if not self.win or not vim.api.nvim_win_is_valid(self.win) or left ~= made.buf then
+  local left = self.left and api.nvim_win_is_valid(self.left) and api.nvim_win_get_buf(self.left)
+  if not self.win or not api.nvim_win_is_valid(self.win) or left ~= made.buf then
     self.wanted = false
     self:hide()
   else
@@ -296,15 +298,15 @@ end
 ---@param win integer
 ---@param saved table<string, any>
 local function restore(buf, win, saved)
-  vim.api.nvim_win_call(win, function()
+  api.nvim_win_call(win, function()
     vim.cmd('diffoff')
   end)
   local function set()
-    if vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf then
+    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == buf then
       require('tideate.ui.window').options(win, saved)
       if saved.foldmethod == 'manual' then
         -- the diff's folds would stay closed over the user's lines
-        vim.api.nvim_win_call(win, function()
+        api.nvim_win_call(win, function()
           vim.cmd('normal! zE')
         end)
       end
@@ -312,8 +314,8 @@ local function restore(buf, win, saved)
   end
   set()
   require('tideate.ui.window').draw_end(win)
-  if vim.api.nvim_win_get_buf(win) ~= buf and vim.api.nvim_buf_is_valid(buf) then
-    vim.api.nvim_create_autocmd('BufWinEnter', { buffer = buf, once = true, callback = set })
+  if api.nvim_win_get_buf(win) ~= buf and api.nvim_buf_is_valid(buf) then
+    api.nvim_create_autocmd('BufWinEnter', { buffer = buf, once = true, callback = set })
   end
 end
 
@@ -323,7 +325,7 @@ function View:hide()
     return
   end
   local made = self.review.buffers[self.index]
-  if self.left and vim.api.nvim_win_is_valid(self.left) then
+  if self.left and api.nvim_win_is_valid(self.left) then
     restore(made.buf, self.left, self.saved)
   end
   vim.o.scrollopt = self.scrollopt
@@ -334,8 +336,8 @@ function View:hide()
   self.index, self.rows, self.units, self.sizes, self.asked = nil, {}, {}, {}, {}
   require('tideate.ui.window').close(self.win)
   self.win, self.buf = nil, nil
-  if inside and vim.api.nvim_win_is_valid(self.left) then
-    vim.api.nvim_set_current_win(self.left)
+  if inside and api.nvim_win_is_valid(self.left) then
+    api.nvim_set_current_win(self.left)
   end
 end
 

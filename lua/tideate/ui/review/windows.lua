@@ -1,6 +1,8 @@
 --- Windows of a review, and their restoration.
 local M = {}
 
+local api = vim.api
+
 local ACTIVE = '%#TideateTitle# review '
 local INACTIVE = '%#TideateOut# review '
 
@@ -21,12 +23,12 @@ end
 ---@return integer? win of this tab page
 local function showing(buf)
   local window = require('tideate.ui.window')
-  local current = vim.api.nvim_get_current_win()
-  if vim.api.nvim_win_get_buf(current) == buf and not window.is_float(current) then
+  local current = api.nvim_get_current_win()
+  if api.nvim_win_get_buf(current) == buf and not window.is_float(current) then
     return current
   end
   return vim.iter(window.normal_windows()):find(function(win)
-    return vim.api.nvim_win_get_buf(win) == buf
+    return api.nvim_win_get_buf(win) == buf
   end)
 end
 
@@ -34,7 +36,7 @@ end
 ---@param win integer
 ---@return boolean
 local function can_change(win)
-  local buf = vim.api.nvim_win_get_buf(win)
+  local buf = api.nvim_win_get_buf(win)
   return not vim.wo[win].winfixbuf and (vim.o.hidden or not vim.bo[buf].modified or #vim.fn.win_findbuf(buf) > 1)
 end
 
@@ -45,7 +47,7 @@ end
 function Windows:show(buf)
   local window = require('tideate.ui.window')
   local home = window.visible(self.home) and can_change(self.home) and self.home or nil
-  local found = home and vim.api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
+  local found = home and api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
   if found then
     if not self.home then
       window.draw_end(found) -- the user may have had a diff in it
@@ -61,12 +63,12 @@ function Windows:show(buf)
   self.home = win
   if not self.replaced[win] then
     self.replaced[win] = {
-      buf = vim.api.nvim_win_get_buf(win),
-      view = vim.api.nvim_win_call(win, vim.fn.winsaveview),
+      buf = api.nvim_win_get_buf(win),
+      view = api.nvim_win_call(win, vim.fn.winsaveview),
     }
   end
   self:bar(win, nil) -- a window remembers its options per buffer
-  vim.api.nvim_win_set_buf(win, buf)
+  api.nvim_win_set_buf(win, buf)
   window.draw_end(win)
   return win
 end
@@ -76,13 +78,13 @@ end
 ---@param bar string?
 ---@param active boolean?
 function Windows:bar(win, bar, active)
-  local now = vim.api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
+  local now = api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
   local ours = vim.startswith(now, ACTIVE) or vim.startswith(now, INACTIVE)
   local wanted = now
   if bar then
     wanted = (active and ACTIVE or INACTIVE) .. '%*' .. bar
     self.bars[win] = ours and self.bars[win] or (not ours and now or '')
-    self.seen[vim.api.nvim_win_get_buf(win)] = win
+    self.seen[api.nvim_win_get_buf(win)] = win
   elseif ours then
     wanted = self.bars[win] or ''
   end
@@ -94,11 +96,11 @@ end
 --- Show the bars in the windows of the review, and in no others.
 ---@param bar_of fun(buf: integer, win: integer): string?, boolean? bar, and whether it is the active one; nil for other buffers
 function Windows:bars_from(bar_of)
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
+  for _, win in ipairs(api.nvim_list_wins()) do
     local reviewed = not require('tideate.ui.window').is_float(win)
     local bar, active ---@type string?, boolean?
     if reviewed then
-      bar, active = bar_of(vim.api.nvim_win_get_buf(win), win)
+      bar, active = bar_of(api.nvim_win_get_buf(win), win)
     end
     self:bar(win, bar, active)
   end
@@ -110,12 +112,12 @@ function Windows:restore(is_ours)
   self:bars_from(function() end)
   for win, saved in pairs(self.replaced) do
     if
-      vim.api.nvim_win_is_valid(win)
-      and vim.api.nvim_buf_is_valid(saved.buf)
-      and is_ours(vim.api.nvim_win_get_buf(win))
+      api.nvim_win_is_valid(win)
+      and api.nvim_buf_is_valid(saved.buf)
+      and is_ours(api.nvim_win_get_buf(win))
     then
-      vim.api.nvim_win_set_buf(win, saved.buf)
-      vim.api.nvim_win_call(win, function()
+      api.nvim_win_set_buf(win, saved.buf)
+      api.nvim_win_call(win, function()
         vim.fn.winrestview(saved.view)
       end)
     end
@@ -127,8 +129,8 @@ end
 --- Clear the bar when its buffer returns to a window: Neovim remembers the option.
 function Windows:clear_bars_later()
   for buf, win in pairs(self.seen) do
-    if vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) ~= buf then
-      vim.api.nvim_create_autocmd('BufWinEnter', {
+    if api.nvim_buf_is_valid(buf) and api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) ~= buf then
+      api.nvim_create_autocmd('BufWinEnter', {
         buffer = buf,
         once = true,
         callback = function()

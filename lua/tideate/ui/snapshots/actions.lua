@@ -1,11 +1,7 @@
 --- Actions on a snapshot: create, restore, delete.
 local M = {}
 
----@param text string
----@param level? integer of `vim.log.levels`
-local function say(text, level)
-  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
-end
+local ui = require('tideate.ui')
 
 local function words()
   return require('tideate.ui.snapshots.text')
@@ -30,7 +26,7 @@ function M.create(name, folder, on_done)
     local more = #left > 0 and ('; left out: %s'):format(require('tideate.ui.text').names(vim.list_slice(left, 1, 5))) or ''
     local more_left = #left > 5 and (' and %d more'):format(one.skipped_count - 5) or ''
     local text = ('snapshot %s: %s%s%s'):format(words().name(one), words().counted(one.files, 'file'), more, more_left)
-    say(text, #left > 0 and vim.log.levels.WARN or nil)
+    ui.notify(text, #left > 0 and vim.log.levels.WARN or nil)
     on_done()
   end)
 end
@@ -55,7 +51,7 @@ local function restore(one, delete_added, folder, on_done)
     for path, why in pairs(result.left or {}) do
       text = ('%s; left: %s: %s'):format(text, require('tideate.ui.text').name(path), why)
     end
-    say(text)
+    ui.notify(text)
     on_done()
   end)
 end
@@ -71,7 +67,7 @@ function M.restore(one, delete_added, folder, on_done)
   ask('snapshot_diff', { snapshot_id = one.id, changes = false, recover = true, folder = folder }, function(result)
     local message, details, anything = words().restore_words(result, delete_added)
     if not anything then
-      return say(message == '' and 'every file is as it was then' or ('nothing to restore; %s'):format(message))
+      return ui.notify(message == '' and 'every file is as it was then' or ('nothing to restore; %s'):format(message))
     end
     require('tideate.ui.confirm_action').yes({
       about = 'snapshot',
@@ -97,7 +93,7 @@ function M.delete(one, folder, on_done)
     cautious = true,
   }, function()
     ask('snapshot_delete', { snapshot_id = one.id, folder = folder }, function()
-      say(('deleted: %s'):format(words().name(one)))
+      ui.notify(('deleted: %s'):format(words().name(one)))
       on_done()
     end)
   end)

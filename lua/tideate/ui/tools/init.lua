@@ -42,7 +42,7 @@ local function ask(folder, connect, take, failed)
     if result.ok then
       return take(result.servers)
     elseif not result.cancelled then
-      require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+      require('tideate.ui').fail(result.error)
     end
     if failed then
       failed()
