@@ -54,7 +54,7 @@ end
 local listener = {
   ready = function()
     for _, registration in ipairs(require('tideate.registry').registrations()) do
-      M.request('register', registration, require('tideate.registry').on_registered)
+      M.request('register', registration, M.report)
     end
     local waiting = queue
     queue = {}
@@ -100,6 +100,14 @@ function M.request(method, params, callback)
   return id
 end
 
+--- Notify the user of the error of a result.
+---@param result tideate.Result
+function M.report(result)
+  if not result.ok and not result.cancelled then
+    require('tideate.ui').fail(result.error)
+  end
+end
+
 --- Send a request and notify the user of an error.
 ---@param method string
 ---@param params? table<string, any>
@@ -107,10 +115,9 @@ end
 ---@return string id
 function M.request_or_tell(method, params, on_done)
   return M.request(method, params, function(result)
+    M.report(result)
     if result.ok then
       on_done(result)
-    elseif not result.cancelled then
-      require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
     end
   end)
 end

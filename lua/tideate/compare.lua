@@ -35,10 +35,8 @@ end
 local function finish(result)
   require('tideate.ui.output.beside').close()
   require('tideate.ui.panel').refresh()
+  require('tideate.client').report(result)
   if not result.ok then
-    if not result.cancelled then
-      ui.fail(result.error)
-    end
     return
   end
   local taken = vim.iter(result.runs):find(function(run)

@@ -70,13 +70,6 @@ function M.is_running(execution_id)
   return is_known_to_host(execution_id)
 end
 
----@param result tideate.Result
-local function report_error(result)
-  if not result.ok and not result.cancelled then
-    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
-  end
-end
-
 --- Send a request about a run; events and `on_done` report its effect.
 ---@param method string
 ---@param execution_id? string
@@ -86,7 +79,7 @@ local function manage(method, execution_id, on_reply)
     -- a run that ended meanwhile counts as cancelled
     local ended = method == 'cancel' and result.error_code == 'RunNotFound'
     if not ended then
-      report_error(result)
+      require('tideate.client').report(result)
     end
   end)
 end
@@ -120,7 +113,7 @@ function M.pause(execution_id)
   manage('pause', id, function(result)
     if not result.ok then
       mark(false)
-      report_error(result)
+      require('tideate.client').report(result)
     end
   end)
   return true
@@ -136,7 +129,7 @@ function M.say(execution_id, text)
     require('tideate.ui').notify('the run has ended; no model reads it any more', vim.log.levels.WARN)
     return false
   end
-  require('tideate.client').request('say', { execution_id = run.execution_id, text = text }, report_error)
+  require('tideate.client').request('say', { execution_id = run.execution_id, text = text }, require('tideate.client').report)
   return true
 end
 
@@ -158,7 +151,7 @@ function M.resume(execution_id, opts)
       require('tideate.state').set_pausing(execution_id, false)
       require('tideate.ui').refresh(execution_id)
     end
-    report_error(result)
+    require('tideate.client').report(result)
   end)
 end
 

@@ -133,9 +133,7 @@ local function check(it, answers, input, value)
     if not it.wanted() then
       return
     elseif not result.ok then
-      if not result.cancelled then
-        ui.fail(result.error)
-      end
+      require('tideate.client').report(result)
       return give_up(it, answers)
     elseif result.problem and result.problem ~= '' then
       ui.fail(result.problem)

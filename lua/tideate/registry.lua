@@ -110,16 +110,9 @@ function M.register(name, spec)
   }
   -- a host that starts later gets all registrations
   if require('tideate.host').state() == 'ready' then
-    require('tideate.client').request('register', registration(name), M.on_registered)
+    require('tideate.client').request('register', registration(name), require('tideate.client').report)
   end
   return true
-end
-
----@param result tideate.Result
-function M.on_registered(result)
-  if not result.ok and not result.cancelled then
-    require('tideate.ui').fail(result.error)
-  end
 end
 
 --- Return the registrations for a new host.

@@ -108,10 +108,9 @@ function M.request(method, params, on_result, on_end)
     if on_end then
       on_end(result)
     end
+    require('tideate.client').report(result)
     if result.ok then
       on_result(present(result))
-    elseif not result.cancelled then
-      ui.fail(result.error)
     end
   end)
 end

@@ -13,24 +13,21 @@ local ui = require('tideate.ui')
 
 local run_choice = require('tideate.run_choice')
 
----@param result tideate.Result
----@return boolean ok
-local function said_error(result)
-  if not result.ok and not result.cancelled then
-    ui.fail(result.error)
-  end
-  return result.ok
-end
-
 local function show_list()
   local folder = require('tideate.context').folder()
-  require('tideate.client').request('list', { folder = folder }, function(result)
-    if not said_error(result) then
-      return
-    end
+  require('tideate.client').request_or_tell('list', { folder = folder }, function(result)
     require('tideate.registry').set_host_workflows(result.workflows)
     require('tideate.ui.workflows').show(require('tideate.registry').list(), result.notices or {})
   end)
+end
+
+---@param module string
+---@param name string
+---@return fun(...): any calls the function of a module that is loaded then
+local function call(module, name)
+  return function(...)
+    return require('tideate.' .. module)[name](...)
+  end
 end
 
 ---@param prefix string
@@ -121,9 +118,7 @@ return {
     args = '[id, ref, snapshot, patch or path] [path]',
     help = "Open a review again that waits, of this Neovim, or one that an ended Neovim or shell left; its decisions are kept. With a run's id: that run's, also one that was declined. With another argument: review what something else wrote since a commit (`HEAD`), a branch or a snapshot, or a patch file, or in a folder or file since the last commit; what is rejected is reverted",
     menu = true,
-    complete = function(lead)
-      return require('tideate.review_changes').complete(lead)
-    end,
+    complete = call('review_changes', 'complete'),
     run = function(rest)
       if rest == '' then
         return require('tideate.stored_runs').review()
@@ -155,9 +150,7 @@ return {
     help = 'Run several models at one prompt, and take one answer, or hunks of several; `compare id` goes on with a comparison that was interrupted',
     menu = true,
     on_code = true,
-    complete = function(lead)
-      return require('tideate.compare').complete(lead)
-    end,
+    complete = call('compare', 'complete'),
     run = function(rest, _, context)
       if rest:match('^%x%x%x%x+$') then
         return require('tideate.compare').resume(rest)
@@ -170,18 +163,14 @@ return {
     args = '',
     help = "Show or hide the panel of runs: those under way with their steps, models' turns and tool calls, and the project's earlier ones",
     menu = true,
-    run = function()
-      require('tideate.ui.panel').toggle()
-    end,
+    run = call('ui.panel', 'toggle'),
   },
   {
     name = 'history',
     args = '[name|text] [state]',
     help = "Show the project's runs in the panel, those of earlier Neovims and of the shell too: all, or those of a name or with words, which are shown below each. `workflow:refactor`, `file:a.py` and `since:2d` (or a date) filter further; a state is that of a run, or `rolled-back`",
     menu = true,
-    complete = function(lead)
-      return require('tideate.ui.panel.list').words(lead)
-    end,
+    complete = call('ui.panel.list', 'words'),
     run = function(rest)
       require('tideate.ui.panel').open({ filter = rest })
     end,
@@ -199,12 +188,8 @@ return {
     name = 'export',
     args = '[id] [markdown|json] [file]',
     help = 'Export a run, the newest by default, with all that was said in it: as Markdown, or as JSON, into a new buffer or a new file, whose name tells the format',
-    complete = function(lead)
-      return require('tideate.run_export').complete(lead)
-    end,
-    run = function(rest)
-      require('tideate.run_export').run(rest)
-    end,
+    complete = call('run_export', 'complete'),
+    run = call('run_export', 'run'),
   },
   {
     name = 'checkpoint',
@@ -217,75 +202,53 @@ return {
     name = 'pick',
     args = '[what] [id]',
     help = "Choose with your picker: `runs` (the default), `workflows`, `models`, or `files` that a run changed",
-    complete = function(lead)
-      return require('tideate.pick').complete(lead)
-    end,
-    run = function(rest)
-      require('tideate.pick').run(rest)
-    end,
+    complete = call('pick', 'complete'),
+    run = call('pick', 'run'),
   },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
   {
     name = 'graph',
     args = '[name|file]',
     help = 'Draw a workflow, its states or its steps: that of the buffer, else the running one, or the named one',
-    complete = function(lead)
-      return require('tideate.workflow_lookup').complete(lead)
-    end,
-    run = function(rest)
-      require('tideate.workflow_lookup').show_graph(rest)
-    end,
+    complete = call('workflow_lookup', 'complete'),
+    run = call('workflow_lookup', 'show_graph'),
   },
   {
     name = 'context',
     args = '',
     help = 'Show what can be mentioned in a prompt with @, and what each mention brings',
     menu = true,
-    run = function()
-      require('tideate.ui.contexts').show()
-    end,
+    run = call('ui.contexts', 'show'),
   },
   {
     name = 'model',
     args = '[--workflow=name] [model]',
     help = 'Choose the model that is asked in this Neovim, by all workflows or by one; `default` is the configured one',
     menu = true,
-    complete = function(lead)
-      return require('tideate.model_choice').complete(lead)
-    end,
-    run = function(rest)
-      require('tideate.model_choice').run(rest)
-    end,
+    complete = call('model_choice', 'complete'),
+    run = call('model_choice', 'run'),
   },
   {
     name = 'login',
     args = '[provider|cancel]',
     help = 'Log in to a provider of models, or keep its key; without a name, choose one from a list of logins',
     menu = true,
-    complete = function()
-      return require('tideate.login').complete()
-    end,
-    run = function(rest)
-      require('tideate.login').run(rest)
-    end,
+    complete = call('login', 'complete'),
+    run = call('login', 'run'),
   },
   {
     name = 'tools',
     args = '',
     help = "Show the project's MCP servers and their tools",
     menu = true,
-    run = function()
-      require('tideate.ui.tools').show()
-    end,
+    run = call('ui.tools', 'show'),
   },
   {
     name = 'snapshot',
     args = '[name]',
     help = "Show the project's snapshots, to compare and restore; with a name, create one",
     menu = true,
-    run = function(name)
-      require('tideate.ui.snapshots').run(name)
-    end,
+    run = call('ui.snapshots', 'run'),
   },
   {
     name = 'rollback',
@@ -326,17 +289,13 @@ return {
         return true
       end)
     end,
-    run = function(path)
-      require('tideate.trust').trust(path)
-    end,
+    run = call('trust', 'trust'),
   },
   {
     name = 'install',
     args = '',
     help = "Make or renew the plugin's Python environment",
-    run = function()
-      require('tideate.install').run()
-    end,
+    run = call('install', 'run'),
   },
   {
     name = 'health',

@@ -325,7 +325,7 @@ def test_a_decision_about_many_hunks_is_reverted_with_no_hunk_anchored_anew(edit
         local edit = { start = one.start, old = one.old, new = { 'mine' } }
         table.insert(made, { unit = unit, state = 'accepted', edit = edit })
       end
-      _G.review:change(made)
+      _G.review.history:change(made)
       _G.review:anchor(made)
     """
     editor.lua(edit)

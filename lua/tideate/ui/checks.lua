@@ -73,13 +73,6 @@ function M.mark(data)
   return look_of(data)[1]
 end
 
----@param count integer
----@param word string
----@return string
-local function counted(count, word)
-  return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
-end
-
 --- Describe the end of a check.
 ---@param data table<string, any>
 ---@return string
@@ -96,7 +89,7 @@ function M.ended_words(data)
     words = words .. ': ' .. data.reason
   end
   if #failures > 0 then
-    words = ('%s  \n%s in the quickfix list'):format(words, counted(#failures, 'failure'))
+    words = ('%s  \n%s in the quickfix list'):format(words, require('tideate.ui.text').counted(#failures, 'failure'))
   end
   return words
 end

@@ -14,13 +14,6 @@ local WIDTH = 72 -- of the text
 ---@field response? any
 ---@field error? string
 
----@param count integer
----@param word string
----@return string
-local function counted(count, word)
-  return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
-end
-
 --- Return a run's outcome in a few words.
 ---@param run tideate.ChoiceRun
 ---@return string words, string group
@@ -37,7 +30,7 @@ local function outcome(run)
       new, old = new + #hunk.new, old + #hunk.old
     end
   end
-  return ('+%d -%d lines in %s'):format(new, old, counted(#run.files, 'file')), 'TideatePath'
+  return ('+%d -%d lines in %s'):format(new, old, require('tideate.ui.text').counted(#run.files, 'file')), 'TideatePath'
 end
 
 --- Return the time, tokens and cost of a run.
@@ -134,16 +127,16 @@ function M.open(question, respond, on_left)
     on_left()
   end
   local function key(lhs, word, desc, run)
-    table.insert(keys, { lhs = lhs, word = word, desc = desc, run = run })
+    table.insert(keys, require('tideate.ui.keys').key(lhs, word, desc, run))
   end
   for number, run in ipairs(runs) do
     if run.takable then
-      key({ tostring(number) }, 'take', ("take the answer from the adapter '%s'"):format(text.name(run.adapter)), function()
+      key(tostring(number), 'take', ("take the answer from the adapter '%s'"):format(text.name(run.adapter)), function()
         answer(run)
       end)
     end
   end
-  key({ 'n' }, 'none', 'take none of them, after a question', function()
+  key('n', 'none', 'take none of them, after a question', function()
     local asked = { about = question.message, back = 'back to the choice', decline = 'take none of them' }
     require('tideate.ui.confirm_action').decline(asked, function()
       return not dialog.closed
@@ -151,13 +144,13 @@ function M.open(question, respond, on_left)
       answer(nil, reason or 'none of the answers was taken')
     end)
   end)
-  key({ 'q' }, 'leave', 'leave it: the runs wait', leave)
-  key({ 'd' }, 'answers', 'show the answers', function()
+  key('q', 'leave', 'leave it: the runs wait', leave)
+  key('d', 'answers', 'show the answers', function()
     require('tideate.ui.preview').open('answers', answers(runs), 'diff')
   end)
-  key({ '?', 'g?' }, 'help', 'this help', function()
-    require('tideate.ui.keys').help('comparison', keys)
-  end)
+  table.insert(keys, require('tideate.ui.keys').help_key('comparison', function()
+    return keys
+  end))
 
   dialog = require('tideate.ui.dialog').open({
     title = require('tideate.ui.confirm').title(question),

@@ -9,8 +9,18 @@
 ---@field question tideate.Question
 ---@field closed boolean
 ---@field texts table<string, tideate.CommentEdit> open texts by subject
----@field identity fun(self, kind: 'comment'|'edit', about: table): string key of a text, for the next question about the same subject
+---@field identity fun(kind: 'comment'|'edit', about: table): string
 local Texts = {}
+Texts.__index = Texts
+
+local M = {}
+
+---@param question tideate.Question
+---@param identity fun(kind: 'comment'|'edit', about: table): string key of a text, for the next question about the same subject
+---@return tideate.CommentTexts
+function M.new(question, identity)
+  return setmetatable({ question = question, identity = identity, closed = false, texts = {} }, Texts)
+end
 
 local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- blanks of other keyboards: a comment of blanks is empty
 
@@ -18,7 +28,7 @@ local BLANKS = ' \t\n\v\f\r\xc2\xa0\xe1\x9a\x80\xe3\x80\x80' -- blanks of other 
 ---@param text string
 ---@param because boolean?
 ---@return tideate.ReviewComment?
-function Texts.comment(text, because)
+function M.comment(text, because)
   text = vim.fn.trim(vim.trim(text), BLANKS)
   return text ~= '' and { text = text, because = because } or nil
 end
@@ -28,7 +38,7 @@ end
 ---@param about table
 ---@return tideate.CommentEdit
 function Texts:text_about(kind, about)
-  local text_edit, key = require('tideate.ui.text_edit'), self:identity(kind, about)
+  local text_edit, key = require('tideate.ui.text_edit'), self.identity(kind, about)
   local edit = self.texts[key]
   if edit and vim.api.nvim_buf_is_loaded(edit.buf) then
     return edit
@@ -56,7 +66,17 @@ function Texts:text_about(kind, about)
   return edit
 end
 
+--- Ask for a line or, in a buffer, for several.
+---@param in_buffer boolean
+---@param prompt string
+---@param about table
+---@param on_text fun(text: string)
+function Texts:ask(in_buffer, prompt, about, on_text)
+  return (in_buffer and self.ask_lines or self.ask_line)(self, prompt, about, on_text)
+end
+
 --- Ask for a line.
+---@private
 ---@param prompt string
 ---@param about table
 ---@param on_text fun(text: string)
@@ -69,11 +89,11 @@ function Texts:ask_line(prompt, about, on_text)
     vim.api.nvim_echo({ { '' } }, false, {}) -- else the typed text stays in the command line
     if text and not self.closed then
       on_text(text)
-    elseif text and Texts.comment(text) then
+    elseif text and M.comment(text) then
       local edit = self:text_about('comment', about)
       edit:fill(vim.split(text, '\n', { plain = true }))
       vim.bo[edit.buf].modified = true
-      self:keep_texts()
+      self:keep()
     end
   end)
 end
@@ -95,7 +115,8 @@ function Texts:ask_lines(title, about, on_text)
 end
 
 --- Keep unfinished texts in their buffers after the question ended.
-function Texts:keep_texts()
+function Texts:keep()
+  self.closed = true
   for key, edit in pairs(self.texts) do
     if edit:unfinished() then
       edit:say_kept()
@@ -112,7 +133,7 @@ end
 ---@param one tideate.ReviewComment?
 ---@param width integer
 ---@return tideate.Chunk[][]
-function Texts.lines(one, width)
+function M.lines(one, width)
   local text, lines = require('tideate.ui.text'), {} ---@type tideate.Chunk[][]
   for _, line in ipairs(one and vim.split(one.text, '\n', { plain = true }) or {}) do
     for _, part in ipairs(text.wrap(text.plain(line), math.max(20, width - 4))) do
@@ -122,4 +143,4 @@ function Texts.lines(one, width)
   return lines
 end
 
-return Texts
+return M

@@ -55,7 +55,7 @@ end
 ---@return tideate.Chunk[][]
 local function detail_lines(details, shown)
   if not shown then
-    local count = #details == 1 and '1 line' or ('%d lines'):format(#details)
+    local count = require('tideate.ui.text').counted(#details, 'line')
     return { { { (' d shows the details (%s)'):format(count), 'TideateHint' } } }
   end
   local beginning, left_out = require('tideate.ui.readable_text').beginning(details, MOST)
@@ -105,9 +105,7 @@ function M.open(question, respond, on_left)
     answer(false, payload.back and 'back to the review' or nil, payload.back and 'back' or nil)
   end
   local keys ---@type tideate.Key[]
-  local function key(lhs, word, desc, run)
-    return { lhs = lhs, word = word, desc = desc, run = run }
-  end
+  local key = require('tideate.ui.keys').key
   local cautious = question.kind == 'override'
   local no_keys = cautious and { 'n', '<CR>', 'q', '<Esc>' } or { 'n', 'q', '<Esc>' }
   local no_words = payload.back and 'back to the review' or 'no'
@@ -118,20 +116,20 @@ function M.open(question, respond, on_left)
     key(no_keys, no_words, payload.back and no_words or 'no, stop here', say_no),
   }
   if cautious and payload.fixable then
-    table.insert(keys, 2, key({ 'f' }, 'let the model correct it', 'let the model correct it, and review that', function()
+    table.insert(keys, 2, key('f', 'let the model correct it', 'let the model correct it, and review that', function()
       answer(false, 'the model corrects it', 'fix')
     end))
   end
   if question.kind == 'tool' then
-    table.insert(keys, 2, key({ 'r' }, 'this run', 'yes, in this run from now on', function()
+    table.insert(keys, 2, key('r', 'this run', 'yes, in this run from now on', function()
       answer(true, nil, 'run')
     end))
-    table.insert(keys, 3, key({ 'a' }, 'always', 'yes, always in this project, until the tool changes', function()
+    table.insert(keys, 3, key('a', 'always', 'yes, always in this project, until the tool changes', function()
       answer(true, nil, 'project')
     end))
   end
   if question.diff then
-    table.insert(keys, key({ 'd' }, 'diff', 'show the differences', function()
+    table.insert(keys, key('d', 'diff', 'show the differences', function()
       require('tideate.ui.preview').open('diff', question.diff, 'diff', question.execution_id)
     end))
   elseif details ~= '' then
@@ -139,7 +137,7 @@ function M.open(question, respond, on_left)
       return expanded and #read <= MOST and 'hide details' or 'details'
     end
     local toggle ---@type tideate.Key
-    toggle = key({ 'd' }, word(), 'show or hide the details', function()
+    toggle = key('d', word(), 'show or hide the details', function()
       if #read > MOST then
         return require('tideate.ui.preview').open('details', details, 'markdown', question.execution_id)
       end
@@ -149,8 +147,8 @@ function M.open(question, respond, on_left)
     end)
     table.insert(keys, toggle)
   end
-  table.insert(keys, key({ '?', 'g?' }, 'help', 'this help', function()
-    require('tideate.ui.keys').help('confirmation', keys)
+  table.insert(keys, require('tideate.ui.keys').help_key('confirmation', function()
+    return keys
   end))
 
   dialog = require('tideate.ui.dialog').open({

@@ -122,25 +122,16 @@ end
 ---@param view tideate.ui.Contexts
 ---@return tideate.Key[]
 local function keys_of(view)
+  local key = require('tideate.ui.keys').key
   return {
-    {
-      lhs = { 'y' },
-      desc = 'copy the mention',
-      word = 'copy',
-      run = function()
-        local mention = current(view).mention
-        vim.fn.setreg('"', mention)
-        ui.notify(('copied %s'):format(mention))
-      end,
-    },
-    {
-      lhs = { 'q', '<Esc>' },
-      desc = 'close',
-      word = 'close',
-      run = function()
-        close(view)
-      end,
-    },
+    key('y', 'copy', 'copy the mention', function()
+      local mention = current(view).mention
+      vim.fn.setreg('"', mention)
+      ui.notify(('copied %s'):format(mention))
+    end),
+    key({ 'q', '<Esc>' }, 'close', 'close', function()
+      close(view)
+    end),
   }
 end
 
@@ -151,10 +142,8 @@ function M.open(mentions, context)
   local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
   local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = api.nvim_get_current_win() } ---@type tideate.ui.Contexts
   local list, preview = places(#mentions)
-  local names, shown = window.scratch(), window.scratch()
-  for _, buf in ipairs({ names, shown }) do
-    vim.bo[buf].bufhidden = 'wipe'
-  end
+  local wiped = { bufhidden = 'wipe' }
+  local names, shown = window.scratch(nil, wiped), window.scratch(nil, wiped)
   text.render(names, ns, lines_of(mentions, list.width))
   local table_of_keys = keys_of(view)
   view.preview = window.float(shown, false, vim.tbl_extend('force', preview, { zindex = 90, focusable = true }))
@@ -187,13 +176,7 @@ end
 function M.show()
   local context = require('tideate.context').capture()
   local params = { folder = require('tideate.context').folder(), context = context }
-  require('tideate.client').request('contexts', params, function(result)
-    if not result.ok then
-      if not result.cancelled then
-        ui.fail(result.error)
-      end
-      return
-    end
+  require('tideate.client').request_or_tell('contexts', params, function(result)
     require('tideate.mentions').set_host_mentions(result)
     M.open(result.mentions, context)
   end)

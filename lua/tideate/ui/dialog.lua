@@ -58,8 +58,7 @@ end
 ---@param spec tideate.DialogSpec
 ---@return tideate.Dialog
 function M.open(spec)
-  local buf = require('tideate.ui.window').scratch()
-  vim.bo[buf].bufhidden = 'hide'
+  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'hide' })
   local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
   self.group = api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
   self.guard = require('tideate.ui.key_guard').new(function()
@@ -335,11 +334,7 @@ function Dialog:close()
     self.restore_view()
   end
   local window = require('tideate.ui.window')
-  local focused = self:focused()
-  window.close(self.win)
-  if focused and window.visible(self.back) then
-    api.nvim_set_current_win(self.back)
-  end
+  window.leave(self.win, window.visible(self.back) and self.back or nil)
   if api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_delete(self.buf, { force = true })
   end

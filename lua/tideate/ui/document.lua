@@ -248,35 +248,28 @@ function Document:close()
   require('tideate.ui').warn(('what you wrote is kept in the buffer %s'):format(name))
 end
 
+function Document:next_page()
+  vim.cmd('normal! ' .. vim.keycode('<C-f>'))
+end
+
 ---@return tideate.Key[]
 function Document:keys()
-  local function key(lhs, word, desc, run)
-    return { lhs = lhs, word = word, desc = desc, run = run }
+  local keys, key = {}, require('tideate.ui.keys').key
+  for _, row in ipairs({
+    { { 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', 'accept' },
+    { 'n', 'no', 'decline it; a changed one after a question', 'decline' },
+    { 'e', 'edit', 'edit the text', 'edit' },
+    { 'd', 'details', 'the details, and what you changed', 'details' },
+    { '<Space>', 'more', 'the next page', 'next_page' },
+    { 'q', 'leave', 'leave it: the run waits', 'leave' },
+  }) do
+    table.insert(keys, key(row[1], row[2], row[3], function()
+      self[row[4]](self)
+    end))
   end
-  local keys
-  keys = {
-    key({ 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', function()
-      self:accept()
-    end),
-    key({ 'n' }, 'no', 'decline it; a changed one after a question', function()
-      self:decline()
-    end),
-    key({ 'e' }, 'edit', 'edit the text', function()
-      self:edit()
-    end),
-    key({ 'd' }, 'details', 'the details, and what you changed', function()
-      self:details()
-    end),
-    key({ '<Space>' }, 'more', 'the next page', function()
-      vim.cmd('normal! ' .. vim.keycode('<C-f>'))
-    end),
-    key({ 'q' }, 'leave', 'leave it: the run waits', function()
-      self:leave()
-    end),
-    key({ '?', 'g?' }, 'help', 'this help', function()
-      require('tideate.ui.keys').help('document', keys)
-    end),
-  }
+  table.insert(keys, require('tideate.ui.keys').help_key('document', function()
+    return keys
+  end))
   return self.comments:add_keys(keys, function(problem)
     self:redraw(problem)
   end)

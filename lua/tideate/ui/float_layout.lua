@@ -14,9 +14,9 @@ local NARROWEST = 44 -- columns of a readable dialog
 
 ---@return tideate.Place the whole area for floats
 function M.whole()
-  local columns, rows = require('tideate.ui.window').room()
-  local top = (vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #api.nvim_list_tabpages() > 1)) and 1 or 0
-  return { row = top, col = 0, rows = rows, columns = columns }
+  local window = require('tideate.ui.window')
+  local columns, rows = window.room()
+  return { row = window.tabline(), col = 0, rows = rows, columns = columns }
 end
 
 --- Return the area beside or above the output window, if that is a float.

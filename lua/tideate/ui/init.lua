@@ -293,8 +293,7 @@ local function done_words(run)
     local took = require('tideate.ui.progress').duration(run.elapsed_ms)
     return ('%s: nothing changed, the answer leaves everything as it is (%s)'):format(run.name, took)
   end
-  local count = #run.files
-  local files = count == 0 and '' or (', %d %s changed'):format(count, count == 1 and 'file' or 'files')
+  local files = #run.files == 0 and '' or (', %s changed'):format(require('tideate.ui.text').counted(#run.files, 'file'))
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
 end
 
@@ -307,7 +306,7 @@ local function rollback_words(run)
     return ''
   end
   local back, left = #rollback.restored + #rollback.merged, #rollback.left
-  local words = back == 0 and '' or ('; %d %s rolled back'):format(back, back == 1 and 'file' or 'files')
+  local words = back == 0 and '' or ('; %s rolled back'):format(require('tideate.ui.text').counted(back, 'file'))
   return left == 0 and words or ('%s; left, changed since: %s'):format(words, table.concat(rollback.left, ', '))
 end
 

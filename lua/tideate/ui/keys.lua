@@ -82,50 +82,48 @@ end
 
 local ns = api.nvim_create_namespace('tideate.help')
 
---- Show a help float; `q`, `<Esc>`, `<CR>` and `?` close it.
+--- Create a key.
+---@param lhs string|string[]
+---@param word string? for a footer
+---@param desc string
+---@param run fun()
+---@return tideate.Key
+function M.key(lhs, word, desc, run)
+  return { lhs = type(lhs) == 'table' and lhs or { lhs }, word = word, desc = desc, run = run }
+end
+
+--- Create the key of a help.
+---@param title string
+---@param keys fun(): tideate.Key[]
+---@return tideate.Key
+function M.help_key(title, keys)
+  return M.key({ '?', 'g?' }, 'help', 'this help', function()
+    M.help(title, keys())
+  end)
+end
+
+--- Show the descriptions of keys.
 ---@param title string
 ---@param keys tideate.Key[]
 function M.help(title, keys)
   local text, window = require('tideate.ui.text'), require('tideate.ui.window')
-  local lines, widest = {}, 0 ---@type tideate.Chunk[][], integer
+  local lines, widest, width = {}, 0, 0 ---@type tideate.Chunk[][], integer, integer
   local described = M.described(keys)
   for _, line in ipairs(described) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line[1]))
   end
   local room = math.max(20, (window.room()) - 4 - widest - 4)
   for _, line in ipairs(described) do
-    local lhs = line[1]
     for index, part in ipairs(text.wrap(line[2], room)) do
-      local head = text.pad(index == 1 and lhs or '', widest)
+      local head = text.pad(index == 1 and line[1] or '', widest)
       table.insert(lines, { { ' ' .. head .. '  ', 'TideateKey' }, { part .. ' ' } })
+      width = math.max(width, text.width(lines[#lines]))
     end
   end
-  local buf = window.scratch()
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
   text.render(buf, ns, lines)
-  vim.bo[buf].bufhidden = 'wipe'
-  local back = api.nvim_get_current_win()
-  local width = 0
-  for _, line in ipairs(lines) do
-    width = math.max(width, text.width(line))
-  end
-  local win = window.over(buf, window.centered(width, #lines, {
-    title = ' ' .. title .. ' ',
-    zindex = 120,
-  }))
-  local function close()
-    window.close(win)
-    if api.nvim_win_is_valid(back) then
-      api.nvim_set_current_win(back)
-    end
-  end
-  M.set(buf, { { lhs = { 'q', '<Esc>', '<CR>', '?', 'g?' }, run = close, desc = 'close' } })
-  api.nvim_create_autocmd('WinLeave', {
-    buffer = buf,
-    once = true,
-    callback = vim.schedule_wrap(function()
-      window.close(win)
-    end),
-  })
+  local config = window.centered(width, #lines, { title = ' ' .. title .. ' ', zindex = 120 })
+  window.popup(buf, config, { 'q', '<Esc>', '<CR>', '?', 'g?' })
 end
 
 return M

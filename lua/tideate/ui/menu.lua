@@ -37,8 +37,7 @@ function M.open(entries, on_choice)
   local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
   local columns = window.room()
   local width = math.min(72, columns - 4)
-  local buf = window.scratch()
-  vim.bo[buf].bufhidden = 'wipe'
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
   text.render(buf, ns, lines_of(entries, width))
   local back = api.nvim_get_current_win()
   local words = { { '<CR>', 'choose' }, { 'q', 'close' } }
@@ -55,27 +54,16 @@ function M.open(entries, on_choice)
       return
     end
     done = true
-    window.close(win)
-    if window.visible(back) then
-      api.nvim_set_current_win(back)
-    end
+    window.leave(win, back)
     on_choice(entry)
   end
   keys.set(buf, {
-    {
-      lhs = { '<CR>' },
-      desc = 'choose',
-      run = function()
-        finish(entries[api.nvim_win_get_cursor(win)[1]])
-      end,
-    },
-    {
-      lhs = { 'q', '<Esc>' },
-      desc = 'close',
-      run = function()
-        finish(nil)
-      end,
-    },
+    keys.key('<CR>', nil, 'choose', function()
+      finish(entries[api.nvim_win_get_cursor(win)[1]])
+    end),
+    keys.key({ 'q', '<Esc>' }, nil, 'close', function()
+      finish(nil)
+    end),
   })
   api.nvim_create_autocmd({ 'WinLeave', 'BufWipeout' }, {
     buffer = buf,

@@ -99,8 +99,7 @@ local function show_toast(message, level, options)
     width = math.max(width, text.width({ { line } }) + 2)
     return { { ' ' .. line, GROUPS[level] } }
   end, text.wrap(message, widest - 2))
-  local buf = window.scratch()
-  vim.bo[buf].bufhidden = 'wipe'
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
   text.render(buf, api.nvim_create_namespace('tideate.notify'), lines)
   local height = math.min(#lines, rows - 2)
   local win = window.float(buf, false, {

@@ -14,19 +14,43 @@ local LOWEST = 18 -- rows, if the screen has as many
 ---@field folds? [integer, integer][] first and last line
 ---@field opens? integer initial line of the cursor
 
----@class tideate.ui.PageWindow
+---@class tideate.ui.PageWindow the one window of a kind of page
+---@field title string of its help
+---@field own_keys fun(it: any): tideate.Key[] keys without closing and help
+---@field on_moved? fun()
+---@field shown? any data of the open page
 ---@field buf integer
 ---@field win integer
 ---@field back integer window that had the focus before
 ---@field page tideate.ui.Page current page
 ---@field drawn? tideate.Chunk[][] lines in the buffer
----@field keys fun(): tideate.Key[]
+local Window = {}
+Window.__index = Window
 
----@param it tideate.ui.PageWindow
----@param columns integer
----@return tideate.Chunk[]
-local function footer(it, columns)
-  return require('tideate.ui.text').keys(require('tideate.ui.keys').words(it.keys()), columns - 6)
+--- Describe a window that is opened with its first page.
+---@param title string
+---@param keys fun(it: any): tideate.Key[]
+---@param on_moved? fun()
+---@return tideate.ui.PageWindow
+function M.new(title, keys, on_moved)
+  return setmetatable({ title = title, own_keys = keys, on_moved = on_moved }, Window)
+end
+
+---@return tideate.Key[]
+function Window:keys()
+  local keys, list = require('tideate.ui.keys'), self.own_keys(self.shown)
+  local function close()
+    self:close()
+  end
+  if not vim.iter(list):any(function(one)
+    return one.lhs[1] == 'q'
+  end) then
+    table.insert(list, keys.key({ 'q', '<Esc>' }, 'close', 'close this window', close))
+  end
+  table.insert(list, keys.help_key(self.title, function()
+    return self:keys()
+  end))
+  return list
 end
 
 ---@return integer width of a page
@@ -34,24 +58,32 @@ function M.columns()
   return math.min(WIDEST, (require('tideate.ui.window').room()) - 4)
 end
 
----@param it tideate.ui.PageWindow
+---@return boolean
+function Window:is_visible()
+  return self.shown ~= nil and require('tideate.ui.window').visible(self.win)
+end
+
+---@return integer line of the cursor
+function Window:row()
+  return api.nvim_win_get_cursor(self.win)[1]
+end
+
 ---@return table<string, any> config of the float
-local function place(it)
-  local window = require('tideate.ui.window')
+function Window:place()
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local _, rows = window.room()
-  local columns = M.columns() + 4
-  return window.centered(columns - 4, math.max(LOWEST, math.floor(rows * 0.7)), {
-    title = { { (' %s '):format(require('tideate.ui.text').fit(it.page.title, columns - 8)), 'TideateTitle' } },
-    footer = footer(it, columns),
+  local columns = M.columns()
+  return window.centered(columns, math.max(LOWEST, math.floor(rows * 0.7)), {
+    title = { { (' %s '):format(text.fit(self.page.title, columns - 4)), 'TideateTitle' } },
+    footer = text.keys(require('tideate.ui.keys').words(self:keys()), columns - 2),
     zindex = 55,
   })
 end
 
----@param it tideate.ui.PageWindow
-local function fold(it)
-  api.nvim_win_call(it.win, function()
+function Window:fold()
+  api.nvim_win_call(self.win, function()
     vim.cmd('normal! zE')
-    for _, range in ipairs(it.page.folds or {}) do
+    for _, range in ipairs(self.page.folds or {}) do
       vim.cmd(('%d,%dfold'):format(range[1], range[2]))
     end
   end)
@@ -60,69 +92,40 @@ end
 --- Return the text of a closed fold.
 ---@return string
 function M.foldtext()
-  local count = vim.v.foldend - vim.v.foldstart + 1
-  return ('       … %d line%s'):format(count, count == 1 and '' or 's')
+  return '       … ' .. require('tideate.ui.text').counted(vim.v.foldend - vim.v.foldstart + 1, 'line')
+end
+
+--- Open or close the fold under the cursor.
+function M.toggle_fold()
+  pcall(vim.cmd, 'normal! za') -- a line without a fold has none to open
 end
 
 --- Fit the float to the screen, and its title and footer to the page.
----@param it tideate.ui.PageWindow
-function M.fit(it)
-  local config = place(it)
+function Window:fit()
+  local config = self:place()
   config.relative = 'editor'
-  require('tideate.ui.window').configure(it.win, config)
+  require('tideate.ui.window').configure(self.win, config)
 end
 
---- Write a page; leave the lines that are the very same tables as before.
----@param it tideate.ui.PageWindow
+--- Write lines; leave those that are the very same tables as before.
 ---@param lines tideate.Chunk[][]
-local function write(it, lines)
-  local before, first, behind = it.drawn or {}, 0, 0
-  local most = math.min(#before, #lines)
-  while first < most and before[first + 1] == lines[first + 1] do
-    first = first + 1
-  end
-  while behind < most - first and before[#before - behind] == lines[#lines - behind] do
-    behind = behind + 1
-  end
-  local last = it.drawn and #before - behind or -1
-  require('tideate.ui.text').splice(it.buf, ns, first, last, vim.list_slice(lines, first + 1, #lines - behind))
-  it.drawn = lines
+function Window:write(lines)
+  local text, before = require('tideate.ui.text'), self.drawn or {}
+  local first, behind = text.unchanged(before, lines)
+  local last = self.drawn and #before - behind or -1
+  text.splice(self.buf, ns, first, last, vim.list_slice(lines, first + 1, #lines - behind))
+  self.drawn = lines
 end
 
 --- Draw a page.
----@param it tideate.ui.PageWindow
 ---@param page tideate.ui.Page
 ---@param row? integer of the cursor
-function M.draw(it, page, row)
-  it.page = page
-  write(it, page.lines)
-  fold(it)
-  api.nvim_win_set_cursor(it.win, { math.max(1, math.min(row or page.opens or 1, #page.lines)), 0 })
-  M.fit(it)
-end
-
----@param it tideate.ui.PageWindow
----@param on {moved?: fun(), closed: fun()}
-local function follow(it, on)
-  local function on_autocmd(events, callback, options)
-    options = vim.tbl_extend('force', { buffer = it.buf, callback = callback }, options or {})
-    api.nvim_create_autocmd(events, options)
-  end
-  on_autocmd('WinClosed', on.closed, { once = true })
-  if on.moved then
-    on_autocmd('CursorMoved', on.moved)
-  end
-  on_autocmd('VimResized', vim.schedule_wrap(function()
-    if require('tideate.ui.window').visible(it.win) then
-      M.fit(it)
-    end
-  end))
-end
-
----@param it? {window: tideate.ui.PageWindow} owner of a page window
----@return boolean
-function M.shows(it)
-  return it ~= nil and require('tideate.ui.window').visible(it.window.win)
+function Window:draw(page, row)
+  self.page = page
+  self:write(page.lines)
+  self:fold()
+  api.nvim_win_set_cursor(self.win, { math.max(1, math.min(row or page.opens or 1, #page.lines)), 0 })
+  self:fit()
 end
 
 ---@return string? id of the focused question
@@ -141,27 +144,14 @@ function M.expect()
   end
 end
 
---- Open the float and set its keys; the page is drawn later.
----@param page tideate.ui.Page
----@param keys fun(): tideate.Key[]
----@param on {moved?: fun(), closed: fun()}
----@param enter? boolean by default only in plain normal mode
----@return tideate.ui.PageWindow
-function M.open(page, keys, on, enter)
-  if enter == nil then
-    enter = require('tideate.ui.typing').plain_normal()
-  end
+--- Open the float and set its keys.
+---@param enter boolean
+function Window:open(enter)
   local window = require('tideate.ui.window')
-  local buf = window.scratch()
-  vim.bo[buf].bufhidden = 'wipe'
-  vim.bo[buf].filetype = 'tideate-runs'
-  local back = api.nvim_get_current_win()
-  if window.is_float(back) then
-    back = window.for_files() or window.normal_windows()[1]
-  end
-  local it = { buf = buf, back = back, page = page, keys = keys }
-  it.win = window.float(buf, enter, place(it))
-  window.options(it.win, {
+  local buf = window.scratch(nil, { bufhidden = 'wipe', filetype = 'tideate-runs' })
+  self.buf, self.back, self.drawn = buf, window.origin(), nil
+  self.win = window.float(buf, enter, self:place())
+  window.options(self.win, {
     wrap = false,
     cursorline = true,
     foldenable = true,
@@ -169,18 +159,48 @@ function M.open(page, keys, on, enter)
     fillchars = 'fold: ,eob: ',
     foldtext = "v:lua.require'tideate.ui.page_window'.foldtext()",
   })
-  follow(it, on)
-  require('tideate.ui.keys').set(buf, keys())
-  return it
+  local function on(events, callback, once)
+    api.nvim_create_autocmd(events, { buffer = buf, callback = callback, once = once })
+  end
+  on('WinClosed', function()
+    self.shown = self.buf ~= buf and self.shown or nil
+  end, true)
+  if self.on_moved then
+    on('CursorMoved', self.on_moved)
+  end
+  on('VimResized', vim.schedule_wrap(function()
+    if self.buf == buf and window.visible(self.win) then
+      self:fit()
+    end
+  end))
+  require('tideate.ui.keys').set(buf, self:keys())
+end
+
+--- Show a page, in the open window or a new one.
+---@param shown any data of the page
+---@param page tideate.ui.Page
+---@param row? integer of the cursor
+---@param enter? boolean enter a new window; default: in plain normal mode
+function Window:show(shown, page, row, enter)
+  local visible = self:is_visible()
+  if not visible then
+    self:close() -- in another tab page
+  end
+  self.shown, self.page = shown, page
+  if not visible then
+    if enter == nil then
+      enter = require('tideate.ui.typing').plain_normal()
+    end
+    self:open(enter)
+  end
+  self:draw(page, row)
 end
 
 --- Close the float and return the focus.
----@param it tideate.ui.PageWindow
-function M.close(it)
-  local focused = it.win == api.nvim_get_current_win()
-  require('tideate.ui.window').close(it.win)
-  if focused and api.nvim_win_is_valid(it.back) then
-    api.nvim_set_current_win(it.back)
+function Window:close()
+  if self.shown then
+    self.shown = nil
+    require('tideate.ui.window').leave(self.win, self.back)
   end
 end
 

@@ -6,7 +6,9 @@ local texts = require('tideate.ui.comment_texts')
 ---@field place integer|string|nil nil: the whole text
 ---@field comment tideate.ReviewComment?
 
----@class tideate.PlaceComments: tideate.CommentTexts
+---@class tideate.PlaceComments
+---@field question tideate.Question
+---@field texts tideate.CommentTexts
 ---@field revisable boolean the model can revise
 ---@field kind 'line'|'path' kind of place
 ---@field noun string kind of place in messages
@@ -17,7 +19,7 @@ local texts = require('tideate.ui.comment_texts')
 ---@field spec tideate.PlaceSpec
 ---@field draft tideate.DraftFile
 ---@field found? table stored state, as from `spec.state`
-local Comments = setmetatable({}, { __index = texts })
+local Comments = {}
 Comments.__index = Comments
 
 ---@class tideate.PlaceSpec
@@ -27,15 +29,6 @@ Comments.__index = Comments
 ---@field respond fun(comments: table[]) called with sent comments
 
 local M = {}
-
----@param kind 'comment'
----@param about tideate.PlaceAbout
----@return string
-function Comments:identity(kind, about)
-  local question = self.question
-  local revision = question.payload.revision or 1
-  return ('%s %s %s %d %s'):format(kind, question.execution_id, question.step, revision, tostring(about.place))
-end
 
 ---@param place integer|string|nil
 ---@return tideate.PlaceAbout
@@ -90,9 +83,11 @@ function M.new(question, kind, spec)
     places = {},
     all = {},
     changed = {},
-    texts = {},
-    closed = false,
   }, Comments)
+  self.texts = texts.new(question, function(name, about)
+    local revision = payload.revision or 1
+    return ('%s %s %s %d %s'):format(name, question.execution_id, question.step, revision, tostring(about.place))
+  end)
   for _, place in ipairs(payload.changed or {}) do
     self.changed[place] = true
   end
@@ -155,15 +150,14 @@ function Comments:comment_here(in_buffer)
     return self:comment_on_all()
   end
   local about = self:about(place)
-  local ask = in_buffer and self.ask_lines or self.ask_line
-  ask(self, ('Comment on this %s'):format(self.noun), about, function(text)
+  self.texts:ask(in_buffer, ('Comment on this %s'):format(self.noun), about, function(text)
     about.comment = texts.comment(text)
     self:say_changed()
   end)
 end
 
 function Comments:comment_on_all()
-  self:ask_lines('What is to change?', self.all, function(text)
+  self.texts:ask(true, 'What is to change?', self.all, function(text)
     self.all.comment = texts.comment(text)
     self:say_changed()
   end)
@@ -246,35 +240,34 @@ function Comments:add_keys(keys, on_problem)
   if not self.revisable then
     return keys
   end
-  self.send_key = { lhs = { 'g<CR>' }, desc = 'send the comments: the model revises it', run = function()
+  local key = require('tideate.ui.keys').key
+  self.send_key = key('g<CR>', #self:list() > 0 and 'send' or nil, 'send the comments: the model revises it', function()
     local problem = self:send()
     if problem then
       on_problem(problem)
     end
-  end }
-  self.send_key.word = #self:list() > 0 and 'send' or nil
-  for _, key in ipairs({
+  end)
+  for _, one in ipairs({
     self.send_key,
-    { lhs = { 'gs', 'gb' }, word = 'comment', desc = ('say something about this %s to the model'):format(self.noun), run = function()
+    key({ 'gs', 'gb' }, 'comment', ('say something about this %s to the model'):format(self.noun), function()
       self:comment_here(false)
-    end },
-    { lhs = { 'gB' }, desc = 'the same, with several lines', run = function()
+    end),
+    key('gB', nil, 'the same, with several lines', function()
       self:comment_here(true)
-    end },
-    { lhs = { 'gS' }, desc = 'say something about all of it', run = function()
+    end),
+    key('gS', nil, 'say something about all of it', function()
       self:comment_on_all()
-    end },
+    end),
   }) do
-    table.insert(keys, #keys, key)
+    table.insert(keys, #keys, one)
   end
   return keys
 end
 
 --- Keep unfinished texts after the question ended.
 function Comments:close()
-  if not self.closed then
-    self.closed = true
-    self:keep_texts()
+  if not self.texts.closed then
+    self.texts:keep()
   end
 end
 

@@ -12,11 +12,10 @@ local MOST = 200000 -- bytes with syntax colours
 ---@param about? string run; its lines stay visible if there is space
 ---@return integer win
 function M.open(title, text, filetype, about)
-  local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
+  local window = require('tideate.ui.window')
   local lines = require('tideate.ui.readable_text').lines(text)
-  local buf = window.scratch()
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
   api.nvim_buf_set_lines(buf, 0, -1, true, lines)
-  vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   -- syntax without ftplugins: the text is read-only
   if #text > MOST then
@@ -28,13 +27,12 @@ function M.open(title, text, filetype, about)
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line))
   end
-  local back = api.nvim_get_current_win()
   local width = math.min(widest, 110)
-  local win = window.over(buf, window.centered(width, math.max(#lines, 3), {
+  local win = window.popup(buf, window.centered(width, math.max(#lines, 3), {
     title = { { (' %s '):format(title), 'TideateTitle' } },
     footer = require('tideate.ui.text').keys({ { 'q', 'close' } }),
     zindex = 115,
-  }))
+  }), { 'q', '<Esc>' })
   -- only the window knows how its lines wrap
   local rows = api.nvim_win_text_height(win, {}).all
   local place = window.centered(width, math.max(rows, 3), { relative = 'editor' })
@@ -45,20 +43,6 @@ function M.open(title, text, filetype, about)
     place.row, place.height = beside(code, place.row, place.height, all.row, all.row + all.rows)
   end
   api.nvim_win_set_config(win, place)
-  local function close()
-    window.close(win)
-    if window.visible(back) then
-      api.nvim_set_current_win(back)
-    end
-  end
-  keys.set(buf, { { lhs = { 'q', '<Esc>' }, run = close, desc = 'close' } })
-  api.nvim_create_autocmd('WinLeave', {
-    buffer = buf,
-    once = true,
-    callback = vim.schedule_wrap(function()
-      window.close(win)
-    end),
-  })
   return win
 end
 

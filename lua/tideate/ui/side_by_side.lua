@@ -13,11 +13,10 @@ local MOST = 200000 -- bytes with syntax colours
 ---@param filetype string
 ---@return integer buf
 local function buffer(side, filetype)
-  local buf = require('tideate.ui.window').scratch()
+  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'wipe' })
   local plain = require('tideate.ui.text').plain
   local lines = vim.tbl_map(plain, vim.split(side.text or '', '\n', { plain = true }))
   api.nvim_buf_set_lines(buf, 0, -1, true, lines)
-  vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   -- syntax without ftplugins: the text is read-only
   vim.bo[buf].syntax = #(side.text or '') <= MOST and filetype or ''

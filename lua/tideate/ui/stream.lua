@@ -93,9 +93,7 @@ end
 ---@param name string
 ---@return integer buf
 local function make(name)
-  local buf = require('tideate.ui.window').scratch(name)
-  vim.bo[buf].bufhidden = 'hide'
-  vim.bo[buf].undolevels = -1
+  local buf = require('tideate.ui.window').scratch(name, { bufhidden = 'hide', undolevels = -1 })
   set_markdown(buf)
   vim.bo[buf].modifiable = false
   return buf

@@ -72,6 +72,14 @@ function M.fit(text, width)
   return width > 0 and (kept:gsub('…$', '')) .. '…' or ''
 end
 
+--- Format a count with its noun, like `3 files`.
+---@param count integer
+---@param noun string
+---@return string
+function M.counted(count, noun)
+  return ('%d %s%s'):format(count, noun, count == 1 and '' or 's')
+end
+
 --- Return the end of a text that fits into a width.
 ---@param text string
 ---@param width integer display cells
@@ -255,6 +263,21 @@ function M.splice(buf, ns, first, last, lines)
       column = column + #chunk[1]
     end
   end
+end
+
+--- Count the lines that are the very same tables at the start and at the end.
+---@param before tideate.Chunk[][]
+---@param lines tideate.Chunk[][]
+---@return integer first, integer behind
+function M.unchanged(before, lines)
+  local first, behind, most = 0, 0, math.min(#before, #lines)
+  while first < most and before[first + 1] == lines[first + 1] do
+    first = first + 1
+  end
+  while behind < most - first and before[#before - behind] == lines[#lines - behind] do
+    behind = behind + 1
+  end
+  return first, behind
 end
 
 --- Replace all lines of a buffer by lines of chunks.

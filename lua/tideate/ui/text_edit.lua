@@ -18,8 +18,7 @@ M.TextEdit = TextEdit
 local function keep_from_quitting()
   local id = api.nvim_create_autocmd('QuitPre', {
     callback = function()
-      local buf = window.scratch()
-      vim.bo[buf].bufhidden = 'wipe'
+      local buf = window.scratch(nil, { bufhidden = 'wipe' })
       api.nvim_open_win(buf, true, { relative = 'editor', row = 0, col = 0, width = 1, height = 1, noautocmd = true })
     end,
   })

@@ -30,7 +30,7 @@ end
 ---@return string
 function M.size_words(characters)
   if characters < 1000 then
-    return ('%d character%s'):format(characters, characters == 1 and '' or 's')
+    return require('tideate.ui.text').counted(characters, 'character')
   end
   return ('%.1fk characters'):format(characters / 1000)
 end
@@ -56,7 +56,7 @@ function M.count_words(calls)
     return ('%d %s'):format(counts[name], name)
   end, names)
   local failures = failed > 0 and (' (%d failed)'):format(failed) or ''
-  return ('%d tool call%s: %s%s'):format(#calls, #calls == 1 and '' or 's', table.concat(words, ', '), failures)
+  return ('%s: %s%s'):format(require('tideate.ui.text').counted(#calls, 'tool call'), table.concat(words, ', '), failures)
 end
 
 --- Descriptions of events in Markdown.

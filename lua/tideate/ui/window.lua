@@ -5,28 +5,31 @@ local api = vim.api
 
 M.EDGE = 2 -- columns; a narrower strip of text beside a float is unreadable
 
+---@return integer rows of the tabline
+function M.tabline()
+  return (vim.o.showtabline == 2 or vim.o.showtabline == 1 and #api.nvim_list_tabpages() > 1) and 1 or 0
+end
+
 ---@return integer columns, integer lines the area for floats, without tabline, statusline and command line
 function M.room()
-  local lines = vim.o.lines - vim.o.cmdheight
-  if vim.o.laststatus > 0 then
-    lines = lines - 1
-  end
-  if vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #api.nvim_list_tabpages() > 1) then
-    lines = lines - 1
-  end
+  local lines = vim.o.lines - vim.o.cmdheight - M.tabline() - (vim.o.laststatus > 0 and 1 or 0)
   return vim.o.columns, math.max(lines, 3)
 end
 
 --- Create an unlisted scratch buffer.
 ---@param name? string
+---@param options? table<string, any> buffer options
 ---@return integer buf
-function M.scratch(name)
+function M.scratch(name, options)
   local buf = api.nvim_create_buf(false, true)
   vim.bo[buf].modifiable = true -- `nvim -M` makes new buffers otherwise
   vim.bo[buf].swapfile = false
   vim.bo[buf].modeline = false
   if name then
     api.nvim_buf_set_name(buf, name)
+  end
+  for option, value in pairs(options or {}) do
+    vim.bo[buf][option] = value
   end
   return buf
 end
@@ -193,6 +196,23 @@ function M.over(buf, config)
   return win
 end
 
+--- Open a float over the current window that its keys, or leaving it, close.
+---@param buf integer
+---@param config table<string, any>
+---@param closing string[] keys
+---@return integer win
+function M.popup(buf, config, closing)
+  local back = api.nvim_get_current_win()
+  local win = M.over(buf, config)
+  require('tideate.ui.keys').set(buf, { { lhs = closing, desc = 'close', run = function()
+    M.leave(win, back)
+  end } })
+  api.nvim_create_autocmd('WinLeave', { buffer = buf, once = true, callback = vim.schedule_wrap(function()
+    M.close(win)
+  end) })
+  return win
+end
+
 --- Set window-local options; the global defaults stay.
 ---@param win integer
 ---@param options table<string, any>
@@ -305,6 +325,24 @@ function M.close(win)
   end)
 end
 
+--- Close a window and return its focus.
+---@param win integer?
+---@param back integer? window that gets the focus
+function M.leave(win, back)
+  local focused = win == api.nvim_get_current_win()
+  M.close(win)
+  if focused and back and api.nvim_win_is_valid(back) then
+    api.nvim_set_current_win(back)
+  end
+end
+
+--- Return the user's window that is not a float.
+---@return integer win
+function M.origin()
+  local current = api.nvim_get_current_win()
+  return M.is_float(current) and (M.for_files() or M.normal_windows()[1]) or current
+end
+
 --- Return a window that can show a file: the current one, unless it is fixed or shows no file.
 ---@return integer? win
 function M.for_files()
@@ -327,11 +365,7 @@ end
 ---@param size? integer lines or columns
 ---@return integer win
 function M.split(buf, split, size)
-  local beside = api.nvim_get_current_win()
-  if M.is_float(beside) then
-    beside = M.for_files() or M.normal_windows()[1]
-  end
-  local config = { split = split, win = beside }
+  local config = { split = split, win = M.origin() }
   config[(split == 'left' or split == 'right') and 'width' or 'height'] = size
   local win = api.nvim_open_win(buf, false, config)
   M.options(win, { winfixbuf = false })

@@ -1,8 +1,9 @@
 --- The window of the known workflows.
 local M = {}
 
----@type tideate.ui.PageWindow?
-local shown
+local key = require('tideate.ui.keys').key
+
+local window ---@type tideate.ui.PageWindow
 ---@type table<integer, string> workflow name by line
 local names = {}
 
@@ -43,60 +44,38 @@ local function page_of(workflows, notices)
   return { title = 'workflows', lines = lines }
 end
 
-function M.close()
-  local it = shown
-  if it then
-    shown = nil
-    require('tideate.ui.page_window').close(it)
-  end
-end
-
 ---@param run fun(name: string)
+---@return fun()
 local function with_name(run)
   return function()
-    local name = shown and names[vim.api.nvim_win_get_cursor(shown.win)[1]]
+    local name = names[window:row()]
     if name then
-      M.close()
+      window:close()
       run(name)
     end
   end
 end
 
----@return tideate.Key[]
-function M.keys()
-  local function key(lhs, word, desc, run)
-    return { lhs = lhs, word = word, desc = desc, run = run }
-  end
+window = require('tideate.ui.page_window').new('workflows', function()
   return {
-    key({ '<CR>' }, 'run', 'run the workflow, after the question for its prompt', with_name(function(name)
+    key('<CR>', 'run', 'run the workflow, after the question for its prompt', with_name(function(name)
       require('tideate').run(name)
     end)),
-    key({ 'g' }, 'graph', 'draw it', with_name(function(name)
+    key('g', 'graph', 'draw it', with_name(function(name)
       require('tideate.workflow_lookup').show_graph(name)
     end)),
-    key({ 'q', '<Esc>' }, 'close', 'close this window', M.close),
-    key({ '?', 'g?' }, 'help', 'this help', function()
-      require('tideate.ui.keys').help('workflows', M.keys())
-    end),
   }
+end)
+
+function M.close()
+  window:close()
 end
 
 --- Show workflows and notices about unusable ones.
 ---@param workflows tideate.WorkflowInfo[]
 ---@param notices string[]
 function M.show(workflows, notices)
-  local window, page = require('tideate.ui.page_window'), page_of(workflows, notices)
-  if not (shown and require('tideate.ui.window').visible(shown.win)) then
-    M.close()
-    local it
-    it = window.open(page, M.keys, {
-      closed = function()
-        shown = shown ~= it and shown or nil
-      end,
-    })
-    shown = it
-  end
-  window.draw(shown, page)
+  window:show({}, page_of(workflows, notices))
 end
 
 return M

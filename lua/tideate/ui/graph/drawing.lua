@@ -79,8 +79,7 @@ function M.head(it, keys)
     table.insert(chunks, { '● ' .. at .. ' ', 'TideateRunning' })
   end
   if it.mistakes > 0 then
-    local count = it.mistakes == 1 and '1 mistake ' or ('%d mistakes '):format(it.mistakes)
-    table.insert(chunks, { count, 'TideateFailed' })
+    table.insert(chunks, { text.counted(it.mistakes, 'mistake') .. ' ', 'TideateFailed' })
   end
   local stale = M.stale(it)
   if stale then

@@ -155,20 +155,14 @@ function M.keys()
     M.draw()
   end
   local other = shown and shown.format == 'mermaid' and 'drawing' or 'mermaid'
+  local keys = require('tideate.ui.keys')
   return {
-    { lhs = { 'q' }, word = 'close', desc = 'close this window', run = leave },
-    { lhs = { 'K', '<CR>' }, word = 'state', desc = "the state's guidance, and when it is left for which", run = explain },
-    { lhs = { 'm' }, word = other, desc = 'the drawing, or the same as Mermaid', run = toggle },
-    { lhs = { 'y' }, word = 'yank', desc = 'yank the whole text', run = yank, begins = false },
-    { lhs = { 'r' }, word = 'redraw', desc = 'draw again', run = redraw },
-    {
-      lhs = { '?', 'g?' },
-      word = 'help',
-      desc = 'this help',
-      run = function()
-        require('tideate.ui.keys').help('graph', M.keys())
-      end,
-    },
+    keys.key('q', 'close', 'close this window', leave),
+    keys.key({ 'K', '<CR>' }, 'state', "the state's guidance, and when it is left for which", explain),
+    keys.key('m', other, 'the drawing, or the same as Mermaid', toggle),
+    keys.key('y', 'yank', 'yank the whole text', yank),
+    keys.key('r', 'redraw', 'draw again', redraw),
+    keys.help_key('graph', M.keys),
   }
 end
 
@@ -179,10 +173,8 @@ end
 local function show(source, result, back)
   leave()
   require('tideate.ui.highlights').define()
-  local buf = require('tideate.ui.window').scratch()
+  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'wipe', modifiable = false })
   api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
-  vim.bo[buf].bufhidden = 'wipe'
-  vim.bo[buf].modifiable = false
   shown = { source = source, buf = buf, format = 'text', wanted = 'text', asked = 0, back = back }
   shown.win = require('tideate.ui.graph.window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
@@ -197,7 +189,7 @@ end
 function M.open(source)
   local window = require('tideate.ui.window')
   local from = api.nvim_get_current_win()
-  local back = window.is_float(from) and (window.for_files() or window.normal_windows()[1]) or from
+  local back = window.origin()
   if shown and from == shown.win then
     back = shown.back
   end

@@ -123,19 +123,10 @@ function M.open(definition, name)
   local columns = window.room()
   local width = math.min(WIDEST, columns - 4)
   local lines = words(definition, name, width)
-  local buf = window.scratch()
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
   require('tideate.ui.text').render(buf, ns, lines)
-  vim.bo[buf].bufhidden = 'wipe'
-  local back = api.nvim_get_current_win()
   local title = (' %s '):format(name == '*' and 'entry' or name)
-  local win = window.over(buf, window.centered(width, #lines, { title = title, zindex = 110 }))
-  local function close()
-    window.close(win)
-    if api.nvim_win_is_valid(back) then
-      api.nvim_set_current_win(back)
-    end
-  end
-  require('tideate.ui.keys').set(buf, { { lhs = { 'q', '<Esc>', '<CR>', 'K' }, run = close, desc = 'close' } })
+  window.popup(buf, window.centered(width, #lines, { title = title, zindex = 110 }), { 'q', '<Esc>', '<CR>', 'K' })
 end
 
 return M

@@ -89,56 +89,25 @@ end
 ---@param can_reply boolean? whether the user can reply to an answer
 ---@return tideate.Key[]
 function M.keys(active, can_reply)
+  local keys = require('tideate.ui.keys')
+  local key = keys.key
   return {
-    {
-      lhs = { 'q' },
-      word = 'hide',
-      desc = 'hide this window; the run continues',
-      run = function()
-        M.hide()
-      end,
-    },
-    {
-      lhs = { '<C-c>' },
-      word = active ~= false and 'cancel' or nil,
-      desc = 'cancel the run',
-      run = function()
-        local run = shown.id and status(shown.id)
-        if run and require('tideate.ui.progress').active(run) then
-          require('tideate').cancel(run.execution_id)
-        end
-      end,
-    },
-    {
-      lhs = { 's' },
-      word = active ~= false and 'say' or nil,
-      desc = 'tell the model something: it reads it before its next turn',
-      run = say,
-    },
-    {
-      lhs = { '<CR>' },
-      desc = 'show all of the tool call in this line; open or close the fold of a reasoning',
-      run = open_line,
-    },
-    {
-      lhs = { 'r', 'i' },
-      word = can_reply and 'reply' or nil,
-      desc = 'reply to the answer once the run has ended: a new one goes on with its conversation',
-      run = function()
-        local run = shown.id and status(shown.id)
-        if run then
-          require('tideate.reply').to(run)
-        end
-      end,
-    },
-    {
-      lhs = { '?', 'g?' },
-      word = 'help',
-      desc = 'this help',
-      run = function()
-        require('tideate.ui.keys').help('output', M.keys())
-      end,
-    },
+    key('q', 'hide', 'hide this window; the run continues', M.hide),
+    key('<C-c>', active ~= false and 'cancel' or nil, 'cancel the run', function()
+      local run = shown.id and status(shown.id)
+      if run and require('tideate.ui.progress').active(run) then
+        require('tideate').cancel(run.execution_id)
+      end
+    end),
+    key('s', active ~= false and 'say' or nil, 'tell the model something: it reads it before its next turn', say),
+    key('<CR>', nil, 'show all of the tool call in this line; open or close the fold of a reasoning', open_line),
+    key({ 'r', 'i' }, can_reply and 'reply' or nil, 'reply to the answer once the run has ended: a new one goes on with its conversation', function()
+      local run = shown.id and status(shown.id)
+      if run then
+        require('tideate.reply').to(run)
+      end
+    end),
+    keys.help_key('output', M.keys),
   }
 end
 
@@ -247,12 +216,8 @@ function M.hide()
     return
   end
   local win, back = shown.win, shown.back
-  local focused = win == api.nvim_get_current_win()
   M.closed()
-  require('tideate.ui.window').close(win)
-  if focused and back and api.nvim_win_is_valid(back) then
-    api.nvim_set_current_win(back)
-  end
+  require('tideate.ui.window').leave(win, back)
 end
 
 --- Free the space of the code: hide a float, leave a tab page.

@@ -256,13 +256,7 @@ function M.draw(it, rows, win)
   if #before == #lines then
     write_changed(it, lines)
   else
-    local first, behind, most = 0, 0, math.min(#before, #lines)
-    while first < most and before[first + 1] == lines[first + 1] do
-      first = first + 1
-    end
-    while behind < most - first and before[#before - behind] == lines[#lines - behind] do
-      behind = behind + 1
-    end
+    local first, behind = require('tideate.ui.text').unchanged(before, lines)
     -- an empty buffer has one line
     local last = #before == 0 and -1 or #before - behind
     write(it, lines, first + 1, last, #lines - behind)

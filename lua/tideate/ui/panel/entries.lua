@@ -52,7 +52,7 @@ local function turn_hint(turn)
   end
   local parts = { turn.model and one_line(turn.model) }
   if #turn.calls > 0 then
-    table.insert(parts, ('%d tool call%s'):format(#turn.calls, #turn.calls == 1 and '' or 's'))
+    table.insert(parts, require('tideate.ui.text').counted(#turn.calls, 'tool call'))
   end
   -- texts of a stored run are read when it is opened
   table.insert(parts, turn.text[1] and one_line(table.concat(turn.text, '', 1, math.min(#turn.text, 40))))

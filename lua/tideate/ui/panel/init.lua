@@ -63,13 +63,10 @@ function M.close()
   if not it then
     return
   end
-  local focused = it.win == api.nvim_get_current_win()
+  local window, wins = require('tideate.ui.window'), vim.fn.win_findbuf(it.buf)
   forget()
-  -- the last window on the buffer wipes it
-  vim.tbl_map(require('tideate.ui.window').close, vim.fn.win_findbuf(it.buf))
-  if focused and api.nvim_win_is_valid(it.back) then
-    api.nvim_set_current_win(it.back)
-  end
+  window.leave(it.win, it.back)
+  vim.tbl_map(window.close, wins) -- the last window on the buffer wipes it
 end
 
 --- Update times every second while a run is active.
@@ -273,16 +270,10 @@ end
 ---@param list tideate.ui.RunsList
 local function open(list)
   local window = require('tideate.ui.window')
-  local buf = window.scratch('tideate://runs')
-  vim.bo[buf].bufhidden = 'wipe'
-  vim.bo[buf].filetype = 'tideate-panel'
-  local back = api.nvim_get_current_win()
-  if window.is_float(back) then
-    back = window.for_files() or window.normal_windows()[1]
-  end
+  local buf = window.scratch('tideate://runs', { bufhidden = 'wipe', filetype = 'tideate-panel' })
   local it = {
     buf = buf,
-    back = back,
+    back = window.origin(),
     runs = require('tideate.ui.panel.runs').new(list, require('tideate.context').folder(), build_soon),
     view = require('tideate.ui.panel.view').new(buf),
   }

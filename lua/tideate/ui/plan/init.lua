@@ -11,12 +11,15 @@ M.SIGNS = {
   move = { '→', 'TideateMoveSign' },
 }
 
+local ns = api.nvim_create_namespace('tideate.plan')
+local below = api.nvim_create_namespace('tideate.plan.below')
+
 ---@class tideate.ui.Plan
 ---@field files tideate.PlannedFile[]
 ---@field out table<tideate.PlannedFile, boolean> left out
 ---@field question tideate.Question
 ---@field dialog tideate.Dialog
----@field editor tideate.PlanEditor?
+---@field editor tideate.TextEdit?
 ---@field respond fun(result: table<string, any>)
 ---@field on_left fun()
 ---@field rows table<integer, tideate.PlannedFile> by buffer row, 1-based
@@ -69,12 +72,6 @@ function Plan:file_lines(file, widest, width)
   return lines
 end
 
----@param count integer
----@return string
-local function files_word(count)
-  return count == 1 and '1 file' or ('%d files'):format(count)
-end
-
 --- Return the problems and the question, with the number of remaining files.
 ---@return { [1]: string, [2]: string? }[] lines text and highlight group
 function Plan:asking()
@@ -87,7 +84,7 @@ function Plan:asking()
   for _, line in ipairs(#self.problems == 0 and said or {}) do
     table.insert(lines, { line })
   end
-  table.insert(lines, { (question:gsub('%d+ files?', files_word(#self:kept()), 1)) })
+  table.insert(lines, { (question:gsub('%d+ files?', require('tideate.ui.text').counted(#self:kept(), 'file'), 1)) })
   return lines
 end
 
@@ -129,7 +126,7 @@ function Plan:summary()
   end
   local kept = #self:kept()
   local taken_out = #self.files - kept
-  local files = files_word(kept) .. (next(self.comments.changed) and ' · ▌ changed in this revision' or '')
+  local files = require('tideate.ui.text').counted(kept, 'file') .. (next(self.comments.changed) and ' · ▌ changed in this revision' or '')
   return taken_out == 0 and files or ('%s, %d taken out'):format(files, taken_out)
 end
 
@@ -140,7 +137,7 @@ function Plan:toggle()
   if file then
     self.out[file] = not self.out[file] or nil
     if self.editor and self.editor:unfinished() then
-      self.editor:comment(file, self.out[file] or false)
+      self:comment_out(file, self.out[file] or false)
     end
     self.comments:keep()
     self:redraw()
@@ -177,24 +174,126 @@ function Plan:redraw(message)
   end)
 end
 
----@param kept integer? buffer with earlier edits
-function Plan:make_editor(kept)
-  self.editor = require('tideate.ui.plan.edit').new(self.question.execution_id, function(files, out)
-    self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
-    for _, file in ipairs(out) do
-      self.out[file] = true
-    end
-    self.comments:keep()
-    self:redraw()
-    self.dialog:focus()
-  end, kept)
+--- Show each error below its line, wrapped.
+---@param errors tideate.PlanError[]
+function Plan:explain(errors)
+  api.nvim_buf_clear_namespace(self.editor.buf, below, 0, -1)
+  if not require('tideate.ui.window').visible(self.editor.win) then
+    return
+  end
+  local width = api.nvim_win_get_width(self.editor.win)
+  for _, err in ipairs(errors) do
+    local lines = vim.tbl_map(function(line)
+      return { { '  ' .. line, 'TideateFailed' } }
+    end, require('tideate.ui.text').wrap(err.message, width - 3))
+    api.nvim_buf_set_extmark(self.editor.buf, below, err.row, 0, { virt_lines = lines })
+  end
+  self:fit_editor()
 end
 
+--- Grow the window to the text and the messages below its lines.
+function Plan:fit_editor()
+  local window = require('tideate.ui.window')
+  local columns, rows = window.room()
+  local height = api.nvim_win_text_height(self.editor.win, {}).all + 1
+  height = math.min(math.max(height, 8), rows - 2)
+  if height > api.nvim_win_get_height(self.editor.win) then
+    local place = window.centered(math.min(100, columns - 4), height, { relative = 'editor' })
+    api.nvim_win_set_config(self.editor.win, place)
+  end
+end
+
+---@return tideate.PlannedFile[]? files nil if the text has an error
+---@return tideate.PlannedFile[]? out
+function Plan:check_text()
+  local files, errors, out = require('tideate.ui.plan.text').parse(api.nvim_buf_get_lines(self.editor.buf, 0, -1, true))
+  vim.diagnostic.set(
+    ns,
+    self.editor.buf,
+    vim.tbl_map(function(err)
+      local severity = vim.diagnostic.severity.ERROR
+      return { lnum = err.row, col = 0, message = err.message, severity = severity, source = 'tideate' }
+    end, errors)
+  )
+  self:explain(errors)
+  if #errors == 0 then
+    return files, out
+  end
+end
+
+--- Comment or uncomment a file that the user toggled in the plan, in an unfinished text.
+---@param file tideate.PlannedFile
+---@param out boolean
+function Plan:comment_out(file, out)
+  local lines = api.nvim_buf_get_lines(self.editor.buf, 0, -1, true)
+  local row, line = require('tideate.ui.plan.text').comment(lines, file.path, out)
+  if row then
+    api.nvim_buf_set_lines(self.editor.buf, row, row + 1, true, { line })
+  end
+end
+
+function Plan:accept_text()
+  local files, out = self:check_text()
+  if not files then
+    local first = vim.diagnostic.get(self.editor.buf, { namespace = ns })[1]
+    api.nvim_win_set_cursor(self.editor.win, { first.lnum + 1, 0 })
+    return
+  end
+  self.editor:taken()
+  self.files, self.out = vim.list_extend(vim.list_extend({}, files), out or {}), {}
+  for _, file in ipairs(out or {}) do
+    self.out[file] = true
+  end
+  self.comments:keep()
+  self:redraw()
+  self.dialog:focus()
+end
+
+--- Create the editor of the plan's text.
+---@param kept integer? buffer with earlier edits
+function Plan:make_editor(kept)
+  local text_edit = require('tideate.ui.text_edit')
+  local function accept()
+    self:accept_text()
+  end
+  if kept then
+    text_edit.attach(kept, accept)
+    vim.bo[kept].modified = true
+    api.nvim_clear_autocmds({ buffer = kept, event = { 'TextChanged', 'InsertLeave' } })
+  end
+  local buf = kept or text_edit.buffer('plan', self.question.execution_id, accept)
+  self.editor = text_edit.new(buf)
+  self.editor.win = kept and vim.fn.win_findbuf(kept)[1]
+  vim.bo[buf].commentstring = '# %s'
+  -- `explain` shows the messages below the lines
+  vim.diagnostic.config({ virtual_text = false, signs = false, underline = true }, ns)
+  api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
+    buffer = buf,
+    callback = function()
+      if self.editor then
+        self:check_text()
+      end
+    end,
+  })
+end
+
+--- Edit the plan as text, with unfinished edits.
 function Plan:edit()
   if not self.editor then
     self:make_editor()
   end
-  self.editor:show(self.files, self.out)
+  local editor, lines = self.editor, require('tideate.ui.plan.text').format(self.files, self.out)
+  editor:fill(lines)
+  if editor:visible() then
+    return api.nvim_set_current_win(editor.win)
+  end
+  editor:open('edit the plan', #lines + 2)
+  api.nvim_win_call(editor.win, function()
+    vim.fn.matchadd('Comment', '^\\s*#.*')
+    vim.fn.matchadd('Statement', '^\\s*\\zs\\(create\\|modify\\|delete\\|move\\)\\>')
+  end)
+  api.nvim_win_set_cursor(editor.win, { math.min(3, api.nvim_buf_line_count(editor.buf)), 0 })
+  self:check_text()
 end
 
 ---@return string key of kept edits for the next question about the same plan
@@ -327,33 +426,23 @@ end
 
 ---@return tideate.Key[]
 function Plan:keys()
-  local function key(lhs, word, desc, run)
-    return { lhs = lhs, word = word, desc = desc, run = run }
+  local keys, key = {}, require('tideate.ui.keys').key
+  for _, row in ipairs({
+    { { 'y', '<CR>' }, 'yes', 'continue with these files', 'accept' },
+    { 'n', 'no', 'decline the plan; a changed one after a question', 'decline' },
+    { { 'x', '<Space>', 'dd' }, 'leave out', 'leave a file out, or include it again', 'toggle' },
+    { 'e', 'edit', 'edit the plan as text', 'edit' },
+    { { 'd', 'K' }, 'details', 'the whole reason, and the details', 'details' },
+    { 'q', 'leave', 'leave it: the run waits', 'leave' },
+  }) do
+    table.insert(keys, key(row[1], row[2], row[3], function()
+      self[row[4]](self)
+    end))
   end
-  local keys
-  keys = {
-    key({ 'y', '<CR>' }, 'yes', 'continue with these files', function()
-      self:accept()
-    end),
-    key({ 'n' }, 'no', 'decline the plan; a changed one after a question', function()
-      self:decline()
-    end),
-    key({ 'x', '<Space>', 'dd' }, 'leave out', 'leave a file out, or include it again', function()
-      self:toggle()
-    end),
-    key({ 'e' }, 'edit', 'edit the plan as text', function()
-      self:edit()
-    end),
-    vim.tbl_extend('error', key({ 'd', 'K' }, 'details', 'the whole reason, and the details', function()
-      self:details()
-    end), { begins = true }), -- dd
-    key({ 'q' }, 'leave', 'leave it: the run waits', function()
-      self:leave()
-    end),
-    key({ '?', 'g?' }, 'help', 'this help', function()
-      require('tideate.ui.keys').help('plan', keys)
-    end),
-  }
+  keys[5].begins = true -- dd
+  table.insert(keys, require('tideate.ui.keys').help_key('plan', function()
+    return keys
+  end))
   return self.comments:add_keys(keys, function(problem)
     self:redraw(problem)
   end)

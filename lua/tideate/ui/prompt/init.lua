@@ -272,12 +272,14 @@ end
 
 ---@return integer buf
 local function make_buffer()
-  local buf = require('tideate.ui.window').scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()))
-  vim.bo[buf].buftype = 'acwrite'
-  vim.bo[buf].bufhidden = 'hide'
+  local complete = "v:lua.require'tideate.ui.prompt.completion'.complete"
+  local buf = require('tideate.ui.window').scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()), {
+    buftype = 'acwrite',
+    bufhidden = 'hide',
+    completefunc = complete,
+    omnifunc = complete,
+  })
   vim.bo[buf].filetype = 'tideate_prompt'
-  vim.bo[buf].completefunc = "v:lua.require'tideate.ui.prompt.completion'.complete"
-  vim.bo[buf].omnifunc = vim.bo[buf].completefunc
   pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar
   return buf
 end

@@ -11,114 +11,52 @@ local WIDE = 110 -- columns; a narrower bar says less
 function M.keys(review)
   local revisable, compared, words = review.model.revisable, review.model.compared, review.model:words()
   local several = #review.model.entries > 1
-  ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(), [5]: string[]? }[] key, word, help, action, modes
+  ---@type { [1]: string, [2]: string?, [3]: string, [4]: string, [5]: any, [6]: string[]? }[] key, word, help, method and its argument, modes
   local rows = {
-    { 'ga', words.accept, words.accept .. ' the hunk', function()
-      review:decide('accepted')
-    end },
-    { 'gr', words.reject, words.reject .. ' the hunk', function()
-      review:decide('rejected')
-    end },
-    { 'gb', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', function()
-      review:reject_because(false)
-    end },
-    { 'gB', nil, 'the same, with a reason of several lines', function()
-      review:reject_because(true)
-    end },
-    { 'gs', nil, 'say something about the hunk to the model, whatever you decide', function()
-      review:comment_on_hunk()
-    end },
-    { 'gS', nil, 'say something about all of the change', function()
-      review:comment_on_all()
-    end },
-    { 'gm', 'mix', 'the hunk of the next model at this place, in place of this one; the last one leads back', function()
-      review:mix()
-    end },
-    { 'go', nil, 'open the hunk again: it is undecided', function()
-      review:reopen_hunk()
-    end },
-    { 'gfa', nil, words.accept .. ' what is open in this file', function()
-      review:decide_file('accepted', review:file_at_cursor())
-    end },
-    { 'gfr', nil, words.reject .. ' what is open in this file', function()
-      review:decide_file('rejected', review:file_at_cursor())
-    end },
-    { 'gfo', nil, 'open all of this file again', function()
-      review:decide_file('open', review:file_at_cursor())
-    end },
-    { 'ga', nil, ('in visual mode: %s what is open in these lines'):format(words.accept), function()
-      review:decide_selection('accepted')
-    end, { 'x' } },
-    { 'gr', nil, ('in visual mode: %s what is open in these lines'):format(words.reject), function()
-      review:decide_selection('rejected')
-    end, { 'x' } },
-    { 'go', nil, 'in visual mode: open these lines again', function()
-      review:decide_selection('open')
-    end, { 'x' } },
-    { 'ih', nil, 'text object: the lines of the hunk', function()
-      review:select_hunk(false)
-    end, { 'x', 'o' } },
-    { 'ah', nil, 'text object: the hunk with the blank lines below it', function()
-      review:select_hunk(true)
-    end, { 'x', 'o' } },
-    { 'gA', words.accept .. ' all', words.accept .. ' everything that is open', function()
-      review:decide_all('accepted')
-    end },
-    { 'gR', words.reject .. ' all', words.reject .. ' everything that is open', function()
-      review:decide_all('rejected')
-    end },
-    { 'gO', nil, 'open everything again', function()
-      review:decide_all('open')
-    end },
-    { 'ge', 'edit', 'edit the lines that the hunk brings, in a buffer of their own: :w accepts them, :q leaves them', function()
-      review:edit_hunk()
-    end },
-    { ']c', 'next', 'next hunk', function()
-      review:step(1)
-    end },
-    { '[c', nil, 'previous hunk', function()
-      review:step(-1)
-    end },
-    { ']f', several and 'file' or nil, 'next file', function()
-      review:step_file(1)
-    end },
-    { '[f', nil, 'previous file', function()
-      review:step_file(-1)
-    end },
-    { 'gu', nil, 'undo the last decision or comment; also the one that left nothing open', function()
-      review:travel('past')
-    end },
-    { 'gU', nil, 'redo it', function()
-      review:travel('future')
-    end },
-    { 'gp', 'beside', 'side by side, again: inline (gd stays: go to declaration)', function()
-      review.side:toggle()
-    end },
-    { 'gl', several and 'list' or nil, 'go to the list of files; from there: hide it', function()
-      review.files:toggle()
-    end },
-    { 'gh', nil, 'hide or show the changes', function()
-      review:toggle()
-    end },
-    { 'g<CR>', 'finish', words.finish, function()
-      review:finish()
-    end },
-    { 'gX', nil, words.decline, function()
-      review:ask_to_decline()
-    end },
-    { 'q', 'leave', 'leave the review: it waits with all decisions, and `:Workflow review` opens it again', function()
-      review:leave()
-    end },
-    { 'g?', 'help', 'this help', function()
-      review:help()
-    end },
+    { 'ga', words.accept, words.accept .. ' the hunk', 'decide', 'accepted' },
+    { 'gr', words.reject, words.reject .. ' the hunk', 'decide', 'rejected' },
+    { 'gb', revisable and 'because' or nil, 'reject the hunk because …: a line for the model, sent when you finish', 'reject_because', false },
+    { 'gB', nil, 'the same, with a reason of several lines', 'reject_because', true },
+    { 'gs', nil, 'say something about the hunk to the model, whatever you decide', 'comment_on_hunk' },
+    { 'gS', nil, 'say something about all of the change', 'comment_on_all' },
+    { 'gm', 'mix', 'the hunk of the next model at this place, in place of this one; the last one leads back', 'mix' },
+    { 'go', nil, 'open the hunk again: it is undecided', 'reopen_hunk' },
+    { 'gfa', nil, words.accept .. ' what is open in this file', 'decide_file', 'accepted' },
+    { 'gfr', nil, words.reject .. ' what is open in this file', 'decide_file', 'rejected' },
+    { 'gfo', nil, 'open all of this file again', 'decide_file', 'open' },
+    { 'ga', nil, ('in visual mode: %s what is open in these lines'):format(words.accept), 'decide_selection', 'accepted', { 'x' } },
+    { 'gr', nil, ('in visual mode: %s what is open in these lines'):format(words.reject), 'decide_selection', 'rejected', { 'x' } },
+    { 'go', nil, 'in visual mode: open these lines again', 'decide_selection', 'open', { 'x' } },
+    { 'ih', nil, 'text object: the lines of the hunk', 'select_hunk', false, { 'x', 'o' } },
+    { 'ah', nil, 'text object: the hunk with the blank lines below it', 'select_hunk', true, { 'x', 'o' } },
+    { 'gA', words.accept .. ' all', words.accept .. ' everything that is open', 'decide_all', 'accepted' },
+    { 'gR', words.reject .. ' all', words.reject .. ' everything that is open', 'decide_all', 'rejected' },
+    { 'gO', nil, 'open everything again', 'decide_all', 'open' },
+    { 'ge', 'edit', 'edit the lines that the hunk brings, in a buffer of their own: :w accepts them, :q leaves them', 'edit_hunk' },
+    { ']c', 'next', 'next hunk', 'step', 1 },
+    { '[c', nil, 'previous hunk', 'step', -1 },
+    { ']f', several and 'file' or nil, 'next file', 'step_file', 1 },
+    { '[f', nil, 'previous file', 'step_file', -1 },
+    { 'gu', nil, 'undo the last decision or comment; also the one that left nothing open', 'travel', 'past' },
+    { 'gU', nil, 'redo it', 'travel', 'future' },
+    { 'gp', 'beside', 'side by side, again: inline (gd stays: go to declaration)', 'toggle', 'side' },
+    { 'gl', several and 'list' or nil, 'go to the list of files; from there: hide it', 'toggle', 'files' },
+    { 'gh', nil, 'hide or show the changes', 'toggle' },
+    { 'g<CR>', 'finish', words.finish, 'finish' },
+    { 'gX', nil, words.decline, 'ask_to_decline' },
+    { 'q', 'leave', 'leave the review: it waits with all decisions, and `:Workflow review` opens it again', 'leave' },
+    { 'g?', 'help', 'this help', 'help' },
   }
   rows = vim.tbl_filter(function(row)
     local wanted = (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
     return wanted and not (review.model.written and row[1] == 'ge')
   end, rows)
   return vim.tbl_map(function(row)
-    return { lhs = { row[1] }, word = row[2], desc = row[3], run = row[4], modes = row[5] }
+    local key = require('tideate.ui.keys').key(row[1], row[2], row[3], function()
+      review[row[4]](review, row[5])
+    end)
+    key.modes = row[6]
+    return key
   end, rows)
 end
 

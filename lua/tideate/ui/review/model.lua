@@ -289,14 +289,13 @@ function Model:summary()
     end
   end
   local said = self:said()
-  local words = said > 0 and (' · %d %s'):format(said, said == 1 and 'comment' or 'comments') or ''
+  local words = said > 0 and ' · ' .. require('tideate.ui.text').counted(said, 'comment') or ''
   return ('%s: %s%s'):format(self:counted(), table.concat(parts, ', '), words)
 end
 
 ---@return string
 function Model:counted()
-  local total = self:count().total
-  return ('%d %s'):format(total, total == 1 and 'hunk' or 'hunks')
+  return require('tideate.ui.text').counted(self:count().total, 'hunk')
 end
 
 --- Return the first file with an open hunk, from an index on and around.
@@ -375,6 +374,18 @@ function Model:result()
     reason = #comments > 0 and 'comments were sent to the model' or nil,
     value = { files = files, comments = comments },
   }
+end
+
+--- Return the reason that a hunk cannot be edited.
+---@param one tideate.ReviewUnit
+---@return string?
+function M.obstacle_to_edit(one)
+  local file = one.entry.file
+  if one.entry.whole and (file.action ~= 'create' or file.whole) or #one.proposed ~= 1 then
+    return 'this file is decided about as a whole: there are no lines of it to edit'
+  elseif not one.own or require('tideate.ui.review.alternatives').adapter(one) then
+    return 'this is the hunk of another model: gm leads back to the one that can be edited'
+  end
 end
 
 return M

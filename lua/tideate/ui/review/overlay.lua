@@ -6,6 +6,17 @@ local api = vim.api
 local anchors = api.nvim_create_namespace('tideate.review.anchors')
 local drawn = api.nvim_create_namespace('tideate.review')
 
+local columns_ns = api.nvim_create_namespace('tideate.review.columns')
+
+local MOST_SIGNS = 1000 -- per hunk
+local MOST_KEPT = 200 -- hunks with cached lines
+
+---@class tideate.VirtualHunk
+---@field width integer
+---@field base string
+---@field words tideate.ReviewWords
+---@field lines tideate.Chunk[][]
+
 ---@class tideate.OverlayHunk
 ---@field hunk tideate.Hunk
 ---@field unit tideate.ReviewUnit
@@ -38,8 +49,49 @@ local drawn = api.nvim_create_namespace('tideate.review')
 ---@field left integer columns left of the text
 ---@field width integer of the text
 ---@field on_change fun()
-local Overlay = setmetatable({}, { __index = require('tideate.ui.review.overlay_drawing') })
+local Overlay = {}
 Overlay.__index = Overlay
+
+---@type table<integer, tideate.Overlay> by buffer
+local watched = {}
+
+---@type table<integer, true> buffers with a window being redrawn
+local redrawn = {}
+
+--- Compare widths once all windows are drawn: the redraw itself may open a column.
+local function compare()
+  for buf in pairs(redrawn) do
+    local overlay = watched[buf]
+    local _, _, _, left = require('tideate.ui.review.hunk_highlights').seen(buf)
+    if overlay and left ~= overlay.left then
+      overlay:draw_soon()
+    end
+  end
+  redrawn = {}
+end
+
+---@param overlay tideate.Overlay
+local function watch_columns(overlay)
+  local first = next(watched) == nil
+  watched[overlay.buf] = overlay
+  if not first then
+    return
+  end
+  api.nvim_set_decoration_provider(columns_ns, {
+    on_win = function(_, _, buf)
+      redrawn[buf] = watched[buf] and true
+    end,
+    on_end = compare,
+  })
+end
+
+---@param overlay tideate.Overlay
+local function unwatch_columns(overlay)
+  watched[overlay.buf] = nil
+  if next(watched) == nil then
+    api.nvim_set_decoration_provider(columns_ns, {})
+  end
+end
 
 ---@param buf integer
 ---@param entry tideate.ReviewEntry
@@ -66,7 +118,7 @@ function M.attach(buf, entry, on_change)
   }, Overlay)
   self:anchor()
   self:watch()
-  require('tideate.ui.review.left_columns').watch(self)
+  watch_columns(self)
   return self
 end
 
@@ -328,7 +380,253 @@ function Overlay:draw()
     end
   end
   -- last: of virtual lines above one line, later ones are higher
-  require('tideate.ui.review.warning').draw(self, wanted, width)
+  self:draw_warnings(wanted, width)
+end
+
+--- Return the window rows of a unit: its lines, the new ones and the comment.
+---@param unit tideate.ReviewUnit
+---@return integer
+function Overlay:height(unit)
+  local first, last = self:range(unit)
+  local hunk = unit.hunks[1]
+  local virtual = #require('tideate.ui.comment_texts').lines(unit.comment, self.width)
+  if self.has_side then
+    virtual = 0
+  elseif hunk and not self.creates and unit.state ~= 'rejected' then
+    local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
+    local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
+    virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
+  end
+  if hunk and #hunk.old == 0 and not self.creates then
+    return virtual + 1
+  end
+  last = math.min(last, api.nvim_buf_line_count(self.buf) - 1)
+  return api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
+end
+
+---@param hunk tideate.Hunk
+---@param base string
+---@param width integer
+---@return tideate.Chunk[][]
+function Overlay:added(hunk, base, width)
+  local cached = self.virtual[hunk]
+  if not cached or cached.width ~= width or cached.base ~= base then
+    local words = cached and cached.words or require('tideate.ui.review.words').of(hunk)
+    if not cached then
+      self.kept = self.kept + 1
+    end
+    cached = {
+      width = width,
+      base = base,
+      words = words,
+      lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
+        filetype = require('tideate.ui.review.scratch_buffer').filetype(self.entry.file),
+        width = width,
+        tabstop = vim.bo[self.buf].tabstop,
+        base = base,
+        words = base == 'TideateAdd' and words.new or {},
+      }),
+    }
+    if self.kept > MOST_KEPT then
+      self.virtual, self.kept = {}, 1
+    end
+    self.virtual[hunk] = cached
+  end
+  return cached.lines
+end
+
+--- Highlight the replaced words of lines in the buffer.
+---@param hunk tideate.Hunk
+---@param row integer
+---@param base string
+---@param width integer
+function Overlay:draw_words(hunk, row, base, width)
+  self:added(hunk, base, width)
+  local plain = require('tideate.ui.text').plain
+  for index, spans in pairs(self.virtual[hunk].words.old) do
+    local line = hunk.old[index]
+    for _, span in ipairs(plain(line) == line and spans or {}) do
+      api.nvim_buf_set_extmark(self.buf, drawn, row + index - 1, span[1], {
+        end_col = span[2],
+        hl_group = 'TideateDeleteText',
+        priority = 201,
+        strict = false,
+      })
+    end
+  end
+end
+
+---@param row integer
+---@param options table<string, any>
+function Overlay:mark(row, options)
+  options.strict = false
+  api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
+end
+
+---@param hunk tideate.Hunk
+---@param row integer
+---@param lines tideate.Chunk[][]
+function Overlay:draw_added(hunk, row, lines)
+  local below = row + #hunk.old - 1
+  if below < 0 then
+    self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
+  else
+    below = math.min(below, api.nvim_buf_line_count(self.buf) - 1)
+    self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
+  end
+end
+
+--- Highlight lines of the buffer.
+---@param first integer
+---@param last integer
+---@param group string
+---@param sign string
+---@param sign_group string
+function Overlay:draw_lines(first, last, group, sign, sign_group)
+  if last < first then
+    return
+  end
+  if group ~= '' then
+    self:mark(first, { end_row = last + 1, end_col = 0, hl_group = group, hl_eol = true, priority = 200 })
+  end
+  for line = first, sign ~= '' and math.min(last, first + MOST_SIGNS) or -1 do
+    self:mark(line, { sign_text = sign, sign_hl_group = sign_group, priority = 200 })
+  end
+end
+
+---@param unit_state string look of the hunk
+function Overlay:draw_created(unit_state)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').look(unit_state, self.entry.written)
+  local last = api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+--- Draw the comment on a whole file below its first line.
+function Overlay:draw_comment_of_file()
+  local lines = require('tideate.ui.comment_texts').lines(self.entry.units[1].comment, self.width)
+  if #lines > 0 then
+    self:mark(0, { virt_lines = lines })
+  end
+end
+
+---@param state string look of the hunk
+function Overlay:draw_deleted(state)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
+  self:draw_lines(0, api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+--- Draw a change without lines: a move, a binary file, a mode.
+---@param unit tideate.ReviewUnit
+function Overlay:draw_file(unit)
+  self:draw_comment_of_file()
+  local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+--- Draw decision and signs of a hunk in a side-by-side view; Neovim's diff colours the lines.
+---@param hunk tideate.Hunk
+---@param state string look of the hunk
+---@param comment tideate.ReviewComment?
+function Overlay:draw_beside(hunk, state, comment)
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
+  local row, last = self:row(hunk), api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(row, math.min(row + #hunk.old - 1, last), '', look.sign, 'TideateDeleteSign')
+  -- keeps the sign column open, so that both sides align
+  self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
+  local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
+  if comment then
+    local words = require('tideate.ui.text').plain(comment.text)
+    table.insert(chunks, { ' » ' .. words, 'TideateComment' })
+  end
+  if #chunks > 0 then
+    self:mark(math.min(row, last), { virt_text = chunks })
+  end
+end
+
+---@param hunk tideate.Hunk
+---@param state string look of the hunk
+---@param width integer
+---@param height integer
+---@param comment tideate.ReviewComment?
+function Overlay:draw_hunk(hunk, state, width, height, comment)
+  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
+  local row = self:row(hunk)
+  local last = api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
+  local lines = {} ---@type tideate.Chunk[][]
+  if look.new and state == 'open' then
+    self:draw_words(hunk, row, look.new, width)
+  end
+  if look.new then
+    local looks = require('tideate.ui.review.hunk_highlights')
+    lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
+    -- keeps the sign column open without deleted lines
+    self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
+  end
+  if look.label and #hunk.old > 0 then
+    self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
+  elseif look.label then
+    local label = { { { look.label, look.group } } }
+    table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
+  end
+  local looks = require('tideate.ui.review.hunk_highlights')
+  vim.list_extend(lines, looks.with_sign(require('tideate.ui.comment_texts').lines(comment, width), ' ', self.left))
+  if #lines > 0 then
+    self:draw_added(hunk, row, lines)
+  end
+end
+
+---@param width integer
+---@return tideate.Chunk[][]
+function Overlay:warning_lines(width)
+  local reason = self.entry.danger
+  return reason and require('tideate.ui.executed_files').above(reason, width) or {}
+end
+
+--- Return the number of virtual lines above the first line of the buffer.
+---@param row integer of the hunk
+---@param hunk tideate.Hunk?
+---@return integer
+function Overlay:lines_above(row, hunk)
+  if row ~= 0 then
+    return 0
+  end
+  local _, width = require('tideate.ui.review.hunk_highlights').seen(self.buf)
+  local added = hunk and not self.creates and #hunk.old == 0 and #hunk.new or 0
+  return #self:warning_lines(width) + added
+end
+
+--- Warn above each visible hunk; above the first line if the file has none.
+---@param hunks { [1]: tideate.Hunk, [2]: string }[]
+---@param width integer
+function Overlay:draw_warnings(hunks, width)
+  local lines = self:warning_lines(width)
+  local last = api.nvim_buf_line_count(self.buf) - 1
+  local rows = {} ---@type table<integer, boolean>
+  for _, one in ipairs(hunks) do
+    rows[self.creates and 0 or math.min(self:row(one[1]), last)] = true
+  end
+  if not next(rows) and #self.entry.units == 1 and #self.entry.units[1].hunks == 0 then
+    rows[0] = true -- only moved
+  end
+  for row in pairs(#lines > 0 and rows or {}) do
+    api.nvim_buf_set_extmark(self.buf, drawn, row, 0, {
+      virt_lines = lines,
+      virt_lines_above = true,
+      virt_lines_leftcol = true,
+      strict = false,
+    })
+  end
 end
 
 --- Set whether the proposal has its own window: then it is not drawn here.
@@ -340,7 +638,7 @@ end
 
 function Overlay:close()
   self.closed = true
-  require('tideate.ui.review.left_columns').unwatch(self)
+  unwatch_columns(self)
   if api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
     api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)

@@ -1,9 +1,11 @@
 --- The window of a run: its steps, events and checkpoints, one page each.
 local M = {}
 
+local pages = require('tideate.ui.page_window')
+local sources = require('tideate.ui.run_page.pages').sources
+
 ---@class tideate.ui.Runs
----@field window tideate.ui.PageWindow
----@field place tideate.ui.RunsPlace
+---@field place? tideate.ui.RunsPlace nil until the first page is drawn
 ---@field before tideate.ui.RunsPlace[] pages to go back to
 ---@field going? tideate.ui.RunsPlace[] the same for the requested page
 ---@field folder string of the project
@@ -12,67 +14,41 @@ local M = {}
 ---@field stale? boolean a run changed during the pending request
 ---@field words? string words of the footer
 
----@type tideate.ui.Runs?
-local shown
+local controls ---@type tideate.ui.RunsControls
 
----@param place tideate.ui.RunsPlace
----@return tideate.ui.RunsSource
-local function source_of(place)
-  return require('tideate.ui.run_page.pages').sources[place.view]
-end
-
----@return boolean
-function M.is_visible()
-  return require('tideate.ui.page_window').shows(shown)
-end
-
---- Close the window and give the focus back.
-function M.close()
-  local it = shown
-  if it then
-    shown = nil
-    require('tideate.ui.page_window').close(it.window)
+local window ---@type tideate.ui.PageWindow
+window = pages.new('run', function()
+  return require('tideate.ui.run_page.keys').keys(controls)
+end, function()
+  local words = vim.inspect(require('tideate.ui.keys').words(window:keys()))
+  if window:is_visible() and window.shown.words ~= words then
+    window.shown.words = words
+    window:fit()
   end
-end
+end)
 
----@return integer line
-local function row()
-  return vim.api.nvim_win_get_cursor(shown.window.win)[1]
+function M.close()
+  window:close()
 end
 
 --- Return the checkpoint under the cursor, else that of the page.
 ---@return tideate.StoredCheckpoint?
 local function selected_point()
-  return shown.place.point or (shown.window.page.points or {})[row()]
+  return window.shown.place.point or (window.page.points or {})[window:row()]
 end
 
 --- Store the cursor's line, for the way back.
 local function bookmark()
-  shown.place.row = row()
+  window.shown.place.row = window:row()
 end
-
-local on_moved
 
 ---@param place tideate.ui.RunsPlace
 ---@param page tideate.ui.Page
 ---@param folder string
 local function put(place, page, folder)
-  local window = require('tideate.ui.page_window')
-  if not M.is_visible() then
-    M.close()
-    local it = { before = {}, folder = folder, asked = 0 }
-    it.window = window.open(page, M.keys, {
-      moved = function()
-        on_moved()
-      end,
-      closed = function()
-        shown = shown ~= it and shown or nil
-      end,
-    })
-    shown = it
-  end
-  shown.place = place
-  window.draw(shown.window, page, place.row)
+  local it = window:is_visible() and window.shown or { before = {}, folder = folder, asked = 0 }
+  it.place = place
+  window:show(it, page, place.row)
   if place.view == 'show' then
     -- the page tells more than any notice
     require('tideate.ui.notify').close()
@@ -84,16 +60,15 @@ end
 ---@param params table<string, any>
 ---@param take fun(result: tideate.Result, folder: string)
 local function load(place, params, take)
-  local it = shown
+  local it = window.shown
   params.folder = place.folder or it and it.folder or require('tideate.context').folder()
   local ticket = it and it.asked + 1 or 0
   if it then
-    it.asked = ticket
-    it.turning = ticket
+    it.asked, it.turning = ticket, ticket
   end
-  require('tideate.stored_runs').ask(source_of(place).method, params, function(result)
+  require('tideate.stored_runs').ask(sources[place.view].method, params, function(result)
     -- a window closed meanwhile stays closed
-    if it == shown and (not it or it.asked == ticket) then
+    if it == window.shown and (not it or it.asked == ticket) then
       take(result, params.folder)
       if it and it.stale then
         it.stale = false
@@ -111,30 +86,31 @@ end
 ---@param place tideate.ui.RunsPlace
 ---@param before? tideate.ui.RunsPlace[] pages to go back to; default: those of the current page
 local function turn(place, before)
-  if shown then
-    shown.going = before or shown.before
+  if window.shown then
+    window.shown.going = before or window.shown.before
   end
-  load(place, source_of(place).params(place), function(result, folder)
-    if M.is_visible() and shown.place == place then
+  local source = sources[place.view]
+  load(place, source.params(place), function(result, folder)
+    if window:is_visible() and window.shown.place == place then
       bookmark()
     end
-    put(place, source_of(place).page(place, result), folder)
-    shown.before = before or shown.before
+    put(place, source.page(place, result), folder)
+    window.shown.before = before or window.shown.before
   end)
 end
 
 --- Turn to a page; `q` returns to the current one.
 ---@param place tideate.ui.RunsPlace
 local function deeper(place)
-  if not M.is_visible() then
+  if not window:is_visible() then
     return turn(place)
   end
   bookmark()
-  turn(place, vim.list_extend(vim.list_slice(shown.before), { shown.place }))
+  turn(place, vim.list_extend(vim.list_slice(window.shown.before), { window.shown.place }))
 end
 
 --- Show a run.
----@param id? string its beginning; the newest by default
+---@param id? string prefix of its id; default: the newest
 ---@param folder? string of its project; default: the current one
 function M.show(id, folder)
   deeper({ view = 'show', id = id, folder = folder })
@@ -142,46 +118,33 @@ end
 
 --- Reload the page after a run changed; a requested page comes first.
 function M.refresh()
-  if not M.is_visible() or shown.place.view == 'events' or shown.place.view == 'checkpoint' then
+  local it = window.shown
+  if not window:is_visible() or it.place.view == 'events' or it.place.view == 'checkpoint' then
     return
-  elseif shown.turning then
-    shown.stale = true
+  elseif it.turning then
+    it.stale = true
   else
-    turn(shown.place)
+    turn(it.place)
   end
 end
 
-function on_moved()
-  if not M.is_visible() then
-    return
-  end
-  local words = vim.inspect(require('tideate.ui.keys').words(M.keys()))
-  if shown.words ~= words then
-    shown.words = words
-    require('tideate.ui.page_window').fit(shown.window)
-  end
-end
-
----@type tideate.ui.RunsControls
-local controls = {
+controls = {
   spot = function()
-    if not M.is_visible() or not shown.place then
+    local it = window:is_visible() and window.shown
+    if not it or not it.place then
       return { view = 'show', nested = false }
     end
-    return { view = shown.place.view, nested = #shown.before > 0, run = shown.place.run, point = selected_point() }
+    return { view = it.place.view, nested = #it.before > 0, run = it.place.run, point = selected_point() }
   end,
-  fold = function()
-    -- a line without a fold has none to open
-    pcall(vim.cmd, 'normal! za')
-  end,
+  fold = pages.toggle_fold,
   act = function(action, run)
-    require('tideate.ui.run_actions').act(action, run, shown.folder, function()
+    require('tideate.ui.run_actions').act(action, run, window.shown.folder, function()
       M.refresh()
       require('tideate.ui.panel').changed()
     end)
   end,
   restore = function(point)
-    require('tideate.ui.run_actions').restore(point, shown.folder, function(id)
+    require('tideate.ui.run_actions').restore(point, window.shown.folder, function(id)
       M.close()
       require('tideate.ui.panel').open({ at = id })
     end)
@@ -189,7 +152,8 @@ local controls = {
   go = deeper,
   back = function()
     -- pressed twice, it goes back two pages, even before the first one arrived
-    local before = vim.list_slice(shown.turning and shown.going or shown.before)
+    local it = window.shown
+    local before = vim.list_slice(it.turning and it.going or it.before)
     local place = table.remove(before)
     if place then
       turn(place, before)
@@ -201,7 +165,7 @@ local controls = {
 
 ---@return tideate.Key[]
 function M.keys()
-  return require('tideate.ui.run_page.keys').keys(controls)
+  return window:keys()
 end
 
 ---@type table<string, true> events after which stored runs differ
@@ -216,7 +180,7 @@ local MOVES = {
 --- Handle an event: reload the page after a run of this Neovim changed.
 ---@param event tideate.Event
 function M.on_event(event)
-  if shown and MOVES[event.name] then
+  if window.shown and MOVES[event.name] then
     M.refresh()
   end
 end

@@ -48,86 +48,61 @@ local function of_runs(deed)
   end
 end
 
----@type tideate.ui.RunsDeed
-local function enter(spot, controls)
-  if spot.view == 'checkpoints' then
-    return spot.point and 'state', spot.point and function()
-      controls.go({ view = 'checkpoint', run = spot.run, point = spot.point })
-    end
-  elseif spot.view == 'show' then
-    return 'fold', controls.fold
-  end
-end
-
-local resume, pause = doing('resume', 'resume'), doing('pause', 'pause')
-
----@type tideate.ui.RunsDeed
-local function pause_or_resume(spot, controls)
-  local stands = require('tideate.ui.run_actions').can(spot.run, 'resume')
-  return (stands and resume or pause)(spot, controls)
-end
-
----@type tideate.ui.RunsDeed
-local function restore(spot, controls)
-  if pointed(spot) and spot.point then
-    return 'restore', function()
-      controls.restore(spot.point)
+---@param view tideate.ui.RunsView
+---@param word string
+---@return tideate.ui.RunsDeed
+local function to(view, word)
+  return function(spot, controls)
+    return word, function()
+      controls.go({ view = view, run = spot.run, point = view == 'checkpoint' and spot.point or nil })
     end
   end
 end
 
----@type tideate.ui.RunsDeed
-local function events(spot, controls)
-  if spot.view == 'show' then
-    return 'events', function()
-      controls.go({ view = 'events', run = spot.run })
-    end
-  end
-end
-
----@type tideate.ui.RunsDeed
-local function checkpoints(spot, controls)
-  if spot.run then
-    return 'points', function()
-      controls.go({ view = 'checkpoints', run = spot.run })
-    end
-  end
-end
-
-local add = doing('checkpoint', 'add')
-
----@type tideate.ui.RunsDeed
-local function add_checkpoint(spot, controls)
-  if spot.view == 'checkpoints' then
-    return add(spot, controls)
-  end
-end
-
----@type tideate.ui.RunsDeed
-local function back(spot, controls)
-  return spot.nested and 'back' or 'close', controls.back
-end
-
----@type tideate.ui.RunsDeed
-local function help(_, controls)
-  return 'help', function()
-    require('tideate.ui.keys').help('run', M.keys(controls))
-  end
-end
+local resume, pause, add = doing('resume', 'resume'), doing('pause', 'pause'), doing('checkpoint', 'add')
+local to_events, to_points, to_state = to('events', 'events'), to('checkpoints', 'points'), to('checkpoint', 'state')
 
 --- The most useful keys first: a footer has space for a few.
 ---@type { [1]: string[], [2]: string, [3]: tideate.ui.RunsDeed }[]
 local TABLE = {
-  { { '<CR>' }, 'open or close a fold; show a checkpoint', enter },
-  { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', of_runs(pause_or_resume) },
+  { { '<CR>' }, 'open or close a fold; show a checkpoint', function(spot, controls)
+    if spot.view == 'checkpoints' and spot.point then
+      return to_state(spot, controls)
+    elseif spot.view == 'show' then
+      return 'fold', controls.fold
+    end
+  end },
+  { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', of_runs(function(spot, controls)
+    local stands = require('tideate.ui.run_actions').can(spot.run, 'resume')
+    return (stands and resume or pause)(spot, controls)
+  end) },
   { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
   { { 'c' }, 'cancel the run', of_runs(doing('cancel', 'cancel')) },
-  { { 'e' }, 'its events', events },
-  { { 'C' }, 'its checkpoints', of_runs(checkpoints) },
-  { { 'r' }, 'restore the checkpoint as a new run', restore },
-  { { 'a' }, 'make a checkpoint of the run as it is now', add_checkpoint },
-  { { 'q', '<Esc>' }, 'back to the page before, or close this window', back },
-  { { '?', 'g?' }, 'this help', help },
+  { { 'e' }, 'its events', function(spot, controls)
+    if spot.view == 'show' then
+      return to_events(spot, controls)
+    end
+  end },
+  { { 'C' }, 'its checkpoints', of_runs(function(spot, controls)
+    if spot.run then
+      return to_points(spot, controls)
+    end
+  end) },
+  { { 'r' }, 'restore the checkpoint as a new run', function(spot, controls)
+    if pointed(spot) and spot.point then
+      return 'restore', function()
+        controls.restore(spot.point)
+      end
+    end
+  end },
+  { { 'a' }, 'make a checkpoint of the run as it is now', function(spot, controls)
+    if spot.view == 'checkpoints' then
+      return add(spot, controls)
+    end
+  end },
+  { { 'q', '<Esc>' }, 'back to the page before, or close this window', function(spot, controls)
+    return spot.nested and 'back' or 'close', controls.back
+  end },
 }
 
 --- Return the keys with words for the cursor's line; each key acts on the line at the time of the key press.

@@ -80,7 +80,7 @@ local function block(page, head, text, group)
     table.insert(page.lines, { { '     ' .. head .. ': ', 'TideateHint' }, { lines[1], group } })
     return
   end
-  table.insert(page.lines, { { ('     %s, %d line%s'):format(head, #lines, #lines == 1 and '' or 's'), 'TideateHint' } })
+  table.insert(page.lines, { { ('     %s, %s'):format(head, require('tideate.ui.text').counted(#lines, 'line')), 'TideateHint' } })
   local first = #page.lines + 1
   for _, line in ipairs(lines) do
     table.insert(page.lines, { { '       ' .. line, group } })
@@ -210,7 +210,7 @@ function M.show(result)
   fact(page, 'steps', require('tideate.stored_runs').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
   fact(page, 'models', spent(run.usage))
   fact(page, 'files', table.concat(run.files, ', '))
-  fact(page, 'points', points > 0 and ('%d checkpoint%s'):format(points, points == 1 and '' or 's') or '')
+  fact(page, 'points', points > 0 and require('tideate.ui.text').counted(points, 'checkpoint') or '')
   table.insert(page.lines, {})
   -- a task begins with its decisions, another run with its steps
   page.opens = #gated > 0 and 1 or #page.lines + 1

@@ -25,7 +25,7 @@ function M.create(name, folder, on_done)
     table.sort(left)
     local more = #left > 0 and ('; left out: %s'):format(require('tideate.ui.text').names(vim.list_slice(left, 1, 5))) or ''
     local more_left = #left > 5 and (' and %d more'):format(one.skipped_count - 5) or ''
-    local text = ('snapshot %s: %s%s%s'):format(words().name(one), words().counted(one.files, 'file'), more, more_left)
+    local text = ('snapshot %s: %s%s%s'):format(words().name(one), require('tideate.ui.text').counted(one.files, 'file'), more, more_left)
     ui.notify(text, #left > 0 and vim.log.levels.WARN or nil)
     on_done()
   end)
@@ -41,7 +41,7 @@ local function restore(one, delete_added, folder, on_done)
     local done = {} ---@type string[]
     for _, part in ipairs({ { #result.written, 'restored' }, { #result.deleted, 'deleted' } }) do
       if part[1] > 0 then
-        table.insert(done, ('%s %s'):format(words().counted(part[1], 'file'), part[2]))
+        table.insert(done, ('%s %s'):format(require('tideate.ui.text').counted(part[1], 'file'), part[2]))
       end
     end
     local text = #done == 0 and 'every file was as it was then' or table.concat(done, ', ')

@@ -1,6 +1,8 @@
 --- Text of the snapshots window: the list, and the difference to one snapshot.
 local M = {}
 
+local text = require('tideate.ui.text')
+
 ---@class tideate.Snapshot
 ---@field id string
 ---@field name string
@@ -25,17 +27,10 @@ M.SIGNS = {
   deleted = { '-', 'TideateDeleteSign' },
 }
 
----@param count integer
----@param word string
----@return string
-function M.counted(count, word)
-  return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
-end
-
 ---@param one tideate.Snapshot
 ---@return string
 function M.name(one)
-  return ('%s “%s”'):format(one.id:sub(1, 8), require('tideate.ui.text').plain(one.name))
+  return ('%s “%s”'):format(one.id:sub(1, 8), text.plain(one.name))
 end
 
 ---@param one tideate.Snapshot
@@ -73,7 +68,7 @@ end
 ---@return tideate.Chunk[]
 function M.file_line(file)
   local sign = M.SIGNS[file.status]
-  return { { (' %s '):format(sign[1]), sign[2] }, { require('tideate.ui.text').name(file.path), 'TideatePath' } }
+  return { { (' %s '):format(sign[1]), sign[2] }, { text.name(file.path), 'TideatePath' } }
 end
 
 --- Build the page of the differing files, each with its lines in a fold.
@@ -87,7 +82,7 @@ function M.diff(one, result)
     local first = #page.lines + 1
     local changes = file.changes ~= '' and vim.split((file.changes:gsub('\n$', '')), '\n', { plain = true }) or {}
     for _, line in ipairs(changes) do
-      table.insert(page.lines, require('tideate.ui.text').patch_line(line))
+      table.insert(page.lines, text.patch_line(line))
     end
     if #changes > 1 then
       table.insert(page.folds, { first, #page.lines })
@@ -96,7 +91,7 @@ function M.diff(one, result)
   if #result.files == 0 then
     page.lines = { { { ' every file is as it was then', 'TideateDone' } } }
   elseif result.more > 0 then
-    local words = (' … and %s: `tideate snapshot diff` in a shell'):format(M.counted(result.more, 'more file'))
+    local words = (' … and %s: `tideate snapshot diff` in a shell'):format(text.counted(result.more, 'more file'))
     table.insert(page.lines, { { words, 'TideateHint' } })
   end
   return page
@@ -112,16 +107,16 @@ function M.restore_words(result, delete_added)
     count[file.status] = count[file.status] + 1
     if file.status ~= 'added' or delete_added then
       local doing = ({ added = 'delete', modified = 'write', deleted = 'restore' })[file.status]
-      table.insert(lines, ('- %s `%s`'):format(doing, require('tideate.ui.text').name(file.path)))
+      table.insert(lines, ('- %s `%s`'):format(doing, text.name(file.path)))
     end
   end
   if result.more > 0 then
-    table.insert(lines, ('- and %s'):format(M.counted(result.more, 'more file')))
+    table.insert(lines, ('- and %s'):format(text.counted(result.more, 'more file')))
   end
   local parts = {} ---@type string[]
   local function part(number, words)
     if number > 0 then
-      table.insert(parts, ('%s %s'):format(M.counted(number, 'file'), words))
+      table.insert(parts, ('%s %s'):format(text.counted(number, 'file'), words))
     end
   end
   part(count.modified, 'written')

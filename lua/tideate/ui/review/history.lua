@@ -1,11 +1,87 @@
---- The draft of a review: decisions are stored as they are made, and survive Neovim and its host.
+--- Decisions of a review with undo and a draft: they are stored as they are made, and survive Neovim and its host.
 ---
 --- A step is a list of decisions made together, an undo or a redo. The first line of the file names files and hunks by
 --- number; if the numbering changed, the engine has renumbered the steps.
+local M = {}
 
----@class tideate.ReviewDraft: tideate.ReviewEditing
+---@class tideate.ReviewDecision
+---@field unit tideate.ReviewUnit|tideate.ReviewModel the model: a comment on the whole change
+---@field state? 'open'|'accepted'|'rejected' of a hunk
+---@field comment? tideate.ReviewComment
+---@field variant? integer shown variant
+---@field edit? tideate.Hunk|false the user's version of the hunk; false: as proposed
+
+---@class tideate.ReviewHistory
+---@field model tideate.ReviewModel
+---@field past tideate.ReviewDecision[][] inverse steps for undo, the newest last
+---@field future tideate.ReviewDecision[][]
 ---@field draft tideate.DraftFile
-local Draft = setmetatable({}, { __index = require('tideate.ui.review.editing') })
+local History = {}
+History.__index = History
+
+---@param question tideate.Question
+---@param model tideate.ReviewModel
+---@return tideate.ReviewHistory
+function M.new(question, model)
+  local draft = require('tideate.ui.draft_file').new(question)
+  return setmetatable({ model = model, past = {}, future = {}, draft = draft }, History)
+end
+
+---@param model tideate.ReviewModel
+---@param decisions tideate.ReviewDecision[]
+---@return tideate.ReviewDecision[] before
+local function carry_out(model, decisions)
+  local before = {}
+  for _, one in ipairs(decisions) do
+    local unit = one.unit
+    local was = { unit = unit, state = unit.state, comment = unit.comment }
+    local variant = one.variant ~= unit.variant and one.variant or nil
+    if variant then
+      was.variant = unit.variant
+    end
+    if variant or one.edit ~= nil then
+      was.edit = unit.edit or false
+    end
+    table.insert(before, was)
+    if one.unit == model then
+      model.comment = one.comment
+    else
+      model:set(one.unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
+    end
+    if variant then
+      require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], variant)
+    end
+    if one.edit ~= nil then
+      require('tideate.ui.review.model').edit(one.unit --[[@as tideate.ReviewUnit]], one.edit)
+    end
+  end
+  return before
+end
+
+--- Make decisions as one step that `gu` undoes.
+---@param decisions tideate.ReviewDecision[]
+function History:make(decisions)
+  table.insert(self.past, carry_out(self.model, decisions))
+  self.future = {}
+end
+
+--- Undo or redo a step.
+---@param from 'past'|'future'
+---@return tideate.ReviewDecision[]? decisions nil without such a step
+function History:move(from)
+  local decisions = table.remove(self[from])
+  if decisions then
+    table.insert(from == 'past' and self.future or self.past, carry_out(self.model, decisions))
+  end
+  return decisions
+end
+
+--- Make decisions and store them.
+---@param decisions tideate.ReviewDecision[]
+function History:change(decisions)
+  self:make(decisions)
+  self:write_decisions(decisions)
+end
 
 local STATES = { o = 'open', a = 'accepted', r = 'rejected' }
 
@@ -17,13 +93,13 @@ end
 
 --- Append a step.
 ---@param step table
-function Draft:write_down(step)
+function History:write(step)
   self.draft:write(step)
 end
 
 --- Append the decisions of one step.
 ---@param decisions tideate.ReviewDecision[]
-function Draft:write_decisions(decisions)
+function History:write_decisions(decisions)
   local made = {}
   for _, one in ipairs(decisions) do
     local unit = one.unit
@@ -38,7 +114,7 @@ function Draft:write_decisions(decisions)
     end
     table.insert(made, row)
   end
-  self:write_down({ decided = made })
+  self:write({ decided = made })
 end
 
 --- Read a stored comment.
@@ -73,7 +149,7 @@ local function read_edit(unit, edit)
     return edit, true
   elseif type(edit) ~= 'table' or not (are_lines(edit.old) and are_lines(edit.new)) then
     return nil, false
-  elseif require('tideate.ui.review.editing').obstacle_to_edit(unit) then
+  elseif require('tideate.ui.review.model').obstacle_to_edit(unit) then
     return nil, false
   end
   return { start = unit.proposed[1].start, old = edit.old, new = edit.new }, true
@@ -84,7 +160,7 @@ end
 ---@param one any
 ---@return tideate.ReviewDecision?
 ---@return boolean ok whether it is valid
-function Draft:read_decision(one)
+function History:read_decision(one)
   one = type(one) == 'table' and one or {}
   local file, hunk, state, taken = one[1], one[2], STATES[one[3]], one[5]
   local comment, right = read_comment(one[4])
@@ -116,7 +192,7 @@ end
 ---@param made any[]
 ---@return tideate.ReviewDecision[]
 ---@return boolean ok whether all are valid
-function Draft:read_decisions(made)
+function History:read_decisions(made)
   local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
   for _, one in ipairs(made) do
     local decision, right = self:read_decision(one)
@@ -129,7 +205,7 @@ end
 --- Repeat a step.
 ---@param step table?
 ---@return boolean ok whether it is valid
-function Draft:repeat_step(step)
+function History:repeat_step(step)
   if not step then
     return false
   elseif vim.islist(step.decided) then
@@ -144,15 +220,15 @@ function Draft:repeat_step(step)
 end
 
 --- Restore the decisions of an earlier Neovim or host. From now on only this Neovim writes.
-function Draft:restore()
+function History:restore()
   local damaged = self.draft:read(function(step)
     return self:repeat_step(step)
   end)
   if damaged > 0 then
-    local words = damaged == 1 and '1 step' or damaged .. ' steps'
+    local words = require('tideate.ui.text').counted(damaged, 'step')
     local message = '%s of what was decided before could not be read, and is left out: look at what is decided'
     require('tideate.ui').warn(message:format(words))
   end
 end
 
-return Draft
+return M
