@@ -1,4 +1,4 @@
-"""The editors of this directory's tests: a fresh real Neovim each, with the plugin and no configuration."""
+"""Fixtures with real Neovim processes, each new, with the plugin and no configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EditorFactory(Protocol):
 
 @pytest.fixture
 def start_editor(tmp_path: Path) -> Iterator[EditorFactory]:
-    """Start editors with options of `Editor`; all of them are ended after the test."""
+    """Start editors with options of `Editor`; end all of them after the test."""
     started: list[Editor] = []
 
     def start(**options: Any) -> Editor:
@@ -53,12 +53,12 @@ def editor(start_editor: EditorFactory) -> Editor:
 
 @pytest.fixture
 def screen_editor(start_editor: EditorFactory) -> Editor:
-    """A Neovim of 100 columns and 30 rows that draws, so that prompts and floats are seen."""
+    """A Neovim with a screen of 100 columns and 30 rows, for prompts and floats."""
     return start_editor(ui=(100, 30))
 
 
 class FakeHost:
-    """An interpreter that runs `tests/support/fake_host.py` when it is told to run the host."""
+    """A Python interpreter that runs `tests/support/fake_host.py` instead of the host."""
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "python"
@@ -70,11 +70,11 @@ class FakeHost:
         self.python.chmod(0o755)
 
     def environment(self, start: str = "ready") -> dict[str, str]:
-        """:param start: how it starts: `ready`, `never`, `broken` or `crash`."""
+        """:param start: `ready`, `never`, `broken` or `crash`."""
         return {"TIDEATE_PYTHON": str(self.python), "FAKE_START": start, "FAKE_LOG": str(self._log)}
 
     def heard(self, method: str | None = None) -> list[dict[str, Any]]:
-        """What Lua sent it, or only the requests of one method."""
+        """Return the requests from Lua, of one method or of all."""
         if not self._log.exists():
             return []
         calls = [json.loads(line) for line in self._log.read_text().splitlines()]
@@ -88,5 +88,5 @@ def fake_host(tmp_path: Path) -> FakeHost:
 
 @pytest.fixture
 def faked(start_editor: EditorFactory, fake_host: FakeHost) -> Editor:
-    """A Neovim whose host is the fake one."""
+    """A Neovim with the fake host."""
     return start_editor(env=fake_host.environment())

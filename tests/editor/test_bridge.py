@@ -1,4 +1,4 @@
-"""The bridge alone: order, joining, bounds."""
+"""Bridge of messages to Lua: order, joined texts, limits of a batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """The main thread's loop, one callback at a time, in the hands of the test."""
+    """Double of the main loop: the test runs each callback."""
 
     def __init__(self) -> None:
         self.due: list[Callable[[], object]] = []

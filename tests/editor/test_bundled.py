@@ -1,7 +1,7 @@
-"""Every built-in workflow, end to end, with the bundled model.
+"""Every built-in workflow end to end with the bundled model.
 
-Its answers are weak, so what is held here is the way, not the wit: a real answer streams, an edit that can be
-used is reviewed and applied, one that cannot is refused, and in the latter case nothing has changed.
+The answers are weak, so only the mechanics are checked: a real answer streams, a usable edit is
+reviewed and applied, an unusable edit is refused and changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REFUSALS = {"UnusableAnswer", "StepFailed", "InvalidReply", "ContextTooLong"}
 
 @pytest.fixture
 def nvim(editor: Editor) -> Editor:
-    """An editor with the default adapter, in a project with one file."""
+    """An editor with the default adapter in a project with one file."""
     (editor.cwd / "pyproject.toml").write_text("")
     editor.edit("a.py", CODE)
     accept_all(editor, "override")  # what brings syntax errors is what a person should not take
@@ -31,7 +31,7 @@ def nvim(editor: Editor) -> Editor:
 
 
 def refused(editor: Editor, done: dict[str, Any]) -> bool:
-    """Whether nothing came of it; hold that nothing was changed then."""
+    """Return whether the run failed; assert that a failed run changed nothing."""
     if done["ok"]:
         return False
     assert done.get("cancelled") or done["error_code"] in REFUSALS, done

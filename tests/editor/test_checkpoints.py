@@ -1,4 +1,4 @@
-"""Checkpoints in the editor: made, listed, shown, and taken up by a new run."""
+"""Checkpoints in the editor: create, list, show, restore."""
 
 from __future__ import annotations
 

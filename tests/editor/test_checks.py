@@ -1,4 +1,4 @@
-"""Checks, gates and a rollback of a run: live in its output, in the quickfix list, in words."""
+"""Checks, gates and a rollback of a run: in its output, the quickfix list and messages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(start_editor
 
 
 def test_a_check_that_says_nothing_stays_shown(editor: Editor) -> None:
-    """Its first line comes when the text before it has hardly been written."""
+    """The first line arrives while the text before it is still being written."""
     editor.lua("""
       _G.stream = require('tideate.ui.stream').new('tideate://checks')
       stream:write('verifying')
@@ -312,12 +312,12 @@ end, buf < 0 and {} or vim.diagnostic.get(buf, { namespace = vim.api.nvim_get_na
 
 
 def diagnostics(editor: Editor, path: str) -> list[list[Any]]:
-    """Line and column, 0-based, message, source and severity of what stands at a file."""
+    """Return line and column from 0, message, source and severity of the diagnostics of a file."""
     return list(editor.lua(DIAGNOSTICS, str(editor.cwd / path)))
 
 
 def run_on(editor: Editor, path: str) -> None:
-    """Start a run on a file, with nobody to carry it out."""
+    """Start a run on a file without a host to execute it."""
     editor.lua("require('tideate.client').request = function() end")
     editor.command("wincmd p")
     editor.edit(path)

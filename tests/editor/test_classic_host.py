@@ -1,4 +1,4 @@
-"""The same remote plugin in the host of a `:UpdateRemotePlugins` user."""
+"""Remote plugin in the classic host of `:UpdateRemotePlugins`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIST = "_G.result = nil require('tideate.client').request('list', {}, function(r
 
 
 def classic_editor(start_editor: EditorFactory) -> Editor:
-    """An editor whose person ran `:UpdateRemotePlugins`."""
+    """An editor after `:UpdateRemotePlugins`."""
     first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"}, python3=True)
     first.lua("vim.g.python3_host_prog = ...", sys.executable)
     first.command("silent UpdateRemotePlugins")

@@ -1,4 +1,4 @@
-"""Question and output leave the code in sight that a question is about; neither hides or robs the other."""
+"""Layout of questions and output: the code in question stays visible, and no window covers another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FILE = [f"code {number:02d}" for number in range(1, 61)]
 ASKED = "0123456789abcdef" * 2
-"""The run of `ask`."""
+"""Id of the run of `ask`."""
 BEGIN = """
 local id, first, last = ...
 vim.api.nvim_win_set_cursor(0, { first, 0 })
@@ -28,7 +28,7 @@ VIEW = "return vim.api.nvim_win_call(..., vim.fn.winsaveview)"
 
 
 def begun(editor: Editor, first: int, last: int) -> int:
-    """Begin a run on lines of a file, with text in its output; returns the file's window."""
+    """Start a run on lines of a file with text in its output; return the file's window."""
     editor.edit("a.txt", "\n".join(FILE) + "\n")
     window: int = editor.lua(BEGIN, ASKED, first, last)
     run = Run(editor)
@@ -39,7 +39,7 @@ def begun(editor: Editor, first: int, last: int) -> int:
 
 
 def floats(editor: Editor) -> list[tuple[int, int]]:
-    """The rows that the floats take, from the top down."""
+    """Return the rows of the floats from top to bottom."""
     found = editor.lua("""
       local places = {}
       for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
@@ -244,7 +244,7 @@ def test_a_person_who_goes_back_without_an_answer_writes_where_their_cursor_was(
 
 
 def held(editor: Editor, name: str) -> Run:
-    """A run that begins during a review, and waits for its end."""
+    """Start a run during a review and wait for its end."""
     run = Run(editor, name, "query")
     run.start(1)
     assert run.window() is None

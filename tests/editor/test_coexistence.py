@@ -1,6 +1,6 @@
-"""Beside other plugins: suggestions of a model in the text, their server and key, keys of gitsigns.
+"""Coexistence with other plugins: inline suggestions with their server and key, keys of gitsigns.
 
-The plugins themselves are in no registry that tests may use; what stands here does what they document.
+The plugins are in no registry available to tests; doubles do what their documentation says.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ return require('tideate.edit').buffer_replace({ edits = { edit } })
 
 @pytest.fixture
 def suggesting(editor: Editor) -> Editor:
-    """An editor with a file and a server like Copilot's attached to it."""
+    """An editor with a file and an attached server like Copilot's."""
     editor.edit("a.py", "one = 1\ntw")
     editor.lua(COPILOT)
     editor.wait("#vim.lsp.get_clients({ bufnr = 0 }) == 1")

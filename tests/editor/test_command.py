@@ -1,4 +1,4 @@
-"""`:Workflow`: what it starts, completes, asks and says."""
+"""`:Workflow`: runs, completion, questions, messages."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def complete(editor: Editor, line: str) -> list[str]:
 
 
 def sent(editor: Editor, fake_host: FakeHost) -> dict[str, Any]:
-    """The params of the one run that the host was asked for."""
+    """Return the parameters of the only requested run."""
     (request,) = editor.wait_for(lambda: fake_host.heard("run"), "a run")
     return dict(request["params"])
 
 
 def hold(editor: Editor) -> str:
-    """Start a run that goes on until it is cancelled; returns its id."""
+    """Start a run that continues until cancelled; return its id."""
     execution_id = str(editor.lua(f"return {HOLD}"))
     editor.wait("(require('tideate').get_status() or {}).step == 2")
     return execution_id
 
 
 def listen(editor: Editor) -> None:
-    """Keep what a person is told, however long it is."""
+    """Record notifications at full length."""
     editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
 
 

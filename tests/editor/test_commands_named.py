@@ -1,4 +1,4 @@
-"""Messages name the commands of the front end that shows them."""
+"""Translation of shell commands in messages to commands of the editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several models at one prompt in a real Neovim: answers side by side, a choice, hunks of several."""
+"""Comparison of models in a real Neovim: answers side by side, choice of one, hunks of several."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ GERMAN = "one\nzwei\nthree\nfour\nfünf\n"
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    """The models a and b, each with what holds its answer back."""
+    """The models a and b, each with an event that releases its answer."""
     with ExitStack() as stack:
         made: Servers = {}
         for name, text in (("a", LOUD), ("b", GERMAN)):
@@ -270,7 +270,7 @@ def set_up(editor: Editor, servers: Servers) -> None:
 
 
 def begin(editor: Editor, servers: Servers) -> None:
-    """Compare both at a text, until both have begun to answer."""
+    """Compare both models on a text; wait until both have started to answer."""
     set_up(editor, servers)
     editor.edit("a.txt", WORDS)
     editor.command("%Workflow compare refactor --models=a,b translate")

@@ -1,4 +1,4 @@
-"""Comparison of two runs in the editor: its page, its windows, the keys that lead to it."""
+"""Comparison of two runs in the editor: page, windows, keys."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ COMPARED: dict[str, Any] = {
 
 @pytest.fixture
 def compared(start_editor: EditorFactory) -> Editor:
-    """The page of two runs; side by side, the first left a text and the second none."""
+    """Open the comparison of two runs; only the first left a text."""
     editor = start_editor(ui=(80, 24))
     texts = {"texts": [{"text": f"one\n{HOSTILE}"}, {}]}
     editor.lua(ASKED, {"diff": COMPARED, "diff_texts": texts})

@@ -1,4 +1,4 @@
-"""The source of mentions for blink.cmp and nvim-cmp, called as their documents say."""
+"""Completion source of mentions for blink.cmp and nvim-cmp, called as documented."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ return { got, offset }
 
 @pytest.fixture
 def project(editor: Editor) -> Editor:
-    """An editor in a project with files, which knows a mention of it."""
+    """An editor in a project with files and one mention."""
     (editor.cwd / ".git").mkdir()
     editor.edit("src/main.py", "def first():\n    return 1\n")
     editor.lua(

@@ -1,4 +1,4 @@
-"""Options: what `setup()` takes, refuses and hands to the host."""
+"""Options of `setup()`: accepted, refused, passed to the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is given of the editor."""
+"""Editor context of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTURE = "return require('tideate.context').capture(...)"
 
 
 def capture(editor: Editor, *args: Any) -> RunContext:
-    """The context as Python will read it; a key it does not know would fail here."""
+    """Return the context as parsed by Python, which refuses unknown keys."""
     return RunContext.model_validate(editor.lua(CAPTURE, *args))
 
 

@@ -1,4 +1,4 @@
-"""Replies to runs in a real Neovim: `:Workflow ask!`, and a key of the output window."""
+"""Replies to runs in a real Neovim: `:Workflow ask!` and the key of the output window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ end)(...)"""
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor whose default adapter is the model server."""
+    """An editor with the model server as default adapter."""
     editor = start_editor(ui=(100, 30))
     configure(editor, server)
     (editor.cwd / "pyproject.toml").write_text("")

@@ -1,4 +1,4 @@
-"""Definitions in YAML and JSON in the editor: mistakes while they are written, and drawings of steps."""
+"""YAML and JSON definitions in the editor: diagnostics while typing, drawings of steps."""
 
 from __future__ import annotations
 

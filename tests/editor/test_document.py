@@ -1,4 +1,4 @@
-"""A document that is read, changed and accepted: what the person wrote is never lost."""
+"""Questions with a document: read, edit, accept, without losing the person's text."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def opened(editor: Editor, text: str = TEXT, **more: Any) -> str:
 
 
 def edited(editor: Editor, line: str = "- by me") -> None:
-    """Add a line at the beginning, without handing it over."""
+    """Add a line at the start without submitting the document."""
     editor.feed("e")
     editor.feed(f"ggO{line}<Esc>")
 
 
 def kept(editor: Editor) -> list[str]:
-    """The text of the listed buffer that was written in."""
+    """Return the text of the listed buffer with the document."""
     return list(
         editor.lua("""
           for _, buf in ipairs(vim.api.nvim_list_bufs()) do

@@ -1,4 +1,4 @@
-"""The Lua that the documents and help show is run as it stands there."""
+"""Lua examples in the documentation and the help, executed unchanged."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ package.preload['heirline'] = function()
   return { setup = function(options) _G.statusline = component(options.statusline[1]) end }
 end
 """
-"""A component is drawn at each redraw; one with `update` stands as it was until that autocommand comes."""
+"""A component is drawn at each redraw; with `update`, only after this autocommand."""
 
 
 def example() -> dict[str, str]:
-    """The blocks that register a workflow, by where they stand."""
+    """Return the blocks that register a workflow, by their place."""
     documents = [block.text for block in blocks("lua")]
     help_text = re.findall(
         r">lua\n(.*?)^<", "".join(map(Path.read_text, HELP.glob("*.txt"))), re.DOTALL | re.MULTILINE

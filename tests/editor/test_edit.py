@@ -1,4 +1,4 @@
-"""Edits of buffers: exact, all or none, one undo block, and nothing of the person's is moved."""
+"""Edits of buffers: exact, atomic, one undo block, marks and cursor in place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def edit_of(editor: Editor, hunks: list[dict[str, Any]], number: int | None = No
 
 
 def replace(editor: Editor, *edits: dict[str, Any]) -> dict[str, Any]:
-    """`{'result': …}` or `{'error': …}`, as the engine would get it."""
+    """Return `{'result': …}` or `{'error': …}`, like the answer to the engine."""
     code = "local r, e = require('tideate.edit').buffer_replace(...) return {result = r, error = e}"
     return dict(editor.lua(code, {"edits": list(edits)}))
 

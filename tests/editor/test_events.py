@@ -1,4 +1,4 @@
-"""What comes from the host: `User` autocmds, callbacks, questions to Lua and their answers."""
+"""Messages from the host: `User` autocommands, callbacks, questions to Lua and their answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ end })
 
 
 def ask_back(editor: Editor, method: str, **params: Any) -> Any:
-    """Let the host put a question to Lua; returns Lua's answer."""
+    """Send a question from the host to Lua; return Lua's answer."""
     editor.lua(
         "_G.answer = nil require('tideate').run('ask_back', { prompt = ... }, function(r) _G.answer = r end)",
         json.dumps({"method": method, "params": params}),

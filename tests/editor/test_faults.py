@@ -1,4 +1,4 @@
-"""Bad input and faults: a clear message, one callback, nothing changed, nothing left running."""
+"""Bad input and faults: one clear message, one callback, no change, no process left."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_paths_are_the_projects_wherever_the_editor_stands(nvim: Editor, server:
 
 
 def tidied(body: dict[str, Any]) -> str:
-    """Answer with the asked lines, which stand last in the prompt, without their double blank."""
+    """Answer with the lines at the end of the prompt, without their double space."""
     asked = str(body["messages"][-1]["content"])
     return asked[asked.rindex("```python") :].replace("return  ", "return ")
 

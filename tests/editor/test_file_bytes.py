@@ -1,4 +1,4 @@
-"""Files whose bytes are not the text of their buffer: landed in the buffer, and never saved over."""
+"""Files with bytes different from the text of their buffer: edited in the buffer, never overwritten."""
 
 from __future__ import annotations
 

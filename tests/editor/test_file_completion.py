@@ -1,4 +1,4 @@
-"""Names of files in the completion of `:Workflow`: they are read, and nothing typed is ever run for them."""
+"""Completion of file names in `:Workflow`, without executing any typed text."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_folder_with_very_many_files_does_not_keep_the_person_waiting(editor: 
 
 
 def test_a_slow_folder_does_not_keep_the_person_waiting(editor: Editor) -> None:
-    """The clock of the test takes 20 ms for each look at a link."""
+    """The test's clock advances 20 ms at each check of a link."""
     for number in range(50):
         (editor.cwd / f"{number}.workflow").symlink_to(editor.home)
     looks = editor.lua(

@@ -1,4 +1,4 @@
-"""What other parts of a person's editor show of runs: statusline, winbar, signs."""
+"""Runs in statusline, winbar and signs."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ require('tideate').run('refactor', { prompt = 'x', context = require('tideate.co
 
 
 def dispatch(editor: Editor, name: str, /, **data: Any) -> None:
-    """Tell an event of the run that `START` started."""
+    """Dispatch an event of the run started by `START`."""
     code = "local name, data = ... require('tideate.events').dispatch({"
     code += " name = 'SD_EVENT_' .. name, execution_id = _G.asked.execution_id, at = 0, data = data })"
     editor.lua(code, name, data or {"none": True})
 
 
 def begin(editor: Editor) -> None:
-    """Run something on the second and third line, with a screen that does not follow it."""
+    """Run a workflow on the second and third line, with a screen that does not follow it."""
     editor.lua("require('tideate.ui').on_event = function() end")
     editor.lua(START)
     dispatch(editor, "WORKFLOW_STARTED", name="refactor", steps=["analyze", "refactor"])
@@ -148,7 +148,7 @@ def test_signs_follow_their_lines_when_the_file_changes_on_disk(editor: Editor, 
 
 
 def test_a_sign_leaves_room_for_those_of_other_plugins(editor: Editor) -> None:
-    """Signs of changed lines (gitsigns: 6) give way, those of diagnostics (10) do not."""
+    """The sign's priority is above signs of changed lines (gitsigns: 6) and below diagnostics (10)."""
     editor.set_lines(["one", "two", "three", "four"])
     editor.lua("""
       local ns = vim.api.nvim_create_namespace('others')
@@ -202,7 +202,7 @@ def test_no_key_is_mapped_outside_of_our_buffers_and_each_of_ours_is_described(e
 
 @pytest.mark.parametrize("background", ["light", "dark"])
 def test_groups_are_links_to_standard_ones_that_a_person_may_set(editor: Editor, background: str) -> None:
-    """No colour is our own, so a scheme of either background, or one without colours, is enough."""
+    """All groups link to standard groups: every colour scheme is enough."""
     editor.command(f"set background={background}")
     editor.lua("vim.api.nvim_set_hl(0, 'TideateFailed', { link = 'Search' })")
     editor.lua("require('tideate.ui.highlights').define()")

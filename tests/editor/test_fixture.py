@@ -1,4 +1,4 @@
-"""The editor fixture itself: what other tests rely on."""
+"""Editor fixture of the other tests."""
 
 from __future__ import annotations
 

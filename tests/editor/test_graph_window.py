@@ -1,4 +1,4 @@
-"""The window of a drawing: what it follows, and what a person can do to it that it has to survive."""
+"""Graph window: updates during a run, keys, and closed or changed windows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nvim(start_editor: EditorFactory) -> Editor:
 
 
 def drawn(editor: Editor) -> str:
-    """The drawing of the current buffer, which is opened and entered."""
+    """Open the drawing of the current buffer and enter it."""
     editor.command("Workflow graph")
     return str(editor.wait_for(lambda: "check" in graph(editor) and graph(editor), "a drawing"))
 

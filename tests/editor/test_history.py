@@ -1,4 +1,4 @@
-"""The project's runs in the panel: pages, filters, and that it does to a run exactly what the host allows."""
+"""Stored runs in the panel: pages, filters, and exactly the actions that the host allows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ steps:
     dependencies: [inner]
 """
 SEARCH = """_G.found = nil
-require('tideate.client').request('search', ..., function(result) _G.found = result end)"""
+require('tideate.client').request('history', ..., function(result) _G.found = result end)"""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 
 def can(editor: Editor) -> set[str]:
-    """What the host does to the first run of the list."""
+    """Return the actions that the host allows for the first listed run."""
     found = editor.lua(
         """
         _G.found = nil
@@ -74,7 +74,7 @@ def one_run(editor: Editor, server: ModelServer) -> str:
 
 
 def multiply(editor: Editor, identity: str, count: int, **change: Any) -> None:
-    """Add older runs that are as a run is, but for a change."""
+    """Add older copies of a run with a change."""
     with sqlite3.connect(editor.state / "tideate.db") as database:
         names = [row[1] for row in database.execute("PRAGMA table_info(workflow_executions)")]
         for number in range(1, count + 1):
@@ -163,8 +163,8 @@ def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: M
 def test_runs_are_found_by_what_was_said(nvim: Editor, server: ModelServer) -> None:
     identity = one_run(nvim, server)
     for words, ids in (("sec*", [identity]), ("nobody said", [])):
-        nvim.lua(SEARCH, {"text": words})
-        found = nvim.wait("_G.found")
+        nvim.lua(SEARCH, {"filter": words})
+        found = nvim.wait("_G.found")["runs"]
         assert [run["execution_id"] for run in found["runs"]] == ids
         assert [run["match"] for run in found["runs"]] == ["SECOND"] * len(ids)
     nvim.command("Workflow history second")

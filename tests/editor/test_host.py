@@ -1,4 +1,4 @@
-"""The host's main thread: it answers for an engine that is busy, and says when the engine is gone."""
+"""Main thread of the host: replies while the engine is busy, reports a dead engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Stage:
-    """A host on a main loop that the test turns by hand."""
+    """A host on a main loop driven by the test."""
 
     def __init__(self, cwd: Path) -> None:
         self.loop = Loop()
@@ -40,7 +40,7 @@ class Stage:
         assert busy.wait(60)
 
     def end(self) -> None:
-        """Let the engine end as if something in it had."""
+        """End the engine as an internal error would."""
         assert self.engine is not None
         self.release.set()
         loop = self.engine._loop

@@ -1,4 +1,4 @@
-"""The host dies, stops, does not start, talks nonsense: one clear end each, and nothing left running."""
+"""Host faults: killed, stopped, not started, invalid messages; one clear end each, no process left."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(editor: Editor, workflow: str) -> str:
 
 
 def ended(editor: Editor) -> dict[str, Any]:
-    """Wait for the end of the run; it must have come once, and not come again."""
+    """Wait for the end of the run; assert that it arrived exactly once."""
     editor.wait("_G.done[1]")
     # a second end would come with the messages that are already on their way
     editor.lua("vim.wait(50)")

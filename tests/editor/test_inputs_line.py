@@ -1,4 +1,4 @@
-"""What stands behind a workflow's name: which words are inputs, and where the prompt begins."""
+"""Parsing of the command line after a workflow's name: inputs and prompt."""
 
 from __future__ import annotations
 

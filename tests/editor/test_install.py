@@ -1,4 +1,4 @@
-"""`:Workflow install`: which Python it takes, what it runs, and what it says when that fails."""
+"""`:Workflow install`: choice of Python, commands, messages of a failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAKE_VENV = 'for last; do :; done; mkdir -p "$last/bin"; cp "{pip}" "$last/bin/p
 
 
 class Pythons:
-    """A PATH with interpreters that only note what they are asked to do."""
+    """A PATH with interpreters that only record their arguments."""
 
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"
@@ -58,7 +58,7 @@ def pythons(tmp_path: Path) -> Pythons:
 
 
 def install(start_editor: EditorFactory, pythons: Pythons) -> Editor:
-    """Run it with only these interpreters on the PATH, and wait for its end."""
+    """Run `:Workflow install` with only these interpreters on the PATH; wait for its end."""
     editor = start_editor()
     install_in(editor, pythons)
     return editor

@@ -1,4 +1,4 @@
-"""Killed while a language server is asked: nothing changed in the editor, edits are staged once."""
+"""Host killed during a language server request: the editor is unchanged, edits are staged once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ASKED = {
 
 
 def kill_host(editor: Editor) -> None:
-    """Kill the host, and wait until its run is known to have ended with it."""
+    """Kill the host and wait for the end of its run."""
     os.kill(host_pid(editor), signal.SIGKILL)
     assert result(editor)["error_code"] == "HostDied"
 

@@ -1,4 +1,4 @@
-"""`.workflow` buffers in a real Neovim: looks, folds, diagnostics, and Neovim's language client."""
+"""`.workflow` buffers in a real Neovim: highlights, folds, diagnostics, language client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ working to *
 
 @pytest.fixture
 def workflow(editor: Editor) -> Editor:
-    """An editor that shows TEXT as a machine, checked and served."""
+    """An editor with TEXT as a machine, checked, with the language client attached."""
     editor.edit("small.workflow", TEXT)
     served(editor)
     return editor
@@ -43,18 +43,18 @@ def served(editor: Editor) -> None:
 
 
 def checked(editor: Editor) -> None:
-    """Wait until the host has answered everything."""
+    """Wait for all answers of the host."""
     editor.wait("not require('tideate.client').busy()")
 
 
 def diagnostics(editor: Editor) -> list[tuple[int, int, int, str]]:
-    """Line and columns, from 0 and in bytes, and the code."""
+    """Return the line, the columns in bytes and the code of each diagnostic, from 0."""
     found = editor.lua("return vim.diagnostic.get(0)")
     return [(each["lnum"], each["col"], each["end_col"], each["code"]) for each in found]
 
 
 def request(editor: Editor, method: str, line: int, column: int, **more: Any) -> Any:
-    """Ask the language server about a place, both from 0, as Neovim's client would."""
+    """Send a request of Neovim's client about a line and a column, from 0."""
     return editor.lua(
         """
         local method, line, column, more = ...
@@ -199,7 +199,7 @@ def test_a_warning_is_a_warning(workflow: Editor) -> None:
 
 
 def test_an_answer_about_an_older_text_is_dropped(workflow: Editor) -> None:
-    """The text is changed between a question and its answer; only the newest text's answer counts."""
+    """The text changes between a request and its answer; only an answer about the newest text counts."""
     sets = workflow.lua(
         """
         local check = require('tideate.language.check')
@@ -247,7 +247,7 @@ def test_a_buffer_that_goes_takes_its_diagnostics_along(workflow: Editor) -> Non
 
 
 def labels(editor: Editor, line: str) -> list[str]:
-    """What completion offers at the end of a new last line."""
+    """Return the completion items at the end of a new last line."""
     editor.set_lines([*TEXT.splitlines(), line])
     answer = request(editor, "completion", 13, len(line))
     return [item["label"] for item in answer["items"]]

@@ -1,4 +1,4 @@
-"""Keys in a `.workflow` buffer: what Neovim's own do where there is nothing, typing, jumping and wrapping."""
+"""Keys in a `.workflow` buffer: Neovim's own keys without a match, typing, jumps, wrapping."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def workflow(editor: Editor) -> Editor:
 
 
 def settled(editor: Editor) -> None:
-    """Wait until everything that was asked for is answered and shown."""
+    """Wait until all answers are shown."""
     checked(editor)
     editor.lua(
         """
@@ -127,7 +127,7 @@ def test_no_key_fails_where_no_state_is(workflow: Editor, keys: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("text", [TEXT, ""])
 def test_no_answer_is_a_null_of_the_protocol(editor: Editor, text: str, method: str) -> None:
-    """A server in a process sends null, which becomes nil; here nobody would make it one."""
+    """A null of the protocol becomes nil, also without a server process in between."""
     editor.edit("small.workflow", text)
     served(editor)
     kind = editor.lua(

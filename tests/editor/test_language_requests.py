@@ -1,4 +1,4 @@
-"""What the host tells the editor of a `.workflow` text, without an editor."""
+"""Answers of the host about `.workflow` texts, without an editor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def draw(catalog: Catalog, **params: Any) -> dict[str, Any]:
 
 
 async def test_a_good_text_has_no_diagnostics() -> None:
-    assert await language.check({"text": TEXT}) == {"ok": True, "diagnostics": []}
+    assert await language.check({"text": TEXT}) == {"diagnostics": []}
 
 
 async def test_columns_count_characters_and_the_end_is_excluded() -> None:

@@ -1,4 +1,4 @@
-"""Tools of the editor with a real language server: ty, on a small project of Python."""
+"""Tools of the editor with a real language server: ty on a small Python project."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ USES = [
 
 @pytest.fixture
 def tools(editor: Editor) -> EditorTools:
-    """A project that no file is open of; the person's configuration starts ty for Python."""
+    """A project without open files; the editor's configuration starts ty for Python."""
     tools = EditorTools(editor, FILES)
     editor.lua(START, str(TY), str(tools.root))
     return tools

@@ -1,4 +1,4 @@
-"""A plugin whose files are links, one by one, as some package managers lay them out."""
+"""Plugin with each file as a link, the layout of some package managers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`:Workflow login`: an address and a code, a key that is typed, and the end of both."""
+"""`:Workflow login`: address and code, typed key, cancelled login."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.adapters import LoginStore
-from tideate_core.editor.login_requests import LoginRequests
+from tideate_core.editor.model_requests import LoginRequests
 from tideate_core.errors import ConfigError, InvalidInput
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_own_state")
 async def test_the_host_keeps_a_key_and_lists_it_without_showing_it() -> None:
     requests = LoginRequests()
-    assert await requests.start({"provider": "anthropic"}) == {"ok": True, "kind": "key"}
+    assert await requests.start({"provider": "anthropic"}) == {"kind": "key"}
     await requests.keep({"provider": "anthropic", "key": "sk-typed"})
     assert (LoginStore().get("anthropic") or {})["key"] == "sk-typed"
     listed = await requests.list({})

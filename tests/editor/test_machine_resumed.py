@@ -1,4 +1,4 @@
-"""A machine that goes on in another Neovim shows the whole way that it came."""
+"""A machine continued in another Neovim shows its whole path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines run and drawn in a real Neovim with the real host and a model server on loopback."""
+"""Runs and drawings of machines in a real Neovim with the real host and a local model server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WRONG = "* to a\na too b\nb to *\n# ü \x01\n"
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor in a project with the machine `essay`, and the model server to answer."""
+    """An editor in a project with the machine `essay` and a model server."""
     editor = start_editor(ui=(100, 30))
     configure(editor, server)
     (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
@@ -48,7 +48,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 @pytest.fixture
 def twice_round(server: ModelServer) -> ModelServer:
-    """A model that goes back to the draft once."""
+    """Script a model that returns to the draft once."""
     server.answers("Write a short draft", "the DRAFT")
     server.answers("Look for what is missing", "the CHECK")
     server.answers("Which one is next", {"reason": "no ending", "next": "draft"}, times=1)
@@ -63,7 +63,7 @@ def machine_file(editor: Editor, name: str = "own.workflow", text: str = TEXT) -
 
 
 def output(editor: Editor) -> str:
-    """What the output buffer of the only run says."""
+    """Return the text of the only output buffer."""
     buf = editor.lua(
         """
         return vim.iter(vim.api.nvim_list_bufs()):find(function(buf)
@@ -76,7 +76,7 @@ def output(editor: Editor) -> str:
 
 
 def graph(editor: Editor) -> str:
-    """The drawing that is shown, empty without one."""
+    """Return the shown drawing, empty if there is none."""
     return str(
         editor.lua(
             """
@@ -93,7 +93,7 @@ def graph(editor: Editor) -> str:
 
 
 def marked(editor: Editor) -> str:
-    """The text of the highlighted box."""
+    """Return the text of the highlighted box."""
     return str(
         editor.lua(
             """

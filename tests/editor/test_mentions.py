@@ -1,4 +1,4 @@
-"""Mentions in the editor: completed, listed with what they bring, and brought into a run."""
+"""Mentions in the editor: completion, list with preview, context of a run."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def project(editor: Editor, **mappings: Any) -> None:
 
 
 def started(editor: Editor, *names: str) -> None:
-    """Start the host and wait until its list of mentions has come."""
+    """Start the host and wait for its list of mentions."""
     editor.lua("require('tideate.client').request('list', {}, function() end)")
     editor.wait_for(lambda: set(names) <= set(editor.lua(NAMES)), f"the mentions {names}")
 
 
 def floats(editor: Editor) -> list[list[str]]:
-    """The lines of every float, the list first."""
+    """Return the lines of all floats, the list first."""
     return list(
         editor.lua("""
         local found = {}

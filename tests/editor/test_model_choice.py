@@ -1,4 +1,4 @@
-"""`:Workflow model`: which model a run asks, in this Neovim."""
+"""`:Workflow model`: choice of the model for the runs of this Neovim."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_the_library_is_loaded_for_the_configured_adapter(tmp_path: Path) 
             return Config()
 
     requests = ModelRequests(Projects())  # type: ignore[arg-type]
-    assert await requests.load({}) == {"ok": True}
+    assert await requests.load({}) == {}
     with pytest.raises(AdapterError):
         await requests.check({"name": "nobody"})
 

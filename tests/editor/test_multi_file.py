@@ -1,4 +1,4 @@
-"""`multi_file` in a real Neovim: open files change in their buffers, the others on disk, all or none."""
+"""`multi_file` in a real Neovim: open files change in buffers, others on disk, all or none."""
 
 from __future__ import annotations
 

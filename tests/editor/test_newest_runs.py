@@ -1,4 +1,4 @@
-"""The newest run is the one that began last, whatever the clock was."""
+"""Newest run by order of start, independent of the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that a refactoring proposes to follow it, in a real Neovim: a dialog, begun with a yes only."""
+"""Follow-up runs proposed by a refactoring, in a real Neovim: started only after a yes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROMPT = "Change what else must change with the refactoring of a.py."
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor with a model that refactors `f` to `g`, names its caller, and changes that when asked."""
+    """An editor with a model that refactors `f` to `g`, names its caller and changes it on request."""
     editor = start_editor(ui=(80, 24))
     configure(editor, server, tools=True)
     (editor.cwd / "pyproject.toml").write_text("")
@@ -59,7 +59,7 @@ def answer(editor: Editor, keys: str) -> None:
 
 
 def refactored(editor: Editor, **opts: Any) -> None:
-    """Refactor, and say yes to the analysis and to the edit."""
+    """Refactor; accept the analysis and the edit."""
     context = editor.lua("return require('tideate.context').capture({3, 4})")
     start(editor, "refactor", "tidy", context=context, **opts)
     answers = ["y", "gAg<CR>"] if opts.get("require_confirmation", True) else ["gAg<CR>"]

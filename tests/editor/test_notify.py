@@ -1,4 +1,4 @@
-"""A notice lies over neither the cursor's line nor a dialog."""
+"""Placement of notices: never over the cursor's line or a dialog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators: a workflow on the lines of a motion, repeated by `.` with the same prompt."""
+"""Operators: run a workflow on the lines of a motion; `.` repeats it with the same prompt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ onoremap <silent> au :<C-u>normal! Vj<CR>
 
 @pytest.fixture
 def mapped(editor: Editor) -> Editor:
-    """An editor with mappings for the operators, which notes the runs that are asked for."""
+    """An editor with operator mappings that records requested runs."""
     editor.set_lines(TEXT)
     editor.lua(RECORD)
     editor.nvim.api.exec2(MAPPINGS, {})

@@ -1,4 +1,4 @@
-"""The panel of runs: its tree live, its folds, what is drawn anew."""
+"""Panel of runs: live tree, folds, redrawn lines."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ STOP_THE_CLOCK = "local now = vim.uv.now() vim.uv.now = function() return now en
 
 @pytest.fixture
 def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with the panel open."""
+    """A small screen with an open panel."""
     editor = start_editor(ui=(80, 24))
     open_panel(editor)
     return editor
@@ -352,7 +352,7 @@ def test_a_text_that_grows_builds_no_rows_anew_and_writes_only_what_is_seen(scre
 
 @pytest.fixture
 def opened(screen: Editor) -> Editor:
-    """A run with a turn that made a call; the cursor is on the run."""
+    """Show a run with a turn and a tool call, with the cursor on the run."""
     run = Run(screen, "ask", "query")
     run.start(1)
     run.token("Let me look.")

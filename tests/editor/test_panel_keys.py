@@ -1,4 +1,4 @@
-"""The panel of runs: the keys that do something to a run."""
+"""Panel of runs: keys with actions on a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAY = "say to the model before that turn"
 
 @pytest.fixture
 def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with the panel open."""
+    """A small screen with an open panel."""
     editor = start_editor(ui=(80, 24))
     open_panel(editor)
     return editor
@@ -40,7 +40,7 @@ def screen(start_editor: EditorFactory) -> Editor:
 
 @pytest.fixture
 def held(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, Gate, str]:
-    """A run of two steps whose first one waits for its model, with the cursor on it in the panel."""
+    """A run of two steps, the first waiting for its model, with the panel's cursor on the run."""
     editor = start_editor(ui=(80, 24))
     (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
     (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
@@ -159,7 +159,7 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
 
 
 def pair_ran(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, str]:
-    """An editor in which a run of two steps completed; and the run."""
+    """An editor after a completed run of two steps, and the run."""
     editor = start_editor(ui=(80, 24))
     (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
     (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
@@ -383,7 +383,7 @@ def to_turn(editor: Editor, run: str, label: str = "ask") -> None:
 
 
 def roles_of_reply(editor: Editor, server: ModelServer, last: str) -> list[str]:
-    """Reply in the prompt that opens; the roles of the messages that are sent."""
+    """Reply in the prompt; return the roles of the sent messages."""
     editor.wait("vim.fn.mode() == 'i'")
     editor.feed("and instead<C-s>")
     newest = "(require('tideate.state').runs()[1] or {})"

@@ -1,4 +1,4 @@
-"""The panel of runs: what its lines open and copy, of runs here and of the store."""
+"""Panel of runs: opening and copying lines of live and stored runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with the panel open."""
+    """A small screen with an open panel."""
     editor = start_editor(ui=(80, 24))
     open_panel(editor)
     return editor
@@ -40,7 +40,7 @@ def screen(start_editor: EditorFactory) -> Editor:
 
 @pytest.fixture
 def looked(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor in which a model has read a file and answered, with the panel open and the run unfolded."""
+    """An editor with an open panel and an unfolded run, in which a model read a file and answered."""
     editor = start_editor(ui=(80, 24))
     ask_with_a_call(editor, server)
     editor.feed("q")
@@ -218,7 +218,7 @@ def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_o
     (screen.cwd / "b.py").write_text("one\ntwo\n")
 
     def place(text: str) -> list[int] | None:
-        """Return the line and the column; the pattern would take hours over a megabyte without a blank."""
+        """Return the line and the column, without a pattern that takes hours on a megabyte without spaces."""
         find = (
             "local it = require('tideate.ui.panel.details').place_in(...)"
             " return it and { it.line, it.column }"

@@ -1,4 +1,4 @@
-"""The panel of runs: its window, its width, and texts that are not to be trusted."""
+"""Panel of runs: window, width, untrusted texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = "\x1b[2J\x07 \u202eevil\u202c \u200b\nsecond line\r" + "x" * 300
 
 @pytest.fixture
 def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with the panel open."""
+    """A small screen with an open panel."""
     editor = start_editor(ui=(80, 24))
     open_panel(editor)
     return editor

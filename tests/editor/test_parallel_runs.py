@@ -1,4 +1,4 @@
-"""Runs whose steps run at the same time, are tried again, skipped, or were done by an earlier process."""
+"""Output of parallel, retried, skipped and restored steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(screen_editor: Editor) -> Run:
-    """A run of three steps of which the first two run at the same time."""
+    """Start a run of three steps, the first two in parallel."""
     run = Run(screen_editor, "wide", "left", "right", "last")
     run.start(1)
     run.start(2)

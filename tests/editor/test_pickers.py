@@ -1,4 +1,4 @@
-"""`:Workflow pick` in each picker; the pickers are doubles that hold what the plugins document."""
+"""`:Workflow pick` in each picker, with doubles that follow the documentation of the plugins."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ end
 
 @pytest.fixture
 def picking(editor: Editor) -> Editor:
-    """An editor in a project, whose host has two runs, a workflow and a model."""
+    """An editor in a project, with two runs, a workflow and a model in the host."""
     (editor.cwd / ".git").mkdir()
     editor.edit("src/a.py", "A = 1\nB = 2\n")
     editor.lua("_G.doubles = ...", str(REPOSITORY / "tests" / "support" / "plugins" / "pickers.lua"))
@@ -56,7 +56,7 @@ def picking(editor: Editor) -> Editor:
 
 
 def pick(editor: Editor, picker: str, index: int, arguments: str = "runs") -> dict[str, Any]:
-    """What the picker was given; it chooses the item of this number."""
+    """Return the arguments of the picker, after it chose the item of this number."""
     editor.lua(DOUBLE, picker, index)
     editor.command(f"Workflow pick {arguments}")
     editor.wait("_G.picked")

@@ -1,4 +1,4 @@
-"""Comments on lines of a document and on files of a plan: made, listed below their place, kept, sent."""
+"""Comments on lines of a document and files of a plan: written, shown, kept, sent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def shown(editor: Editor) -> list[str]:
 
 
 def at(editor: Editor, words: str) -> None:
-    """Put the cursor on the line that has these words."""
+    """Put the cursor on the line with these words."""
     editor.feed(f"gg/{words}<CR>")
 
 
@@ -138,7 +138,7 @@ def test_a_revision_marks_what_changed_and_has_what_nobody_answered(editor: Edit
 
 
 def restarted(editor: Editor) -> None:
-    """Forget what this Neovim knows of questions, as the next one does."""
+    """Forget the kept answers of this Neovim, like a new one."""
     editor.lua(RESTART)
 
 

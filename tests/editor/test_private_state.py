@@ -1,4 +1,4 @@
-"""Modes of the private state after a run and a review in Neovim, whatever the person's umask."""
+"""File modes of the private state after a run and a review, for each umask."""
 
 from __future__ import annotations
 

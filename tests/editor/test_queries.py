@@ -1,4 +1,4 @@
-"""Tools of the editor beside a language server that does as it is told: silent, dead, wrong or hostile."""
+"""Tools of the editor with a scripted language server: silent, dead, wrong or hostile."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Serving(Protocol):
 
 
 class Server:
-    """A scripted server in a project, and what it heard."""
+    """A scripted server in a project, with its received messages."""
 
     def __init__(self, tools: EditorTools, name: str, script: dict[str, Any]) -> None:
         self.tools, self.editor, self.root = tools, tools.editor, tools.root
@@ -69,7 +69,7 @@ class Server:
         return [one for one in self._messages() if one.get("method") == method]
 
     def answered(self, number: int) -> Any:
-        """Return what it was answered to a request of its own."""
+        """Return the answer to a request of the server."""
         return next(
             (one["result"] for one in self._messages() if one.get("id") == number and "result" in one), None
         )
@@ -92,7 +92,7 @@ def serving(editor: Editor) -> Serving:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that is over soon."""
+    """A short time limit."""
     monkeypatch.setattr(editor_queries.ask, "__kwdefaults__", {"limit": 0.8})
 
 

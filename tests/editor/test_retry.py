@@ -1,4 +1,4 @@
-"""`:Workflow retry`, and the requests `retry` and `fork`: an ended run is run anew from a step on."""
+"""`:Workflow retry` and the requests `retry` and `fork`: repeat an ended run from a step on."""
 
 from __future__ import annotations
 

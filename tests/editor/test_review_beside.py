@@ -1,4 +1,4 @@
-"""The review side by side, the words that differ, and hunks as text objects."""
+"""Review: side by side view, changed words, hunks as text objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROPOSED = ["first", *LINES[:9], "ten", "eleven", "more", *LINES[11:29], *LINES[
 
 
 def beside(editor: Editor) -> list[str] | None:
-    """Return the lines of the proposal, None where none is shown."""
+    """Return the lines of the shown proposal, else None."""
     found: list[str] | None = editor.lua("""
       for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
         local buf = vim.api.nvim_win_get_buf(win)
@@ -192,7 +192,7 @@ def test_files_that_are_not_open_are_shown_beside_each_other_and_not_loaded(edit
 
 
 def marked(editor: Editor, buffer_group: str) -> list[str]:
-    """Return the texts that a group marks in the buffer or in what is drawn over it."""
+    """Return the texts with a highlight group, in the buffer or in virtual text."""
     return list(
         editor.lua(
             """

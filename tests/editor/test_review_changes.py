@@ -1,4 +1,4 @@
-"""`:Workflow review` in a real Neovim: what something else wrote is kept or reverted, a patch is applied."""
+"""`:Workflow review` in a real Neovim: keep or revert changes of other programs, apply a patch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def written(editor: Editor, *files: dict[str, Any]) -> None:
 
 
 def labels(editor: Editor) -> str:
-    """What stands behind the lines of the review."""
+    """Return the text after the lines of the review."""
     return str(
         editor.lua("""
           local ns, found = vim.api.nvim_get_namespaces()['tideate.review'], {}

@@ -1,4 +1,4 @@
-"""What a person began in a review and did not finish: decisions in its draft, comments in their buffers."""
+"""Unfinished reviews: decisions in the draft, comments in buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draft(editor: Editor) -> Path:
 
 
 def begin(editor: Editor, draft: Path, *steps: str) -> None:
-    """Open a review of four hunks with a draft of these lines."""
+    """Open a review of four hunks with a draft that has these lines."""
     if steps:
         draft.write_text("".join(f"{step}\n" for step in steps))
     file = opened(editor)
@@ -35,7 +35,7 @@ def begin(editor: Editor, draft: Path, *steps: str) -> None:
 
 
 def summary(editor: Editor) -> str:
-    """What the bar says of the review."""
+    """Return the review's text in the bar."""
     editor.lua("vim.o.columns = 200")
     return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
 

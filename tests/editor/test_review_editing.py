@@ -1,4 +1,4 @@
-"""Editing of hunks in a review: what a person writes in their place, merged with what they typed there."""
+"""Edited hunks in a review, merged with text typed in the buffer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def verdict(editor: Editor) -> dict[str, Any]:
 
 
 def labels(editor: Editor) -> str:
-    """Return what is drawn behind lines."""
+    """Return the virtual text after lines."""
     return str(
         editor.lua("""
           local ns, found = vim.api.nvim_get_namespaces()['tideate.review'], {}
@@ -224,7 +224,7 @@ def test_only_hunks_in_sight_are_merged_as_one_types_and_each_once(editor: Edito
 
 
 def test_a_change_within_a_large_hunk_is_compared_alone(editor: Editor) -> None:
-    """The rest of it was split into words before."""
+    """The other lines were split into words earlier."""
     merge = """
       local merge, base, new = require('tideate.ui.review.merge'), {}, {}
       for i = 1, ... do base[i], new[i] = 'one line ' .. i, 'some line ' .. i end

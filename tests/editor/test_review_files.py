@@ -1,4 +1,4 @@
-"""Reviews of many files: decisions about one and about all, its kinds of files, and the work they make."""
+"""Reviews of many files: decisions about one or all, kinds of files, cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_file_is_decided_at_once_and_reverted_as_one_decision(editor: Editor) 
 
 
 def told(editor: Editor, words: str) -> bool:
-    """Wait until a wide bar says it."""
+    """Wait until a wide bar has this text."""
     editor.command("set columns=200")
     editor.wait("vim.wo.winbar:find(..., 1, true)", 60, f" hunks: {words} ")
     return True
@@ -138,7 +138,7 @@ def test_what_has_no_lines_is_told_and_one_file_may_be_there_twice(editor: Edito
 
 
 def hunk_line(editor: Editor) -> int:
-    """The line to which `]c` goes from the first one, 1-based."""
+    """Return the line after `]c` from the first line, from 1."""
     editor.feed("gg]c")
     return int(editor.lua("return vim.fn.line('.')"))
 

@@ -1,4 +1,4 @@
-"""Reviews that outlive their Neovim: opened again with the decisions and comments made until then."""
+"""Reviews opened again in another Neovim, with their decisions and comments."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ pytestmark = pytest.mark.slow
 
 
 def summary(editor: Editor) -> str:
-    """What the bar says of the review."""
+    """Return the review's text in the bar."""
     return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
 
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor with the review of a refactoring of three hunks."""
+    """An editor with an open review of a refactoring with three hunks."""
     return reviewing(start_editor(ui=(120, 30)), server)
 
 
 def reviewing(editor: Editor, server: ModelServer, folder: str = "") -> Editor:
-    """Have a file of a folder refactored, in which the editor works."""
+    """Refactor a file of a folder, the editor's working directory."""
     (editor.cwd / ".tideate").mkdir()
     (editor.cwd / folder).mkdir(exist_ok=True)
     editor.command(f"cd ./{folder}")
@@ -54,7 +54,7 @@ def run_of(editor: Editor) -> str:
 
 
 def reopened(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
-    """The next Neovim, in which the review was opened again."""
+    """A second Neovim with the review opened again."""
     editor = second(start_editor, first, server)
     editor.lua("vim.o.columns = 120")
     editor.command("Workflow review")

@@ -1,4 +1,4 @@
-"""A review that is left, in any way, waits with all decisions; only an answer to a question declines it."""
+"""Ways to leave a review: it stays open with all decisions, and only an explicit answer declines it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def at_plan(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor at the plan of four files."""
+    """An editor with the plan of four files."""
     editor = start_editor(ui=(180, 30))
     for name, text in BEFORE.items():
         (editor.cwd / name).write_text(text)
@@ -62,7 +62,7 @@ def at_plan(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 @pytest.fixture
 def nvim(at_plan: Editor) -> Editor:
-    """An editor at the review of five hunks in four files, the first of which is not loaded."""
+    """An editor with a review of five hunks in four files; the first file is not loaded."""
     at_plan.feed("y")
     in_review(at_plan)
     return at_plan
@@ -95,13 +95,13 @@ def files(editor: Editor) -> dict[str, str]:
 
 
 def left(editor: Editor, run: str) -> None:
-    """Wait until the run is left, as the store has it."""
+    """Wait until the store has the run as left."""
     editor.wait_for(lambda: stored(editor, run).resumable, "the run waits")
     assert not stored(editor, run).ended
 
 
 def decide(editor: Editor) -> None:
-    """Accept the first hunk as edited, and reject the second with a reason."""
+    """Accept the first hunk edited; reject the second with a reason."""
     assert "closed.py" in bar(editor)
     editor.feed("geggVGcone = mine<Esc>:w<CR>")
     editor.feed("gbno<CR>")
@@ -116,7 +116,7 @@ def reopened(editor: Editor, command: str = "Workflow review") -> None:
 @pytest.mark.parametrize("keys", ["<Esc>", "<Esc><Esc><Esc>", "aarAR<Esc>uo<CR>"])
 @pytest.mark.parametrize("decided", [False, True])
 def test_no_key_but_those_with_g_ends_or_decides_anything(nvim: Editor, keys: str, decided: bool) -> None:
-    """The file that the review opens on is not loaded: its window is one of the review's own."""
+    """The review opens at an unloaded file, in its own window."""
     if decided:
         decide(nvim)
         nvim.feed("[f")
@@ -368,7 +368,7 @@ def test_a_plan_with_removed_files_is_declined_only_after_a_question(at_plan: Ed
 
 
 def put(editor: Editor, kind: str, draft: str = "") -> str:
-    """Put a question of a run that goes on; `_G.left` is its id when it is left."""
+    """Ask a question of a running run; `_G.left` is its id after leaving."""
     run = Run(editor)
     editor.lua("require('tideate.run').leave = function(id) _G.left = id end")
     payload = {"files": PLAN["files"], "text": "# Plan\n", "runs": [], "revisable": True}

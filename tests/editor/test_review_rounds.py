@@ -1,4 +1,4 @@
-"""Reviews in rounds in a real Neovim: reasons and comments go to the model, and what differs is open."""
+"""Rounds of a review in a real Neovim: reasons and comments reach the model, changed hunks are open again."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def test_a_syntax_error_is_corrected_by_the_model_or_it_is_said_why_not(screen_e
 
 @pytest.mark.slow
 def test_what_the_person_wrote_is_written_recorded_and_rolled_back(editor: Editor) -> None:
-    """Also over a round with the model, which hears of it."""
+    """This holds over a round with the model, which reads the comment."""
     with ModelServer() as server:
         server.answers("what must not change", "Nothing.", times=1)
         server.answers("in one fenced block", answer("FIRST", "LAST"))
@@ -376,7 +376,7 @@ def shown(editor: Editor) -> list[list[str]]:
 
 @pytest.fixture
 def poet(editor: Editor) -> Iterator[Editor]:
-    """An editor in which a text for a new buffer is reviewed."""
+    """An editor with a review of a text for a new buffer."""
     with ModelServer() as server:
         configure(editor, server)
         server.answers("a poem", "```\nROSES\nRED\n```", times=1)
@@ -413,7 +413,7 @@ def test_a_text_for_a_new_buffer_that_is_rejected_is_not_opened(poet: Editor) ->
 
 
 def wait_review(editor: Editor, number: int) -> None:
-    """Wait for the review of a revision, in which one hunk is open; of the first one all three are."""
+    """Wait for the next round with one open hunk; the first round has three."""
     words = f"revision {number} · 1 open" if number > 1 else "3 open"
     editor.wait(f"vim.wo.winbar:find('{words}', 1, true)", 40)
     wait_focused(editor)

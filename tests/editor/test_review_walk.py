@@ -1,9 +1,9 @@
-"""A random walk through reviews of files: decisions, comments, edits, undos, reloads, leaving, restarts.
+"""Random actions in reviews of files: decisions, comments, edits, undo, reload, leave, restart.
 
 One file is open, one is not, one is new and one is to be deleted.
 
-`REVIEW_STEPS` and `REVIEW_SEED` in the environment make it longer, 1,000 steps for instance, or another
-one. A failure says the seed and the steps.
+`REVIEW_STEPS` (for example 1,000) and `REVIEW_SEED` in the environment set the number of steps and the
+seed. A failure reports both.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Walk:
     # questions
 
     def ask(self, accepted: list[int], rejected: list[int]) -> None:
-        """Begin a round; what is in neither list is open, with another text than before."""
+        """Start a round; hunks in neither list are open, with a new text."""
         model, self.questions = self.model, self.questions + 1
         decided = {*accepted, *rejected}
         model.old = [model.old[at] if at in decided else model.now(at) for at in range(ALL)]
@@ -70,7 +70,7 @@ class Walk:
         self.show()
 
     def shown(self, path: str) -> dict[str, Any]:
-        """A file as the engine shows it."""
+        """Return a file in the format of the engine."""
         model, units = self.model, units_of(path)
         file: dict[str, Any] = {"path": path, "action": "modify", "filetype": ""}
         verdicts = {
@@ -89,7 +89,7 @@ class Walk:
         return {**file, "action": action, "before": before, "hunks": hunks, "decided": verdicts}
 
     def show(self) -> None:
-        """Put the question, as the engine does first, and again in the next Neovim."""
+        """Ask the question like the engine, also again in the next Neovim."""
         editor = self.editor
         self.opened = editor.lua("return vim.fn.bufnr(...)", OPENED)
         files = [{**self.files[0], "buffer": self.opened}, *self.files[1:]]
@@ -116,7 +116,7 @@ class Walk:
             self.editor.lua("vim.api.nvim_win_set_cursor(0, {..., 0})", row + 1)
 
     def hunk(self) -> int:
-        """Go to one, each file as often as the others or as its hunks."""
+        """Go to a random file, weighted evenly or by its hunks."""
         if self.random.random() < 0.5:
             at = self.random.choice(units_of(self.random.choice(FILES)))
         else:
@@ -192,7 +192,7 @@ class Walk:
         self.model.travel(self.model.future, self.model.past)
 
     def line(self) -> int:
-        """Go to a line of the file that is open; the text is as it was in the next undo."""
+        """Go to a line of the open file."""
         self.go_to_file(OPENED)
         row = self.random.randrange(len(self.model.lines))
         self.model.undo.append(list(self.model.lines))
@@ -226,7 +226,7 @@ class Walk:
         self.model.undo.clear()
 
     def change_on_disk(self) -> None:
-        """Another program writes the file, and Neovim reads it by itself."""
+        """Another program writes the file, and Neovim reloads it."""
         self.save()
         model, row = self.model, self.random.randrange(len(self.model.lines))
         model.lines.insert(row, (None, f"other program {len(self.steps)}"))
@@ -243,7 +243,7 @@ class Walk:
         self.editor.command("Workflow review")
 
     def leave(self) -> None:
-        """Leave by a key, from any window; the question is put again, as by `:Workflow review`."""
+        """Leave by a key in any window; ask the question again, like `:Workflow review`."""
         self.go_to_file(self.random.choice(FILES))
         self.editor.feed(self.random.choice(["", "gl", "gp"]))
         self.editor.feed("q")
@@ -258,13 +258,13 @@ class Walk:
         assert answers(self.editor) == []
 
     def press_keys_of_no_meaning(self) -> None:
-        """Keys that decide or end nothing, in a buffer of the review, which they cannot change."""
+        """Press keys without a decision in an unmodifiable buffer of the review."""
         self.go_to_file(self.random.choice([CLOSED, CREATED, DELETED]))
         for key in self.random.sample(["<Esc>", "a", "A", "u", "o", "x", "dd", "<Tab>"], 3):
             self.editor.feed(f"{key}<Esc>")
 
     def close_a_proposal(self) -> None:
-        """Close the buffer of a file that is not open: the review makes another."""
+        """Close the buffer of an unopened file; the review creates a new one."""
         self.go_to_file(self.random.choice([CLOSED, CREATED, DELETED]))
         self.editor.command("bdelete!")
         self.editor.command("Workflow review")

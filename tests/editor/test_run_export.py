@@ -1,4 +1,4 @@
-"""`:Workflow export`: a run as Markdown or JSON, in a buffer or a file. The host is a double."""
+"""`:Workflow export` of a run as Markdown or JSON to a buffer or a file, with a fake host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's page in the editor: what models took."""
+"""Page of a run in the editor: use of models."""
 
 from __future__ import annotations
 

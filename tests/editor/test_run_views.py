@@ -1,4 +1,4 @@
-"""Runs that outlive their Neovim: listed, shown, taken up again after a kill, given up."""
+"""Runs of an ended Neovim: list, show, resume after a kill, cancel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ steps:
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """The first editor, in a project of its own."""
+    """The first editor, in its own project."""
     editor = start_editor(ui=(80, 24))
     (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
     (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
@@ -60,7 +60,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 @pytest.fixture
 def interrupted(nvim: Editor, server: ModelServer) -> str:
-    """A run whose Neovim was killed while its second step waited for the model; its id."""
+    """Id of a run after Neovim was killed during the model call of the second step."""
     server.answers("say one", "FIRST")
     gate = server.holds("say two", text="half", times=1)
     identity = start(nvim, "pair", "go")
@@ -72,7 +72,7 @@ def interrupted(nvim: Editor, server: ModelServer) -> str:
 
 
 def kill(editor: Editor) -> None:
-    """Kill Neovim and its host with a signal that neither can handle, and wait for their ends."""
+    """Kill Neovim and its host with SIGKILL; wait for their ends."""
     for pid in [editor.process.pid, *editor.children()]:
         os.kill(pid, signal.SIGKILL)
     editor.process.wait(60)
@@ -80,7 +80,7 @@ def kill(editor: Editor) -> None:
 
 
 def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
-    """The same person's next editor in the project; its private state is where the first has it."""
+    """Start the next editor in the project, with the same private state."""
     state = {"XDG_STATE_HOME": str(first.home / "state")}
     editor = start_editor(ui=(80, 24), cwd=first.cwd, env=state)
     configure(editor, server)
@@ -224,7 +224,7 @@ def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server
 
 
 def roll_back_in_the_history(nvim: Editor, name: str) -> None:
-    """Press R on the only run of the panel; `accept_all` answers what is asked then."""
+    """Press R on the only run of the panel; `accept_all` answers the questions."""
     nvim.command("Workflow history")
     nvim.wait("vim.fn.getline(1):find(..., 1, true)", 60, f"✓ {name}")
     nvim.wait("not require('tideate.client').busy()")
@@ -288,13 +288,13 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
 
 
 def answered_by_host(nvim: Editor) -> None:
-    """Wait until the host has taken all that it was asked for."""
+    """Wait until the host has read all requests."""
     nvim.lua(ASK, "list", {})
     nvim.wait("_G.answer")
 
 
 def paused_elsewhere(nvim: Editor, server: ModelServer) -> str:
-    """A run that the first editor paused before its second step."""
+    """A run paused by the first editor before its second step."""
     gate = server.holds("say one", text="FIRST", times=1)
     server.answers("say two", "SECOND")
     identity = start(nvim, "pair", "go")
@@ -353,7 +353,7 @@ MOVING = {
 def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
     nvim: Editor, server: ModelServer, start_editor: EditorFactory
 ) -> None:
-    """By the beginning of its id, or out of a list; a move is one file."""
+    """The run is named by the start of its id or chosen in a list; a moved file counts once."""
     (nvim.cwd / "here.py").write_text("HERE = 1\n")
     (nvim.cwd / "a.py").write_text("A = 1\n")
     accept_all(nvim)

@@ -1,4 +1,4 @@
-"""A person tells a model at work something: by command, by key, from another terminal."""
+"""Messages of a person to a working model: by command, by key, from another terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor of 80 columns and 24 rows whose model works with tools."""
+    """An editor of 80 columns and 24 rows with a model that uses tools."""
     editor = start_editor(ui=(80, 24))
     configure(editor, server, tools=True)
     (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
@@ -24,7 +24,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 
 def held_turn(nvim: Editor, server: ModelServer) -> Gate:
-    """Start a question whose model has looked at a file, and is about to answer half of it."""
+    """Start a question; the model has read a file and is about to answer."""
     server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
     gate = server.holds("VALUE_OF_B", text="It is 41.", before_first=True)
     start(nvim, "ask", "what is in b?")

@@ -1,4 +1,4 @@
-"""SCEN-WORK-001 to 008: a real Neovim, the real host, a real HTTP model server on loopback."""
+"""SCEN-WORK-001 to 008 with a real Neovim, the real host and a local HTTP model server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """An editor whose default adapter is the model server."""
+    """An editor with the model server as default adapter."""
     editor = start_editor(ui=(100, 30))
     configure(editor, server)
     return editor
 
 
 def register(editor: Editor, name: str, steps: list[str], handlers: str, rest: str = "") -> None:
-    """Register a workflow; `handlers` is a Lua table of functions."""
+    """Register a workflow with a Lua table of handlers."""
     ok, err = editor.lua(
         f"local ok, err = require('tideate').register(..., {{steps = ({{select(2, ...)}})[1],"
         f" handlers = {handlers}, {rest}}}) return {{ok, err or ''}}",

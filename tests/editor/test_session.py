@@ -1,4 +1,4 @@
-"""The engine's side of the protocol, without an editor: every request gets one reply."""
+"""Requests to the session without an editor: each gets one reply."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT = 60.0
 
 
 class Posted:
-    """What the session sent to Lua."""
+    """Messages of the session to Lua."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -30,7 +30,7 @@ class Posted:
         self._more.set()
 
     async def of(self, kind: str, count: int) -> list[dict[str, Any]]:
-        """Wait until so many messages of a type came."""
+        """Wait for a number of messages of a type."""
         async with asyncio.timeout(LIMIT):
             while len(found := [m for m in self.messages if m["type"] == kind]) < count:
                 self._more.clear()

@@ -1,4 +1,4 @@
-"""`:Workflow snapshot`: listed, compared, restored after a look, made and deleted, from the editor."""
+"""`:Workflow snapshot` in the editor: list, compare, restore after a preview, create, delete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOCUSED = "vim.api.nvim_buf_get_name(0) == '' and vim.bo.filetype == 'tideate-ru
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory) -> Editor:
-    """A small screen, in a project of two files."""
+    """A small screen in a project with two files."""
     editor = start_editor(ui=(80, 24))
     (editor.cwd / ".tideate").mkdir()
     (editor.cwd / "src").mkdir()
@@ -45,7 +45,7 @@ def changed(editor: Editor) -> None:
 
 
 def listed(editor: Editor) -> list[str]:
-    """Open the list, and wait for it also where it is open: it takes the focus once more."""
+    """Open the list and wait for it; an open list takes the focus again."""
     editor.command("Workflow snapshot")
     editor.wait(f"{FOCUSED} and not require('tideate.client').busy()")
     return editor.lines()
@@ -268,7 +268,7 @@ def half_restored(
 
 
 def half_restore(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave a project as a restore of `one` does that is killed after it has written `a.py`."""
+    """Leave a project like a restore of `one` killed after it wrote `a.py`."""
     (editor.cwd / "a.py").write_text("then\n")
     (editor.cwd / "b.py").write_text("then\n")
     # the journal is believed because it is in the private state of this editor's person
@@ -292,7 +292,7 @@ def is_interrupted(editor: Editor) -> bool:
 
 
 def told(editor: Editor) -> str:
-    """What was said, in one line."""
+    """Return all messages in one line."""
     return " ".join(editor.messages().split())
 
 

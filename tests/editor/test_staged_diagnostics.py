@@ -1,4 +1,4 @@
-"""Diagnostics of staged texts: by a second instance of a language server, which nothing else sees."""
+"""Diagnostics of staged texts from a hidden second instance of a language server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ for _, buf in ipairs(vim.api.nvim_list_bufs()) do
 end
 return vim.inspect(seen)
 """
-"""What a person or a plugin could see of buffers, clients and diagnostics."""
+"""Buffers, clients and diagnostics visible to a person or a plugin."""
 ENDS = """
 local name, id = ...
 local event = { type = 'event', name = name, execution_id = id, data = vim.empty_dict() }
@@ -56,7 +56,7 @@ WRONG = [{"search": "total([3])", "replace": "total([missing])"}]
 
 @pytest.fixture
 def tools(editor: Editor) -> EditorTools:
-    """A project with ty, which the person uses for the file `other.py`."""
+    """A project with ty, attached to the file `other.py`."""
     tools = EditorTools(editor, FILES)
     editor.lua(START, str(TY), str(tools.root))
     editor.edit("other.py")

@@ -1,4 +1,4 @@
-"""What is known of runs, from their events alone."""
+"""State of runs, built from their events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`:Workflow task` in the editor: what a person sees, answers and is left with."""
+"""`:Workflow task` in the editor: output, questions, results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ end
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """A small screen in the small project, whose checks are trusted."""
+    """A small screen in the small project, with trusted checks."""
     editor = start_editor(ui=(80, 24))
     make_project(editor.cwd)
     configure(editor, server)

@@ -1,4 +1,4 @@
-"""What a run wrote in buffers of a real Neovim and saved goes back in the buffer and in its file."""
+"""Rollback of a run's saved edits in buffers of a real Neovim, in the buffer and its file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ return answer
 
 
 class Host:
-    """A workspace on the editor's buffers, by the messages that the host would send.
+    """A workspace on the editor's buffers, with the messages of the host.
 
-    It works in a thread: the connection to the editor has a loop of its own.
+    It works in a thread, as the connection to the editor has its own loop.
     """
 
     def __init__(self, nvim: Editor, private: Path) -> None:
@@ -47,7 +47,7 @@ class Host:
         self.workspace = Workspace(nvim.cwd, buffers=EditorBuffers(self._asker), private=private)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do what a workspace does, and answer meanwhile what it asks the editor."""
+        """Run a coroutine of the workspace; answer its questions to the editor meanwhile."""
         loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         task = loop.create_task(work)
         task.add_done_callback(lambda _: self._asked.put(None))
@@ -78,7 +78,7 @@ class Host:
         return list(done.saved)
 
     def unsaved(self, *paths: str) -> dict[str, str]:
-        """Save files, and return the reasons for those that are not saved."""
+        """Save files; return the reasons for unsaved files."""
         return self.do(self.workspace.save(paths)).unsaved
 
     def take_back(self) -> RollbackResult:

@@ -1,4 +1,4 @@
-"""What a person sees of a model that works with tools: calls, reasoning, words of its turns."""
+"""Output of a model that uses tools: calls, reasoning, texts of its turns."""
 
 from __future__ import annotations
 

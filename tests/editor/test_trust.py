@@ -1,4 +1,4 @@
-"""`:Workflow trust`: what of a project is used only after it."""
+"""`:Workflow trust`: files and commands used only after it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def output(editor: Editor) -> str:
-    """What stands in the output windows, wrapped lines joined."""
+    """Return the text of the output windows, wrapped lines joined."""
     buffers = "vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.api.nvim_list_bufs())"
     texts = f"vim.tbl_map(function(b) return vim.api.nvim_buf_get_lines(b, 0, -1, true) end, {buffers})"
     return " ".join(editor.lua(f"return vim.iter({texts}):flatten(2):totable()"))
 
 
 def trust(editor: Editor, name: str = "") -> None:
-    """Trust a file, or what of the project can run something, and wait until it is."""
+    """Trust a file or the commands of the project; wait for the answer."""
     editor.command(f"Workflow trust {name}")
     wait_focused(editor)
     editor.feed("y")

@@ -1,4 +1,4 @@
-"""The menu, messages, and what other plugins are given."""
+"""Menu, messages, interfaces for other plugins."""
 
 from __future__ import annotations
 

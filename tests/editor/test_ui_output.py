@@ -1,4 +1,4 @@
-"""The output window: what it shows, whom it leaves in peace, how fast it is."""
+"""Output window: content, undisturbed windows, speed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ NAME = "return vim.api.nvim_buf_get_name(0)"
 
 @pytest.fixture
 def screen(start_editor: EditorFactory, fake_host: FakeHost) -> Editor:
-    """An editor of 80 columns and 24 rows whose host is the fake one."""
+    """An editor of 80 columns and 24 rows with the fake host."""
     editor = start_editor(env=fake_host.environment(), ui=(80, 24))
     editor.edit("main.py", FILE)
     # the output takes the focus when a run begins

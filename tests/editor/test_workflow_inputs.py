@@ -65,7 +65,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 
 def answers(editor: Editor, *given: str) -> None:
-    """What the person answers, in turn; behind the last answer they cancel."""
+    """Answer the questions in turn; cancel after the last answer."""
     editor.lua(ANSWER, *given)
 
 
@@ -208,7 +208,7 @@ def test_a_name_that_is_nearly_an_input_is_told(nvim: Editor, server: ModelServe
 
 @pytest.fixture
 def known(nvim: Editor) -> Editor:
-    """An editor whose host has named the project's workflows."""
+    """An editor after the host listed the project's workflows."""
     nvim.lua("require('tideate.registry').refresh()")
     nvim.wait("(require('tideate.registry').get('fix') or {}).inputs")
     return nvim

@@ -1,4 +1,4 @@
-"""Messages to Lua, batched: what comes within one frame goes in one call."""
+"""Batches of messages to Lua, one call for each frame."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ if TYPE_CHECKING:
         def call_later(self, delay: float, callback: Callable[[], object]) -> object: ...
 
 
-__all__ = ["Bridge"]
-
 log = logging.getLogger(__name__)
 
 FRAME = 0.016
-"""Seconds between two batches; twenty thousand single calls a second would cost ten times the redraws."""
+"""Seconds between two batches; one call for each message would redraw ten times as often under load."""
 MAX_MESSAGES = 256
 MAX_CHARACTERS = 32_000
-"""A batch's bounds: what Lua takes in without a pause that a person notices."""
+"""Limits of a batch: Lua handles this much without a noticeable pause."""
 TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 an event's name
 
 
 class Bridge:
-    """Takes messages from any thread and sends them, in order, from the main one.
+    """Queue of messages from any thread, sent in order from the main thread.
 
     :param loop: the main thread's event loop.
-    :param send: gives a batch to Lua; called on the main thread.
+    :param send: passes a batch to Lua; called on the main thread.
     """
 
     def __init__(self, loop: _Loop, send: Callable[[list[dict[str, Any]]], None]) -> None:
@@ -45,7 +43,7 @@ class Bridge:
         self._last = 0.0
 
     def post(self, message: dict[str, Any]) -> None:
-        """Queue a message; streamed pieces of one step are joined."""
+        """Queue a message; join it to the last one if both are streamed text of one step."""
         with self._lock:
             if not self._joins_last(message):
                 pieces = [message["data"]["text"]] if message.get("name") == TOKEN else None
@@ -86,7 +84,7 @@ class Bridge:
                 self._loop.call_later(FRAME, self._flush)
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
-        """Send a batch; one message that cannot be packed must not take the others with it."""
+        """Send a batch; if one message cannot be packed, send the others."""
         try:
             self._send(batch)
         except (ValueError, TypeError, OverflowError) as error:
@@ -101,7 +99,7 @@ class Bridge:
                 self._send([{"type": "reply", "id": batch[0]["id"], "result": result}])
 
     def _take(self) -> list[dict[str, Any]]:
-        """Take one batch off the queue; a long stream of text is cut rather than sent in one piece."""
+        """Remove one batch from the queue; split a long streamed text."""
         batch: list[dict[str, Any]] = []
         room = MAX_CHARACTERS
         with self._lock:

@@ -1,4 +1,4 @@
-"""Commands of the shell that a message names, as those of the editor."""
+"""Translation of shell commands in messages to commands of the editor."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = ["name_editor_commands", "with_editor_commands"]
 
 SAME: Final[Mapping[str, str]] = {
     **{
@@ -24,16 +22,16 @@ SAME: Final[Mapping[str, str]] = {
     "snapshot list": "snapshot",
     "trust": "trust",
 }
-"""Subcommands of `:Workflow` that do what these of the shell do."""
+"""Subcommands of `:Workflow` by the shell command with the same effect."""
 OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "resume": frozenset({"--definition=file", "--definition=stored"}),
     "retry": frozenset({"--definition=file"}),
 }
-"""Options that both have."""
+"""Options of both the shell command and the subcommand."""
 BARE: Final = frozenset({"snapshot diff"})
-"""Commands whose counterpart takes no argument, or another one."""
+"""Shell commands with arguments that the subcommand does not take."""
 WORDS: Final = ("error", "message", "reason")
-"""Keys of events and questions whose texts a person reads."""
+"""Keys of events and questions with text for a person."""
 
 _SHELL: Final = r"`tideate (?P<name>{})(?P<arguments>(?: [^`\s]+)*)`".format(
     "|".join(sorted(SAME, key=len, reverse=True))
@@ -45,7 +43,7 @@ _ONLY: Final = re.compile(_SHELL)
 
 
 def name_editor_commands(text: str) -> str:
-    """Return a message with `:Workflow …` in place of each command of the shell that it has, too."""
+    """Return a message with each known shell command replaced by its `:Workflow …` counterpart."""
     if "`tideate " not in text:
         return text
     text = _EITHER.sub(lambda found: found["editor"] or found["first"], text)
@@ -61,6 +59,6 @@ def _named(found: re.Match[str]) -> str:
 
 
 def with_editor_commands(data: dict[str, Any]) -> dict[str, Any]:
-    """Return an event's or a question's data with the texts that a person reads in the editor's words."""
+    """Return the data of an event or a question with editor commands in the texts for a person."""
     named = {key: name_editor_commands(data[key]) for key in WORDS if isinstance(data.get(key), str)}
     return {**data, **named} if named else data

@@ -1,4 +1,4 @@
-"""Plans of forks, as a person in Neovim edits them: prompt, inputs and results, or a turn of a model."""
+"""Editable start of a fork: prompt, inputs and results, or one turn of a model."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader
 
-__all__ = ["fork_plan"]
-
 LONGEST_RESULT: Final = 64 * 1024
-"""Characters of a result that is edited."""
+"""Characters of an editable result."""
 MOST_RESULTS: Final = 30
-"""Results of a run that are edited in one text; the last ones."""
+"""Number of editable results; the last ones are kept."""
 
 
 async def fork_plan(
     root: Path | None, wanted: str, step: str | None, turn: int | None = None
 ) -> dict[str, Any]:
-    """Return what a fork of a run begins with: its prompt, its inputs, the results that it reuses.
+    """Return the prompt, the inputs and the reused results of a fork.
 
-    :param turn: of the step's model that is taken anew, then these are as they were; where that cannot be,
-        or nothing is before it, the plan is one of all of the step, without a `turn`, and says why.
-    :raises TideateError: there can be none; says why.
+    :param turn: repeat this turn of the step's model, with unchanged inputs. If the turn cannot be repeated,
+        or nothing comes before it, the plan covers the whole step and `not_at_turn` has the reason.
+    :raises TideateError: a fork is impossible; the message says why.
     """
 
     def read(reader: Reader) -> dict[str, Any]:
@@ -53,15 +51,15 @@ async def fork_plan(
             "more": len(kept) - len(results),
         }
 
-    return {"ok": True, **await read_runs(root, read)}
+    return await read_runs(root, read)
 
 
 def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict[str, Any] | str:
-    """Return the plan of a fork at a turn, or the reason that there is none; nothing before it is none."""
+    """Return the plan of a fork at a turn, or the reason why not, empty if nothing comes before it."""
     try:
         plan = plan_fork(reader, wanted, step, RunEdits(turn=turn), or_whole=True)
     except InvalidInput as error:
-        return str(error).partition(";")[0]  # what follows names the shell's options
+        return str(error).partition(";")[0]  # the rest names options of the shell
     if turn == 1 and not plan.hears:
         return ""
     fixed = {
@@ -77,7 +75,7 @@ def _turn_plan(reader: Reader, wanted: str, step: str | None, turn: int) -> dict
 
 
 def _editable(name: str, value: Any) -> dict[str, Any]:
-    """Return a value as a person edits it: JSON where it is no text."""
+    """Return a value as editable text, as JSON unless it is a text."""
     if isinstance(value, str):
         return {"name": name, "text": value, "json": False}
     return {"name": name, "text": json.dumps(value, ensure_ascii=False, indent=2), "json": True}

@@ -1,4 +1,4 @@
-"""The editor as front end: questions to Lua, dialogs, buffers of a workspace."""
+"""Neovim as the front end: questions to Lua, dialogs, buffers of a workspace."""
 
 from __future__ import annotations
 
@@ -22,20 +22,17 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
 
-__all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQueries", "EditorQuestions", "lua_handler"]
-
-
 BEGINNINGS: Final = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
-"""Events that tell the root to which the files of a run are relative, and the lanes beside its steps."""
+"""Events with the root of the paths of a run and the lanes beside its steps."""
 PLACES: Final = ("failures", "entries")
-"""Keys of events with entries of a quickfix list, whose paths are relative to the project's root."""
+"""Keys of event data with quickfix entries, with paths relative to the project's root."""
 
 
 class EditorQuestions:
-    """Asks Lua to do what only the editor can: show a dialog, read or change a buffer, call a function.
+    """Questions to Lua: show a dialog, read or change a buffer, call a function.
 
-    There is no time limit: an editor that waits for a key cannot answer, and a change that is given up here
-    could still be made there. Whoever asks may cancel, which withdraws the question.
+    There is no time limit: an editor cannot answer while it waits for a key, and could still make a change
+    after a time limit here. Cancelling the caller withdraws the question.
     """
 
     def __init__(self, post: Callable[[dict[str, Any]], None]) -> None:
@@ -46,13 +43,13 @@ class EditorQuestions:
 
     @property
     def waiting_runs(self) -> set[str]:
-        """The runs whose questions the person has not answered."""
+        """Ids of the runs with an open question."""
         return set(self._runs.values())
 
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         """Return Lua's result.
 
-        :raises StepFailed: the editor refused, with its words.
+        :raises StepFailed: the editor refused; the message is from Lua.
         """
         key = str(next(self._ids))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -70,7 +67,7 @@ class EditorQuestions:
             self._runs.pop(key, None)
 
     def answer(self, params: dict[str, Any]) -> None:
-        """Take an answer; one to a question that was withdrawn is late and means nothing."""
+        """Pass an answer to its question; ignore an answer to a withdrawn question."""
         waiting = self._open.get(str(params["id"]))
         if waiting is None or waiting.done():
             return
@@ -81,7 +78,7 @@ class EditorQuestions:
 
 
 class EditorQueries:
-    """Asks Lua what only the editor knows, within a time limit: `tideate_core.workflows.EditorAccess`."""
+    """Questions to Lua with a time limit: an implementation of `tideate_core.workflows.EditorAccess`."""
 
     def __init__(self, asker: EditorQuestions) -> None:
         self._asker = asker
@@ -102,10 +99,10 @@ class EditorQueries:
 
 
 class EditorFrontEnd:
-    """Sends every event, and asks with the editor's dialogs.
+    """Front end that sends all events to Lua and asks with dialogs of the editor.
 
-    :param root_of: the root of the project of a run, None if it is not known.
-    :param lanes_of: the lanes beside the steps of a run, by their names.
+    :param root_of: returns the root of the project of a run, None if unknown.
+    :param lanes_of: returns the lanes beside the steps of a run, by the name of the step.
     """
 
     def __init__(
@@ -146,7 +143,7 @@ class EditorFrontEnd:
 
 
 class EditorBuffers:
-    """The loaded buffers of the editor: `tideate_core.workspace.Buffers`."""
+    """Loaded buffers of the editor: an implementation of `tideate_core.workspace.Buffers`."""
 
     def __init__(self, asker: EditorQuestions) -> None:
         self._asker = asker
@@ -197,7 +194,7 @@ class EditorBuffers:
 
 
 def lua_handler(asker: EditorQuestions, workflow: str, step: str) -> StepHandler:
-    """Return a handler that is a Lua function."""
+    """Return a step handler that calls a Lua function."""
 
     async def handle(context: StepContext) -> Any:
         state = {
@@ -219,7 +216,7 @@ def lua_handler(asker: EditorQuestions, workflow: str, step: str) -> StepHandler
 
 
 def _placed(entry: dict[str, Any], root: Path | None) -> dict[str, Any]:
-    """Return an entry with a path that opens rightly from any working directory."""
+    """Return a quickfix entry with an absolute path."""
     name = entry.get("filename")
     return {**entry, "filename": str(root / name)} if name and root is not None else entry
 

@@ -1,4 +1,4 @@
-"""The host's two threads: the main one speaks to Neovim, the engine's runs everything else."""
+"""Host process with two threads: one for messages of Neovim, one for the engine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from tideate_core.util.log_file import log_to
 if TYPE_CHECKING:
     from pynvim import Nvim
 
-__all__ = ["Host"]
-
 STUCK = 120.0
 LEAVE = 0.25
-"""Seconds that the runs have to end in when the editor does; it waits for not much longer."""
+"""Seconds for the runs to end when Neovim exits, which waits little longer."""
 RECEIVE = "require('tideate.events').receive(...)"
 
 
 class Host:
-    """Owns the bridge and the engine's thread. Its methods are called on the main thread."""
+    """Owner of the bridge and the engine's thread; its methods run on the main thread."""
 
     def __init__(self, nvim: Nvim) -> None:
         self._nvim = nvim
@@ -35,7 +33,7 @@ class Host:
         self._engine: _Engine | None = None
 
     def start(self, payload: dict[str, Any]) -> None:
-        """Start the engine, once; answer that the bridge stands before anything heavy is imported."""
+        """Start the engine once; reply `ready` before heavy imports."""
         self._bridge.post({"type": "ready", "pid": os.getpid(), "version": __version__})
         if self._engine is None or not self._engine.is_alive():
             if log := payload.get("log"):
@@ -44,10 +42,10 @@ class Host:
             self._engine.start()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Hand a request to the engine.
+        """Pass a request to the engine.
 
-        A ping is answered here: the engine may be busy for seconds with a large text and is alive all the
-        same. One that has not come to its messages for `STUCK` seconds is not.
+        A ping is answered here: an engine busy with a large text for seconds is alive. After `STUCK`
+        seconds without handling a message it counts as stuck.
         """
         if self._engine is None or not self._engine.is_alive():
             words = "the engine has stopped; the log says why. Run the workflow again: that starts a new one"
@@ -65,7 +63,7 @@ class Host:
 
 
 class _Engine(threading.Thread):
-    """A daemon thread with an event loop of its own: a burst of work here costs the editor nothing."""
+    """Daemon thread with its own event loop, so that heavy work never blocks the editor."""
 
     def __init__(self, payload: dict[str, Any], bridge: Bridge) -> None:
         super().__init__(name="tideate-engine", daemon=True)
@@ -77,8 +75,8 @@ class _Engine(threading.Thread):
         self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     def silent_for(self) -> float:
-        """Return for how many seconds the loop has not come to what it was asked to do."""
-        with suppress(RuntimeError):  # the loop was closed since it was seen alive
+        """Return the seconds since the event loop last handled a message."""
+        with suppress(RuntimeError):  # the loop closed meanwhile
             self._loop.call_soon_threadsafe(self._beat)
         return time.monotonic() - self._seen
 
@@ -86,11 +84,11 @@ class _Engine(threading.Thread):
         self._seen = time.monotonic()
 
     def submit(self, message: dict[str, Any]) -> None:
-        with suppress(RuntimeError):  # as above; what ended it has said so
+        with suppress(RuntimeError):  # as above; the reason was reported
             self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
 
     def leave(self, within: float) -> None:
-        """End all runs and wait for that: what has not ended then can be resumed.
+        """End all runs and wait; a run that has not ended in time can be resumed.
 
         :param within: seconds.
         """

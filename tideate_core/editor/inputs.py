@@ -1,4 +1,4 @@
-"""Declared inputs of a workflow for the editor: list, complete, check one by one."""
+"""Requests about the declared inputs of a workflow: list, parse, check."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import Catalog, InputDefinition, MachineWorkflow
 
-__all__ = ["Line", "check", "described", "look", "split_line"]
-
 _NAME: Final = re.compile(r"([^\W\d]\w*)=")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)', re.DOTALL)
 _WORD: Final = re.compile(r"(?:\\\s|\S)*")
 _END: Final = re.compile(r"--(?=\s|$)")
-"""Behind it comes the prompt, whatever it begins with."""
+"""Separator before the prompt, for a prompt that starts like an input."""
 
 
 @dataclass(slots=True)
 class Line:
-    """Words behind a workflow's name on a command line."""
+    """Parsed command line after the name of a workflow."""
 
     prompt: str
     given: dict[str, str] = field(default_factory=dict)
@@ -37,10 +35,10 @@ class Line:
 
 
 def split_line(workflow: str, text: str, declared: Mapping[str, InputDefinition]) -> Line:
-    r"""Take the inputs off the beginning of a line; the rest is the prompt.
+    r"""Split a line into the inputs at its start and the prompt after them.
 
-    `name=word`, `name="two words"` (`\"` and `\\` in it), `name=two\ words`, of a list or a mapping also
-    `name=[1, 2]`. Only declared names count, so that a prompt with a `=` stays whole.
+    Forms of an input: `name=word`, `name="two words"` (with `\"` and `\\`), `name=two\ words`, and
+    `name=[1, 2]` for a list or a mapping. Only declared names count: a prompt may contain `=`.
     """
     line = Line(text)
     if not declared:
@@ -64,7 +62,7 @@ def split_line(workflow: str, text: str, declared: Mapping[str, InputDefinition]
 
 
 def _value(about: InputDefinition, text: str) -> tuple[str | None, str]:
-    """Return the value that a text begins with, None of one that does not end, and what is behind it."""
+    """Return the value at the start of a text, None without a closing quote, and the rest of the text."""
     if text.startswith('"'):
         quoted = _QUOTED.match(text)
         return (re.sub(r'\\(["\\])', r"\1", quoted[1]), text[quoted.end() :]) if quoted else (None, text)
@@ -72,24 +70,21 @@ def _value(about: InputDefinition, text: str) -> tuple[str | None, str]:
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except ValueError:
-            pass  # a mistake of the value, which is told with what it has to be
+            pass  # reported later, with the expected type
         else:
             return text[:end], text[end:]
     word = _WORD.match(text)
-    assert word is not None  # noqa: S101 it matches the empty text, too
+    assert word is not None  # noqa: S101 it also matches the empty text
     return re.sub(r"\\(\s)", r"\1", word[0]), text[word.end() :]
 
 
 def described(definition: WorkflowDefinition | MachineWorkflow) -> list[dict[str, Any]]:
-    """Return what the editor is told of a workflow's inputs; values are texts, as on a command line."""
+    """Return the descriptions of a workflow's inputs; values are texts, as on a command line."""
     return [_described(name, about) for name, about in _declared(definition).items()]
 
 
 async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
-    """Return a workflow's inputs, and what a line's words say of them and of the prompt.
-
-    :raises TideateError: there is no such workflow, or its file has mistakes.
-    """
+    """Return the inputs of a workflow, with the values, the prompt and the mistakes in a command line."""
 
     def looked() -> dict[str, Any]:
         definition = catalog().look_at(str(params["name"])).definition
@@ -100,7 +95,6 @@ async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[s
         )
         missing = [name for name, about in declared.items() if about.required and name not in line.given]
         return {
-            "ok": True,
             "inputs": described(definition),
             "prompt": line.prompt,
             "given": line.given,
@@ -113,21 +107,14 @@ async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[s
 
 
 async def check(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
-    """Return what is wrong with one value of one input; empty if it fits.
-
-    :raises InvalidInput: the workflow has no such input any more.
-    :raises TideateError: there is no such workflow, or its file has mistakes.
-    """
+    """Return the problem with the value of one input, empty if the value is valid."""
 
     def checked() -> dict[str, Any]:
         definition = catalog().look_at(str(params["name"])).definition
         name, declared = str(params["input"]), _declared(definition)
         if name not in declared:
             raise InvalidInput(f"{definition.name} has no input {name!r} any more; run it again")
-        return {
-            "ok": True,
-            "problem": read_input(definition.name, name, declared[name], str(params["value"]))[1],
-        }
+        return {"problem": read_input(definition.name, name, declared[name], str(params["value"]))[1]}
 
     return await asyncio.to_thread(checked)
 
@@ -154,5 +141,5 @@ def _described(name: str, about: InputDefinition) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Write a value so that `read_input` reads the same."""
+    """Return a value as the text that `read_input` parses back."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

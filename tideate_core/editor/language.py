@@ -1,19 +1,20 @@
-"""The `.workflow` language for the editor: diagnostics, outline, format, graph of unfinished text."""
+"""Requests about unfinished workflow files: diagnostics, outline, formatted text, graph."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from tideate_core.editor import definitions
 from tideate_core.errors import InvalidInput
 from tideate_core.machines.language import BOUNDARY, format_text, parse
-from tideate_core.workflows import MachineWorkflow
+from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tideate_core.machines.diagrams import Format
     from tideate_core.machines.language import (
         Diagnostic,
         MachineDefinition,
@@ -22,39 +23,49 @@ if TYPE_CHECKING:
         State,
         Transition,
     )
-    from tideate_core.workflows import Catalog
-
-__all__ = ["check", "diagnostic_json", "format_machine", "graph", "outline"]
+    from tideate_core.workflows import Catalog, FileMistake, ParsedWorkflow
 
 WIDTH: Final = 80
-"""Columns of a drawing if Lua does not say."""
+"""Default width of a drawing, in columns."""
 
 _MOVE: Final = re.compile(r"[ \t]+(\*|[A-Za-z_]\w*)[ \t]+to[ \t]+(\*|[A-Za-z_]\w*)[ \t]*:?[ \t]*", re.ASCII)
 
 
 async def check(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the mistakes of a text; columns are of characters, from 1, the end excluded."""
+    """Return the mistakes in the text of a machine, with columns in characters, from 1, end excluded."""
     return await asyncio.to_thread(_check, _text(params), str(params.get("name") or "workflow"))
 
 
 async def outline(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the states of a text with every mention of them, and its transitions."""
+    """Return the states in a text with all references to them, and the transitions."""
     return await asyncio.to_thread(_outline, _text(params))
 
 
 async def format_machine(params: dict[str, Any]) -> dict[str, Any]:
-    """Return a text as it would be formatted."""
-    return {"ok": True, "text": await asyncio.to_thread(format_text, _text(params))}
+    """Return the formatted text of a machine."""
+    return {"text": await asyncio.to_thread(format_text, _text(params))}
+
+
+async def check_definition(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+    """Return the mistakes in the text of a YAML or JSON definition, as `check` does.
+
+    :param catalog: returns the catalog of the project, with the names that steps may use.
+    """
+
+    def parse() -> ParsedWorkflow:
+        return _parse_definition(params, catalog())
+
+    parsed = await asyncio.to_thread(parse)
+    return {"diagnostics": [_mistake(mistake) for mistake in parsed.mistakes]}
 
 
 async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
-    """Return a drawing of a text, else of the workflow of a name or path: its states, or its steps.
+    """Return a drawing of the states or steps in a text, else of a workflow by its name or path.
 
-    :param catalog: gives the project's; not asked for a machine's text.
-    :raises InvalidInput: there is no such format.
-    :raises TideateError: there is no such workflow, or it has no drawing.
+    :param catalog: returns the catalog of the project; unused for the text of a machine.
+    :raises InvalidInput: the format is unknown.
     """
-    # here, because few texts are drawn
+    # imported here, as drawings are rare
     from tideate_core.machines.diagrams import FORMATS
 
     style = params.get("format") or "text"
@@ -63,8 +74,8 @@ async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[
     return await asyncio.to_thread(_graph, params, style, catalog)
 
 
-def diagnostic_json(found: Diagnostic) -> dict[str, Any]:
-    """Return a diagnostic for Lua."""
+def _diagnostic(found: Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic as the editor expects it."""
     return {
         **_place(found.position),
         "end_column": found.position.column + found.length,
@@ -76,11 +87,11 @@ def diagnostic_json(found: Diagnostic) -> dict[str, Any]:
 
 def _check(text: str, name: str) -> dict[str, Any]:
     parsed = parse(text, name)
-    return {"ok": True, "diagnostics": [*map(diagnostic_json, parsed.diagnostics), *_indented_moves(parsed)]}
+    return {"diagnostics": [*map(_diagnostic, parsed.diagnostics), *_indented_moves(parsed)]}
 
 
 def _indented_moves(parsed: Parsed) -> Iterator[dict[str, Any]]:
-    """Find guidance that is a transition in the wrong column: it begins anew, and both states are known."""
+    """Yield a hint for each indented transition: guidance that starts a paragraph and names two states."""
     guided = {each.line: each for each in parsed.definition.transitions if each.guidance}
     names = {BOUNDARY, *parsed.definition.states}
     if not guided:
@@ -103,7 +114,7 @@ def _indented_moves(parsed: Parsed) -> Iterator[dict[str, Any]]:
                 "code": "indented-transition",
                 "message": message,
             }
-        # the text before a transition may stand between it and the empty line
+        # the comment before a transition may follow the empty line
         anew = not words or (anew and words.startswith(":"))
 
 
@@ -112,9 +123,9 @@ def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -
 
     width = int(params.get("width") or WIDTH)
     if params.get("text") is None or params.get("path") is not None:
-        steps = definitions.named(params, catalog())
+        steps = _steps(params, catalog())
         if steps is not None:
-            return definitions.draw(steps[0], style, width, params.get("current"), steps[1])
+            return _draw_steps(steps[0], style, width, params.get("current"), steps[1])
     if params.get("text") is not None:
         parsed = parse(_text(params), str(params.get("name") or "workflow"))
         machine, mistakes = parsed.definition, len(parsed.errors)
@@ -122,7 +133,6 @@ def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -
         machine, mistakes = _machine(params, catalog()), 0
     drawn = draw(machine, style, width=width, current=params.get("current"))
     return {
-        "ok": True,
         "kind": "machine",
         "text": drawn,
         "name": machine.name,
@@ -155,11 +165,11 @@ def _outline(text: str) -> dict[str, Any]:
         _state(state, guided.get(state.name, state.position), references[state.name])
         for state in machine.states.values()
     ]
-    return {"ok": True, "states": states, "transitions": [_transition(each) for each in machine.transitions]}
+    return {"states": states, "transitions": [_transition(each) for each in machine.transitions]}
 
 
 def _state(state: State, at: Position, references: list[dict[str, Any]]) -> dict[str, Any]:
-    """Describe a state; it is defined where it is given its guidance, else where it is first named."""
+    """Return a state; its definition is the place of its guidance, else of its first mention."""
     return {"name": state.name, **_place(at), "guidance": state.guidance, "references": references}
 
 
@@ -178,3 +188,53 @@ def _place(position: Position) -> dict[str, int]:
 
 def _text(params: dict[str, Any]) -> str:
     return str(params["text"])
+
+
+def _steps(params: dict[str, Any], catalog: Catalog) -> tuple[WorkflowDefinition, int] | None:
+    """Return the workflow to draw and the number of its mistakes; None for a machine."""
+    if params.get("text") is not None:
+        parsed = _parse_definition(params, catalog)
+        return parsed.require(), len(parsed.mistakes)
+    # looking at a workflow needs no trust
+    found = catalog.look_at(str(params["name"])).definition
+    return (found, 0) if isinstance(found, WorkflowDefinition) else None
+
+
+def _draw_steps(
+    definition: WorkflowDefinition, style: str, width: int, current: str | None, mistakes: int
+) -> dict[str, Any]:
+    """Return a drawing of a workflow's steps, with the task and the dependants of each."""
+    from tideate_core.workflows import draw_steps, step_summary
+
+    steps = definition.steps
+    return {
+        "kind": "graph",
+        "text": draw_steps(definition, cast("Format", style), width=width, current=current),
+        "name": definition.name,
+        "mistakes": mistakes,
+        "states": [{"name": step.id, "guidance": step.task or step_summary(step)} for step in steps],
+        "transitions": [
+            {"source": dependency, "target": step.id, "when": step.when or "", "line": 0}
+            for step in steps
+            for dependency in step.dependencies
+        ],
+    }
+
+
+def _parse_definition(params: dict[str, Any], catalog: Catalog) -> ParsedWorkflow:
+    from tideate_core.workflows import parse_definition
+
+    path = Path(str(params["path"]))
+    return parse_definition(path, str(params["text"]), catalog.known_names(path))
+
+
+def _mistake(mistake: FileMistake) -> dict[str, Any]:
+    words = f"{mistake.message}; {mistake.hint}" if mistake.hint else mistake.message
+    return {
+        "line": mistake.line,
+        "column": mistake.column,
+        "end_line": mistake.end_line,
+        "end_column": mistake.end_column,
+        "severity": mistake.severity,
+        "message": words,
+    }

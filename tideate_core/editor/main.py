@@ -1,4 +1,4 @@
-"""The host process that Neovim starts as a job."""
+"""Entry point of the host process, which Neovim starts as a job."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from tideate_core.util.garbage import collect_garbage_rarely
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["main"]
-
 SWITCH_INTERVAL = 0.001
-"""Seconds; with the default of 0.005 a busy engine thread keeps a message waiting for as long."""
+"""Seconds; with the default of 0.005 a busy engine thread delays each message by this long."""
 
 
 def main(root: str) -> None:
-    """Serve the remote plugin below `root` until Neovim closes the channel, and leave nothing behind.
+    """Serve the remote plugin below `root` until Neovim closes the channel, then end the process group.
 
-    A non-daemon thread or a child would outlive Neovim, so the process group is ended and the
-    interpreter's own shutdown is not waited for.
+    A non-daemon thread or a child process would outlive Neovim, so the shutdown of the interpreter is
+    skipped.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -36,8 +34,8 @@ def main(root: str) -> None:
         sys.argv = ["tideate", str(Path(root, "rplugin", "python3", "tideate.py").resolve())]
         start_host()
     except (EOFError, OSError, KeyboardInterrupt):
-        pass  # Neovim closed the channel: how this process normally ends
-    except Exception:  # noqa: BLE001 shown, and the process ends with it
+        pass  # Neovim closed the channel: the normal end
+    except Exception:  # noqa: BLE001 printed, then the process ends
         import traceback
 
         traceback.print_exc()

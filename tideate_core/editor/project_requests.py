@@ -1,4 +1,4 @@
-"""Requests about one project: trust, mentions, MCP servers with their tools."""
+"""Requests about one project: trust, mentions, MCP servers and their tools."""
 
 from __future__ import annotations
 
@@ -21,37 +21,35 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client import MCPClient, Tool
     from tideate_core.mentions import ContextResolver
 
-__all__ = ["MentionRequests", "TrustRequests", "describe_servers"]
-
 MOST_PLANS: Final = 8
-"""Plans that wait for an answer; older ones are dropped."""
+"""Plans kept for an answer; older plans are dropped."""
 SHOWN: Final = 4_000
-"""Tokens of one mention that a preview shows."""
+"""Tokens of one mention in a preview."""
 
 
 class TrustRequests:
-    """Requests about trust; a plan that was shown is kept until it is answered."""
+    """Requests about trust, with the shown plans until their answers arrive."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
         self._shown: dict[str, TrustPlan] = {}
 
     async def trust(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what would be trusted; with the `token` of what was shown, trust exactly that.
+        """Return a plan of the files and commands to trust, or apply the shown plan with this `token`.
 
-        :raises ConfigError: there is nothing to trust, or the token is of nothing that was shown.
+        :raises ConfigError: there is nothing to trust, or no shown plan has this token.
         """
         if token := params.get("token"):
             plan = self._shown.pop(str(token), None)
             if plan is None:
                 raise ConfigError("what was shown is not known any more; run :Workflow trust again")
             await asyncio.to_thread(apply_trust, plan)
-            return {"ok": True, "paths": [item.name for item in plan.waiting]}
+            return {"paths": [item.name for item in plan.waiting]}
         plan = await asyncio.to_thread(self._projects.plan_trust, params.get("path"), params.get("folder"))
         self._shown[plan.token] = plan
         for old in list(self._shown)[:-MOST_PLANS]:
             del self._shown[old]
-        return {"ok": True, "plan": plan.as_json()}
+        return {"plan": plan.as_json()}
 
 
 class MentionRequests:
@@ -61,24 +59,18 @@ class MentionRequests:
         self._projects = projects
 
     async def describe(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return all mentions, and the root that paths in them are relative to.
-
-        :raises ConfigError: `context.json` or the project's configuration is wrong.
-        """
+        """Return all mentions, and the root of the paths in them."""
         resolver, root = self._resolver(params)
-        return {"ok": True, "root": root, "mentions": [asdict(one) for one in await resolver.describe()]}
+        return {"root": root, "mentions": [asdict(one) for one in await resolver.describe()]}
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what a mention brings; of what seems to be a secret nothing.
-
-        :raises TideateError: it cannot be resolved.
-        """
+        """Return the content of a mention, without secrets."""
         item = await self._resolver(params)[0].resolve(str(params["mention"]))
         shape = {**asdict(item), "tokens": item.tokens, "source": item.source}
-        return {"ok": True, "item": shape}
+        return {"item": shape}
 
     def _resolver(self, params: dict[str, Any]) -> tuple[ContextResolver, str | None]:
-        # here, because the host is to be ready before they are loaded
+        # imported here: the host has to be ready before they are loaded
         from tideate_core.engine import surroundings_of
         from tideate_core.mentions import ContextResolver
 
@@ -98,10 +90,9 @@ class MentionRequests:
 
 
 async def describe_servers(projects: Projects, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the servers of a folder's project, with the tools of those that are connected.
+    """Return the MCP servers of a folder's project, with the tools of each connected server.
 
-    :param params: `folder`; `connect`: names of servers that are connected to for that.
-    :raises ConfigError: the project's configuration is wrong.
+    :param params: `folder`; `connect`: names of servers to connect to first.
     """
     client = projects.servers(params.get("folder"))
     wanted = {str(name) for name in params.get("connect") or ()}
@@ -110,7 +101,7 @@ async def describe_servers(projects: Projects, params: Mapping[str, Any]) -> dic
         {"name": name, "state": "untrusted", "shown": "", "own": False, "error": "", "tools": []}
         for name in client.untrusted
     ]
-    return {"ok": True, "servers": [*servers, *waiting]}
+    return {"servers": [*servers, *waiting]}
 
 
 async def _server(client: MCPClient, name: str, wanted: set[str]) -> dict[str, Any]:

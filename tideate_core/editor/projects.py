@@ -1,4 +1,4 @@
-"""Projects of one Neovim, each with its configuration and runner."""
+"""Projects open in one Neovim process, each with its configuration and runner."""
 
 from __future__ import annotations
 
@@ -41,34 +41,30 @@ if TYPE_CHECKING:
 
     from tideate_core.app import ProjectRuntime, TrustPlan
     from tideate_core.engine import (
-        Changed,
         ComparisonResult,
         FrontEnd,
         PromptPreview,
         RollbackOutcome,
         Run,
-        RunEdits,
         WorkflowResult,
     )
     from tideate_core.machines.diagrams import LaneRow
     from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
-    from tideate_core.store import Store
+    from tideate_core.store import Status, Store
     from tideate_core.workflows import Catalog, WorkflowRegistry
     from tideate_core.workspace import Buffers, RollbackPlan
-
-__all__ = ["Projects"]
 
 LUA_ONLY = frozenset({"python", "log_level"})
 
 
 class Projects:
-    """Finds a run's project and keeps its runner while its configuration stays the same.
+    """Open projects, each with a runner until its configuration changes.
 
-    :param cwd: where the editor was when the host started.
-    :param setup: the options of `setup()`; they win over every file.
-    :param notify: is told once what a person should know about a project's configuration.
-    :param opened: is told each project that is worked in for the first time, None where a folder is in none.
+    :param cwd: the working directory at the start of the host.
+    :param setup: the options of `setup()`, which override all files.
+    :param notify: called once with each notice about a project's configuration.
+    :param opened: called at the first use of each project, with None for a folder outside any project.
     """
 
     def __init__(
@@ -85,25 +81,30 @@ class Projects:
         self._cwd = Path(cwd)
         self._setup = {key: value for key, value in setup.items() if key not in LUA_ONLY} if setup else {}
         self._registry = registry
-        self._front = front
+        self.front = front
         self._buffers = buffers
         self._notify = notify
         self._opened = opened
         self._told: set[str] = set()
         self._looked_for: set[Path] = set()
-        """Projects whose runs were looked for under paths that are gone."""
+        """Projects checked for runs under an earlier path."""
         self._catalogs: dict[Path | None, Catalog] = {}
         self._open: dict[Path, list[ProjectRuntime]] = {}
         self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def under_way(self) -> dict[str, Status]:
+        """The runs under way in this process, with their present status."""
+        return {run.id: run.machine.state.value for _, run in self._under_way()}
 
     @property
     def runners(self) -> list[WorkflowRunner]:
         return [project.runner for projects in self._open.values() for project in projects]
 
     def load(self) -> configuration.LoadedConfig:
-        """Read the configuration of the project the editor was started in.
+        """Load the configuration of the project where the editor started.
 
-        :raises ConfigError: it is wrong.
+        :raises ConfigError: it is invalid.
         """
         root = find_root(self._cwd)
         loaded = self._load(root)
@@ -119,33 +120,23 @@ class Projects:
         return loaded
 
     async def run(self, request: RunRequest) -> WorkflowResult:
-        """Run a workflow in the project of its buffer, else of its working directory.
-
-        :raises ConfigError: the project's configuration is wrong.
-        """
+        """Run a workflow in the project of its buffer, else of its working directory."""
         runner, placed = await self._placed(request)
         return await runner.run(placed)
 
     async def compare(self, request: RunRequest, adapters: Sequence[str]) -> ComparisonResult:
-        """Run several models at one request, as `run` would run one.
+        """Run one request with several models, in the project that `run` would use.
 
-        :raises ConfigError: the project's configuration is wrong.
-        :raises InvalidInput: they cannot be compared; says why.
-        :raises UnknownAdapter: there is no such model.
+        :raises InvalidInput: the models cannot be compared; the message says why.
+        :raises UnknownAdapter: no model has this name.
         """
         requests = compared_requests(request, adapters)
         runner, _ = await self._placed(requests[0])
         placed = [(await self._placed(one))[1] for one in requests]
-        return await Comparison(runner, self._front).run(placed)
-
-    async def resume_comparison(self, execution_id: str, folder: str | None = None) -> ComparisonResult:
-        """Go on with a comparison in a folder's project; see `Comparison.resume`."""
-        runner = self.runner(folder)
-        await self._recover(self.root(folder))
-        return await Comparison(runner, self._front).resume(execution_id)
+        return await Comparison(runner, self.front).run(placed)
 
     async def _placed(self, request: RunRequest) -> tuple[WorkflowRunner, RunRequest]:
-        """Return the runner for a request, and the request with where it runs."""
+        """Return the runner for a request, and the request with its working directory."""
         root = self._root(request)
         context = request.context.model_copy(update={"cwd": str(root)})
         project = self._project(root)
@@ -153,59 +144,20 @@ class Projects:
         return project.runner, request.model_copy(update={"context": context})
 
     async def preview(self, request: RunRequest) -> PromptPreview:
-        """Return the first prompt of a run as `run` would begin it; nothing is begun or recovered.
+        """Return the first prompt of the run that `run` would start; start and recover nothing.
 
-        :raises TideateError: it could not begin; says why.
+        :raises TideateError: the run could not start; the message says why.
         """
         root = self._root(request)
         context = request.context.model_copy(update={"cwd": str(root)})
         return await self._project(root).runner.preview(request.model_copy(update={"context": context}))
 
-    async def resume_run(
-        self, execution_id: str, folder: str | None = None, *, changed: Changed = "ask"
-    ) -> WorkflowResult:
-        """Continue a run of a folder's project that another process left; see `WorkflowRunner.resume_run`."""
-        runner = self.runner(folder)
-        await self._recover(self.root(folder))
-        return await runner.resume_run(execution_id, changed=changed)
-
-    async def fork_run(
-        self,
-        execution_id: str,
-        step: str | None,
-        edits: RunEdits,
-        folder: str | None = None,
-        *,
-        changed: Changed = "stored",
-        or_whole: bool = False,
-    ) -> WorkflowResult:
-        """Run an ended run of a folder's project anew from a step on; see `WorkflowRunner.fork_run`."""
-        runner = self.runner(folder)
-        await self._recover(self.root(folder))
-        return await runner.fork_run(execution_id, step, edits, changed=changed, or_whole=or_whole)
-
-    async def check_fork(
-        self, execution_id: str, step: str | None, folder: str | None = None, *, changed: Changed = "stored"
-    ) -> None:
-        """Refuse what `fork_run` would refuse without edits; see `WorkflowRunner.check_fork`."""
-        from tideate_core.engine import RunEdits
-
-        await self.runner(folder).check_fork(execution_id, step, RunEdits(), changed=changed, or_whole=True)
-
-    async def review_again(
-        self, execution_id: str, new_id: str | None, folder: str | None = None
-    ) -> WorkflowResult:
-        """Open a declined review of a folder's project again; see `WorkflowRunner.review_again`."""
-        runner = self.runner(folder)
-        await self._recover(self.root(folder))
-        return await runner.review_again(execution_id, new_id)
-
-    async def recover(self, folder: str | None) -> None:
-        """Roll back an interrupted restore of a snapshot in a folder's project, after saying so."""
+    async def recover(self, folder: str | None = None) -> None:
+        """Announce and roll back an interrupted restore of a snapshot in a folder's project."""
         await self._recover(self.root(folder))
 
     async def tell_moved(self, root: Path | None) -> None:
-        """Say, once for a project, that its runs may be those of one that is gone."""
+        """Announce, once for each project, that a missing project may own its runs."""
         if root is not None and root not in self._looked_for:
             self._looked_for.add(root)
             if words := await asyncio.to_thread(moved_words, root):
@@ -221,26 +173,26 @@ class Projects:
     def runner(self, folder: str | None = None) -> WorkflowRunner:
         """Return the runner of a folder's project.
 
-        :raises ConfigError: the project's configuration is wrong.
+        :raises ConfigError: the project's configuration is invalid.
         """
         return self._project(self.root(folder) or self._folder(folder)).runner
 
     def root(self, folder: str | None = None) -> Path | None:
-        """Return the project of a folder, by default of the one where the editor was started."""
+        """Return the project of a folder, by default the folder where the editor started."""
         return find_root(self._folder(folder))
 
     def _folder(self, folder: str | None) -> Path:
         return Path(folder) if folder else self._cwd
 
     def catalog(self, folder: str | None = None) -> Catalog:
-        """Return the workflows that a folder's project has; where the editor was started if None."""
+        """Return the workflows of a folder's project, by default the folder where the editor started."""
         root = self.root(folder)
         return self._catalogs.setdefault(root, make_catalog(self._registry, root, cwd=self._cwd))
 
     def runner_of(self, execution_id: str) -> WorkflowRunner:
         """Return the runner of a running execution.
 
-        :raises RunNotFound: nothing of this id is running.
+        :raises RunNotFound: no running execution has this id.
         """
         for runner in self.runners:
             if any(execution.id == execution_id for execution in runner.running):
@@ -248,16 +200,14 @@ class Projects:
         raise RunNotFound(execution_id)
 
     async def rollback(self, execution_id: str, folder: str | None = None) -> RollbackOutcome:
-        """Roll back what a run and the runs that are its steps changed.
+        """Roll back the changes of a run and of its child runs; cancel the run if it could continue.
 
-        One that could go on is cancelled: it would not find what it wrote.
-
-        :param execution_id: the beginning of it is enough; `last` is the run that began last.
-        :param folder: in the project that the run may be of, beside those that are open.
-        :raises RunNotFound: no project that is open here knows the run.
-        :raises RunIsOwned: it is under way.
-        :raises InvalidInput: it changed no file, or several runs are meant.
-        :raises RollbackConflict: something was changed since; nothing was restored.
+        :param execution_id: the start of an id is enough; `last` means the newest run.
+        :param folder: look in its project too, besides the open projects.
+        :raises RunNotFound: no open project has this run.
+        :raises RunIsOwned: the run is under way.
+        :raises InvalidInput: the run changed no file, or several ids start so.
+        :raises RollbackConflict: a file changed since; nothing was restored.
         """
         root, run, members = await self._changes(execution_id, folder)
         await self.tell_moved(find_root(root))
@@ -272,18 +222,15 @@ class Projects:
         )
 
     async def rollback_preview(self, wanted: str, folder: str | None = None) -> tuple[str, RollbackPlan]:
-        """Return the id of a run, what its rollback would restore, and what stands in its way.
+        """Return the id of a run and the plan of its rollback, without restoring anything.
 
-        :param wanted: as of `rollback`.
-        :param folder: as of `rollback`.
-        :raises RunNotFound: no project that is open here knows the run.
-        :raises InvalidInput: it changed no file, or several runs are meant.
+        Parameters and errors are the same as in `rollback`.
         """
         root, run, members = await self._changes(wanted, folder)
         return run, await RunRollback(root, project_state(find_root(root)), self._buffers).plan(members)
 
     async def _changes(self, wanted: str, folder: str | None) -> tuple[Path, str, list[str]]:
-        """Return the project of a run that changed files, its id, and the runs whose changes are its."""
+        """Return the project, the id and the child runs of a run with changed files."""
         here = self.root(folder) or self._folder(folder)
         started = find_root(self._cwd) or self._cwd
         wanted = await asyncio.to_thread(named_run, project_state(find_root(here)), wanted)
@@ -297,14 +244,14 @@ class Projects:
 
     @asynccontextmanager
     async def _store(self, root: Path) -> AsyncIterator[Store]:
-        """Give the store of a project that is worked in; it stays open."""
+        """Yield the store of an open project without closing it."""
         yield await self._project(root).runner.store()
 
     def plan_trust(self, path: str | None, folder: str | None = None) -> TrustPlan:
-        """Return what would be trusted: a file, else a project's files and commands; blocking.
+        """Return the plan to trust a file, else the files and commands of a project; blocking.
 
-        :param folder: in the project that is meant; where the editor was started if None.
-        :raises ConfigError: there is nothing to trust, or it cannot be read.
+        :param folder: a folder of the project, by default the folder where the editor started.
+        :raises ConfigError: there is nothing to trust, or a file cannot be read.
         """
         start = self._folder(folder) if path is None else Path(path)
         root = find_root(start)
@@ -315,37 +262,34 @@ class Projects:
     def config(self, folder: str | None = None) -> configuration.Config:
         """Return the configuration of a folder's project.
 
-        :raises ConfigError: it is wrong.
+        :raises ConfigError: it is invalid.
         """
         return self._load(self.root(folder)).config
 
     def servers(self, folder: str | None = None) -> MCPClient:
-        """Return the MCP servers of a folder's project; see `runner`."""
+        """Return the MCP servers of a folder's project."""
         return self._project(self.root(folder) or self._folder(folder)).servers
 
     def workspace(self, folder: str | None = None) -> Workspace:
-        """Return the workspace of a folder's project.
-
-        :raises ConfigError: the project's configuration is wrong.
-        """
+        """Return the workspace of a folder's project."""
         limits = self._load(self.root(folder)).config.limits
         return self._workspace(self.root(folder) or self._folder(folder), limits)
 
     def snapshots(self, root: Path | None) -> SnapshotManager:
         """Return the snapshots of a project.
 
-        :raises ConfigError: there is none, or its configuration is wrong.
+        :raises ConfigError: the folder is in no project, or its configuration is invalid.
         """
         if root is None:
             raise ConfigError("this folder is in no project; make `.tideate` in the one to take snapshots of")
         return make_snapshot_manager(root, self._load(root).config.snapshots, self._buffers)
 
     def root_of(self, execution_id: str) -> Path | None:
-        """Return the root of the project that a run is under way in, None if it is not."""
+        """Return the root of the project of a run under way, else None."""
         return next((root for root, run in self._under_way() if run.id == execution_id), None)
 
     def lanes_of(self, execution_id: str) -> dict[str, LaneRow]:
-        """Return the lanes beside the steps of a run under way; see `lane_rows`."""
+        """Return the lanes beside the steps of a run under way."""
         graph = next((run.driver.graph() for _, run in self._under_way() if run.id == execution_id), None)
         return lane_rows(graph.execution_order, graph.edges) if graph else {}
 
@@ -355,12 +299,12 @@ class Projects:
                 yield from ((root, run) for run in project.runner.running)
 
     async def aclose(self) -> None:
-        """Close the stores and adapters; no run may be under way."""
+        """Close the stores and adapters, after the end of all runs."""
         await asyncio.gather(*(project.aclose() for projects in self._open.values() for project in projects))
 
     async def health(self) -> list[dict[str, Any]]:
-        """Return what `:checkhealth` shows of the Python half."""
-        from tideate_core.snapshots import scratch_support  # only this needs it
+        """Return the checks of the Python half for `:checkhealth`."""
+        from tideate_core.snapshots import scratch_support  # needed only here
 
         version = ".".join(str(part) for part in sys.version_info[:3])
         checks = [{"name": "python", "ok": True, "message": f"Python {version} ({sys.executable})"}]
@@ -412,7 +356,7 @@ class Projects:
             root,
             loaded,
             self.catalog(str(root)),
-            self._front,
+            self.front,
             lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
         )
         projects.append(runtime)

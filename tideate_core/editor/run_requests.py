@@ -1,4 +1,4 @@
-"""Requests about stored runs: history, details, resume, cancel, pause, rollback."""
+"""Requests that change stored runs: resume, retry, fork, cancel, pause, rollback."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from tideate_core.app import (
     waiting_words,
     waits_for,
 )
-from tideate_core.editor import fork_plans, run_views
-from tideate_core.engine import RunEdits
+from tideate_core.editor.fork_plans import fork_plan
+from tideate_core.editor.run_views import interrupted
+from tideate_core.engine import Comparison, RunEdits
 from tideate_core.errors import InvalidInput, RunIsOwned, RunNotFound, StoreError
 from tideate_core.store import MOST_UNFINISHED, Message
 
@@ -30,57 +31,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
-    from tideate_core.engine import Changed
-    from tideate_core.store import Reader, RunRow, Status
-
-__all__ = ["InterruptedRunNotices", "StoredRuns"]
+    from tideate_core.engine import Changed, WorkflowRunner
+    from tideate_core.store import Reader, RunRow
 
 log = logging.getLogger(__name__)
 
 REVIEWED: Final = frozenset({"review", "plan", "document"})
-"""Kinds of questions that show what a model made."""
-
-
+"""Kinds of questions that show the work of a model."""
 LONGEST_DIFFS: Final = 1_000_000
-"""Characters of the texts that one rollback is shown of."""
+"""Characters of all differences in the preview of a rollback."""
 
 
 class StoredRuns:
-    """Requests about the runs of a folder's project; a folder that is not given is where the editor was."""
+    """Requests about the runs of a folder's project, by default the folder where the editor started."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
 
-    async def history(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a page of the runs, the newest first."""
-        await self._projects.tell_moved(self._projects.root(params.get("folder")))
-        return await run_views.history(self._root(params), params, self._here())
-
-    async def search(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the newest runs in whose prompts or answers some words occur."""
-        return await run_views.search(self._root(params), params, self._here())
-
-    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a run with its steps: the newest if none is named."""
-        return await run_views.show(self._root(params), params.get("execution_id"), self._here())
-
-    async def events(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a run's events."""
-        return await run_views.events(self._root(params), str(params["execution_id"]))
-
-    async def said(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what was said in a step of a run."""
-        return await run_views.said(self._root(params), str(params["execution_id"]), str(params["step"]))
-
-    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a tool call of a run with its arguments and its result."""
-        return await run_views.call(self._root(params), str(params["execution_id"]), int(params["sequence"]))
-
     async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the run that `resume_run` is to continue; one that another process paused goes on there.
+        """Return the run for `resume_run` to continue; tell the process of a paused run to continue it there.
 
-        :param params: with `look` nothing is done yet.
-        :raises TideateError: there is none, or it cannot be continued; says why.
+        :param params: `look`: only look at the run, change nothing.
+        :raises TideateError: no run can be continued; the message says why.
         """
         prefix = params.get("execution_id") or None
         root = self._root(params)
@@ -88,7 +60,7 @@ class StoredRuns:
         owned = paused_in(run) is not None
         if params.get("look"):
             words = await read_runs(root, lambda reader: waiting_words(reader, run))
-            return {"ok": True, "run": {**run_json(run), "waiting": words}, "owned": owned}
+            return {"run": {**run_json(run), "waiting": words}, "owned": owned}
         if owned:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(run.id, "resume")
@@ -97,18 +69,18 @@ class StoredRuns:
             raise RunIsOwned(
                 f"run {short_id(run.id)} is under way in {where}; it can be paused or cancelled there"
             )
-        return {"ok": True, "run": run_json(run), "owned": owned}
+        return {"run": run_json(run), "owned": owned}
 
     async def to_review(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the runs that wait for the person's answer and that no process here has, the newest first.
+        """Return the runs with an open review, plan or document and without a living process, newest first.
 
-        Those with a review, a plan or a document; `elsewhere` are those of other living processes. Of a
-        comparison there is the newest, with `compared`: `compare_resume` goes on with all of it.
+        `elsewhere` has the runs of other living processes. A comparison has one entry, its newest run, with
+        `compared`: `compare_resume` continues the whole comparison.
 
-        :param params: with `execution_id`, or the beginning of one, only that run is looked at: none is
-            returned where no run has it; `declined` where `review_again` is to open it.
+        :param params: `execution_id`, or the start of one: look only at this run. The answer is empty if the
+            run does not exist, and has `declined` if `review_again` can open its review again.
         """
-        here = self._here()
+        here = self._projects.under_way
         if wanted := params.get("execution_id"):
             return await read_runs(self._root(params), partial(_named_review, str(wanted), here))
 
@@ -129,56 +101,51 @@ class StoredRuns:
             [{**run_json(run), "waiting": words} for run, words in found if run.resumable is free]
             for free in (True, False)
         )
-        return {"ok": True, "runs": free, "elsewhere": owned}
+        return {"runs": free, "elsewhere": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Continue a run to its end, and return its result.
+        """Continue a run to its end and return its result.
 
-        :param params: also `definition`, what counts where the workflow was changed since, `file` or
-            `stored`; without it the person is asked.
+        :param params: `definition`: `file` or `stored`, the definition to use if the workflow changed since;
+            by default the person is asked.
         """
-        given, folder = params.get("definition"), params.get("folder")
+        given, runner = params.get("definition"), await self._recovered(params)
         changed: Changed = given if given in ("file", "stored") else "ask"
-        return (
-            await self._projects.resume_run(str(params["execution_id"]), folder, changed=changed)
-        ).as_json()
+        return (await runner.resume_run(str(params["execution_id"]), changed=changed)).as_json()
 
     async def resume_comparison(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Go on with the comparison that a run is part of, to its end.
+        """Continue the comparison that contains a run, to its end.
 
-        :raises RunNotFound: there is no such run.
-        :raises InvalidInput: it is not part of a comparison.
+        :raises InvalidInput: the run is not part of a comparison.
         """
-        run, folder = str(params["execution_id"]), params.get("folder")
-        return (await self._projects.resume_comparison(run, folder)).as_json()
+        comparison = Comparison(await self._recovered(params), self._projects.front)
+        return (await comparison.resume(str(params["execution_id"]))).as_json()
 
     async def review_again(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Open the declined review of an ended run again, as a new run, and return the result of that.
+        """Open the declined review of an ended run again, as a new run, and return the result of the new run.
 
-        :param params: `execution_id` of the ended run, or the beginning of it; `new_id` of the new one.
-        :raises TideateError: there is no such review; says why.
+        :param params: `execution_id` of the ended run, or the start of it; `new_id` of the new run.
         """
         wanted, new_id = str(params["execution_id"]), params.get("new_id") or None
-        return (await self._projects.review_again(wanted, new_id, params.get("folder"))).as_json()
+        return (await (await self._recovered(params)).review_again(wanted, new_id)).as_json()
 
     async def retry(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Run an ended run anew from a step on to its end, and return the result of the new run.
+        """Run an ended run again from a step on, and return the result of the new run.
 
-        :param params: `execution_id` of the ended run, or the beginning of it: the newest that failed if
-            there is none; `step`: the first that failed if there is none; `new_id` of the new run; `folder`;
-            `definition`: `file` uses that of the workflow's file where it was changed since the run began.
-        :raises TideateError: it cannot be run anew; says why.
+        :param params: `execution_id` of the ended run, or the start of it, by default the newest failed run;
+            `step`, by default the first failed step; `new_id` of the new run; `folder`; `definition`: `file`
+            uses the workflow's file if it changed since the run started.
         """
         return await self._fork(params, RunEdits(execution_id=params.get("new_id") or None))
 
     async def fork(self, params: dict[str, Any]) -> dict[str, Any]:
-        """As `retry`, with other `inputs` and `results`, another `prompt` or `adapter` where they are given.
+        """Run an ended run again like `retry`, with a changed `prompt`, `adapter`, `inputs` or `results`.
 
-        Without a `step`, and where none failed, all of the run is run anew. With a `turn` the step's model
-        takes that one anew, told what is in `say`.
-        `inputs_json` and `results_json` are more of them, as JSON that a person wrote.
+        Without a `step` and without a failed step the whole run is repeated. With a `turn` the step's model
+        repeats this turn after reading `say`. `inputs_json` and `results_json` hold more values, as JSON
+        from a person.
 
-        :raises InvalidInput: it is none.
+        :raises InvalidInput: a value is not valid JSON.
         """
         prompt, adapter = params.get("prompt"), params.get("adapter") or None
         inputs, results = (_values(params, name) for name in ("inputs", "results"))
@@ -187,81 +154,51 @@ class StoredRuns:
         return await self._fork(params, edits, or_whole=True)
 
     async def fork_plan(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what a fork at `step` begins with, to be edited: `prompt`, `adapter`, `inputs`, `results`.
+        """Return the editable start of a fork at `step`: `prompt`, `adapter`, `inputs` and `results`.
 
-        At a `turn` of its model that is its `adapter` only.
+        At a `turn` of the step's model only the `adapter` can be edited.
 
-        :param params: with `check` it is looked at whether it can begin as it is, with its model's key.
-        :raises TideateError: there can be none; says why.
+        :param params: `check`: refuse if an unedited fork could not start, as without the model's key.
         """
         root, step = self._root(params), params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(root, _newest_failed)
         if params.get("check"):
-            changed: Changed = "file" if params.get("definition") == "file" else "stored"
-            await self._projects.check_fork(str(wanted), step, params.get("folder"), changed=changed)
-        return await fork_plans.fork_plan(root, str(wanted), step, params.get("turn"))
+            runner = self._projects.runner(params.get("folder"))
+            await runner.check_fork(str(wanted), step, RunEdits(), changed=_changed(params), or_whole=True)
+        return await fork_plan(root, str(wanted), step, params.get("turn"))
 
     async def _fork(
         self, params: dict[str, Any], edits: RunEdits, *, or_whole: bool = False
     ) -> dict[str, Any]:
-        folder, step = params.get("folder"), params.get("step") or None
+        step = params.get("step") or None
         wanted = params.get("execution_id") or await read_runs(self._root(params), _newest_failed)
-        changed: Changed = "file" if params.get("definition") == "file" else "stored"
-        result = await self._projects.fork_run(
-            str(wanted), step, edits, folder, changed=changed, or_whole=or_whole
-        )
+        runner = await self._recovered(params)
+        result = await runner.fork_run(str(wanted), step, edits, changed=_changed(params), or_whole=or_whole)
         return result.as_json()
 
-    async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return how the runs `execution_id` and `other` differ; see `compare_runs`.
-
-        :raises RunNotFound: no run has this id.
-        """
-        return await run_views.diff(self._root(params), str(params["execution_id"]), str(params["other"]))
-
-    async def diff_texts(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return as `texts` what two runs left of the file `path`, else their result of `step`, or answers.
-
-        :raises InvalidInput: neither has it, or it is too long.
-        """
-        one, other = str(params["execution_id"]), str(params["other"])
-        path, step = params.get("path"), params.get("step")
-        return await run_views.diff_texts(self._root(params), one, other, path=path, step=step)
-
-    async def export(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the runs `execution_ids` as one `text` in a `format`; see `export_runs`.
-
-        :raises InvalidInput: there is no such format, or it is too long for a buffer.
-        :raises RunNotFound: no run has this id.
-        """
-        wanted = [str(one) for one in params["execution_ids"]]
-        return await run_views.export(self._root(params), wanted, str(params.get("format") or "markdown"))
-
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
-        """End a run of another process, or one that no process has: its unfinished writes are rolled back.
+        """Cancel a run, also of another or a dead process, and roll back its unfinished writes.
 
-        `kept` are files that a step which must not be done twice had written: they stay.
+        `kept` lists the files written by a step that must not run twice: they stay.
 
-        :raises RunNotFound: there is no such run.
-        :raises RunEnded: it has ended.
+        :raises RunEnded: the run has ended.
         """
         execution_id, folder = str(params["execution_id"]), params.get("folder")
         try:
             self._projects.runner_of(execution_id).cancel(execution_id)
-            return {"ok": True, "files": [], "kept": []}
+            return {"files": [], "kept": []}
         except RunNotFound:
             store = await self._projects.runner(folder).store()
         workspace = partial(self._projects.workspace, folder)
         done = await cancel_stored_run(store, execution_id, workspace) or Cancellation()
         if done.error is not None:
             raise done.error
-        return {"ok": True, "files": list(done.restored), "kept": list(done.kept)}
+        return {"files": list(done.restored), "kept": list(done.kept)}
 
     async def pause(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Let a run stop before its next step, also one of another process.
+        """Pause a run before its next step, also a run of another process.
 
-        :raises RunNotFound: there is no such run.
-        :raises RunNotActive: no living process has it.
+        :raises RunNotActive: no living process runs it.
         """
         execution_id = str(params["execution_id"])
         try:
@@ -269,14 +206,13 @@ class StoredRuns:
         except RunNotFound:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(execution_id, "pause")
-        return {"ok": True}
+        return {}
 
     async def say(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Tell the model that works in a run something before its next turn, also in another process.
+        """Send a message to the model of a run, also of another process; the model reads it at its next turn.
 
-        :raises InvalidInput: there is nothing to tell, or no model that would read it.
-        :raises RunNotFound: there is no such run.
-        :raises RunNotActive: no living process has it.
+        :raises InvalidInput: the message is empty, or no model would read it.
+        :raises RunNotActive: no living process runs it.
         """
         execution_id, text = str(params["execution_id"]), str(params["text"])
         try:
@@ -284,43 +220,42 @@ class StoredRuns:
         except RunNotFound:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(execution_id, Message(text))
-        return {"ok": True}
+        return {}
 
     async def path(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return all moves of a machine that is under way here, those of earlier processes too.
+        """Return all moves of a machine under way in this process, including moves in earlier processes.
 
-        :raises RunNotFound: it is not under way here.
+        :raises RunNotFound: the run is not under way here.
         """
         execution_id = str(params["execution_id"])
         running = self._projects.runner_of(execution_id).running
         driver = next(run.driver for run in running if run.id == execution_id)
-        return {"ok": True, "path": driver.path}
+        return {"path": driver.path}
 
     async def rollback(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Roll back what a run and the runs that are its steps changed; one that could go on is ended.
+        """Roll back the changes of a run and of its child runs; cancel the run if it could continue.
 
-        :raises RunNotFound: no project that is open here knows the run.
-        :raises RunIsOwned: it is under way.
-        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises RunNotFound: no open project has this run.
+        :raises RunIsOwned: the run is under way.
+        :raises RollbackConflict: a file changed since; nothing was restored.
         """
         execution_id = params.get("execution_id")
         if not execution_id:
             raise RunNotFound("")
         done = await self._projects.rollback(execution_id, params.get("folder"))
-        return {"ok": True, "files": done.restored, "merged": done.merged}
+        return {"files": done.restored, "merged": done.merged}
 
     async def rollback_preview(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what a rollback would restore, and what stands in its way.
+        """Return the files that a rollback would restore, and the conflicts that would stop it.
 
-        :raises RunNotFound: no project that is open here knows the run.
-        :raises InvalidInput: it changed no file.
+        :raises RunNotFound: no open project has this run.
+        :raises InvalidInput: the run changed no file.
         """
         wanted = str(params["execution_id"])
         execution_id, plan = await self._projects.rollback_preview(wanted, params.get("folder"))
         run = await read_runs(self._root(params), partial(_stored, execution_id))
         diffs = await asyncio.to_thread(rollback_diffs, plan, LONGEST_DIFFS)
         return {
-            "ok": True,
             "execution_id": execution_id,
             "run": run and run_json(run),
             "files": plan.names,
@@ -330,12 +265,18 @@ class StoredRuns:
             "reasons": plan.reasons,
         }
 
-    def _here(self) -> dict[str, Status]:
-        running = (run for runner in self._projects.runners for run in runner.running)
-        return {run.id: run.machine.state.value for run in running}
+    async def _recovered(self, params: dict[str, Any]) -> WorkflowRunner:
+        """Return the runner of a folder's project, after the recovery of an interrupted restore."""
+        runner = self._projects.runner(params.get("folder"))
+        await self._projects.recover(params.get("folder"))
+        return runner
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))
+
+
+def _changed(params: dict[str, Any]) -> Changed:
+    return "file" if params.get("definition") == "file" else "stored"
 
 
 def _values(params: dict[str, Any], name: str) -> dict[str, Any]:
@@ -349,7 +290,7 @@ def _values(params: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _stored(wanted: str, reader: Reader) -> RunRow | None:
-    """Return a run by its id or the beginning of it, None where the store has none; blocking."""
+    """Return a run by its id or the start of it, None if the store has no such run."""
     try:
         return reader.run(wanted)
     except RunNotFound:
@@ -357,8 +298,8 @@ def _stored(wanted: str, reader: Reader) -> RunRow | None:
 
 
 def _named_review(wanted: str, here: Collection[str], reader: Reader) -> dict[str, Any]:
-    """Return a run as `to_review` has it; blocking."""
-    answer: dict[str, Any] = {"ok": True, "runs": [], "elsewhere": []}
+    """Return the answer of `to_review` for one named run."""
+    answer: dict[str, Any] = {"runs": [], "elsewhere": []}
     if (run := _stored(wanted, reader)) is None:
         return answer
     shape = {**run_json(run), "waiting": waiting_words(reader, run)}
@@ -375,7 +316,7 @@ def _newest_failed(reader: Reader) -> str:
 
 
 class InterruptedRunNotices:
-    """Tells Lua once for each project which of its runs were interrupted.
+    """Announces the interrupted runs of each project to Lua, once.
 
     :param post: queues a message for Lua.
     """
@@ -386,7 +327,7 @@ class InterruptedRunNotices:
         self._looking: set[asyncio.Task[None]] = set()
 
     def look(self, root: Path | None) -> None:
-        """Look at a project that is worked in; returns at once."""
+        """Start to look for interrupted runs of a project; return at once."""
         if root not in self._seen:
             self._seen.add(root)
             task = asyncio.create_task(self._look(root), name=f"look for interrupted runs in {root}")
@@ -395,9 +336,9 @@ class InterruptedRunNotices:
 
     async def _look(self, root: Path | None) -> None:
         try:
-            runs = await run_views.interrupted(root)
+            runs = await interrupted(root)
         except StoreError as error:
-            # whoever needs the store is told; who only opened a file is not
+            # a request that needs the store reports the error; opening a file does not
             log.warning("no look for interrupted runs: %s", error)
             return
         if runs:

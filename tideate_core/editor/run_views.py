@@ -1,4 +1,4 @@
-"""Answers to requests about stored runs: pages of the history, one run, its events."""
+"""Read-only requests about stored runs: history, run page, events, conversations, differences, exports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from tideate_core.app import (
     rollback_states,
     rolled_back_ids,
     run_json,
-    runs_with,
     step_json,
     waits_for,
     wanted,
@@ -33,38 +32,24 @@ from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tideate_core.app import ExportFormat, Item, RunDetails
-    from tideate_core.store import EventRow, RunRow, Status, StepRow
-
-    Here = Mapping[str, Status]
-
-__all__ = [
-    "call",
-    "diff",
-    "diff_texts",
-    "events",
-    "export",
-    "history",
-    "interrupted",
-    "said",
-    "search",
-    "show",
-]
+    from tideate_core.editor.projects import Projects
+    from tideate_core.store import EventRow, RunRow, StepRow
 
 PAGE: Final = 100
-"""Runs of one page."""
+"""Runs of a history page."""
 MOST_RUNS: Final = 1000
-"""Runs of one answer: pages that are read again are read together."""
+"""Runs of one answer; a reload asks for several pages at once."""
 MOST_EVENTS: Final = 2000
 LONGEST_RESULT: Final = 64 * 1024
-"""Characters of a result that a window shows."""
+"""Characters of a result shown in a window."""
 LONGEST_TEXTS: Final = 2 * 1024 * 1024
-"""Characters of two texts that windows show side by side."""
+"""Characters of two texts shown side by side."""
 TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
-"""Events that say more of a machine's step than its result does."""
+"""Events that explain a step of a machine better than its result."""
 TOOL_CALLED: Final = "SD_EVENT_TOOL_CALLED"
 SHOWN_EVENTS: Final = frozenset(
     {
@@ -75,210 +60,187 @@ SHOWN_EVENTS: Final = frozenset(
         "SD_EVENT_STEP_RETRYING",
     }
 )
-"""Events that the turns and tool calls of a step are told by."""
+"""Events that record the turns and tool calls of a step."""
 LONGEST_DATA: Final = 300
-"""Characters of an event's data on its line."""
+"""Characters of the data of an event, on one line."""
 
 
-async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> dict[str, Any]:
-    """Return a page of the runs of a project, the newest first; where words are wanted, each with an excerpt
-    as `match`.
+class RunViews:
+    """Read-only requests about the stored runs of a folder's project."""
 
-    :param params: `filter`, as `history.wanted` reads it; `limit`; of the page before this one when its last
-        run started as `before` and that one's id as `before_id`.
-    :raises InvalidInput: the filter is none.
-    :raises StoreError: the store cannot be read.
-    """
-    words = str(params.get("filter") or "")
-    limit = min(int(params.get("limit") or PAGE), MOST_RUNS)
-    before, before_id = params.get("before"), params.get("before_id")
-    behind = (int(before), str(before_id)) if before and before_id else None
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
 
-    def read(reader: Reader) -> dict[str, Any]:
-        which = wanted(words, reader.has_workflow)
-        back = rolled_back_ids(root, reader) if which.rolled_back else ()
-        found, more = history_page(reader, which, limit, behind, back)
-        listed = _listed(root, reader, [run for run, _ in found], here)
-        matched = zip(listed, found, strict=True)
-        return {"runs": [{**run, "match": match or None} for run, (_, match) in matched], "more": more}
+    async def history(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return one page of the runs, newest first.
 
-    return {"ok": True, **await read_runs(root, read)}
+        :param params: `filter`, in the syntax of `history.wanted`; `limit`; `before` and `before_id`: start
+            time and id of the last run of the page before. Each run of a search for words has an excerpt
+            as `match`.
+        """
+        root = self._root(params)
+        await self._projects.tell_moved(root)
+        words = str(params.get("filter") or "")
+        limit = min(int(params.get("limit") or PAGE), MOST_RUNS)
+        before, before_id = params.get("before"), params.get("before_id")
+        behind = (int(before), str(before_id)) if before and before_id else None
 
+        def read(reader: Reader) -> dict[str, Any]:
+            which = wanted(words, reader.has_workflow)
+            back = rolled_back_ids(root, reader) if which.rolled_back else ()
+            found, more = history_page(reader, which, limit, behind, back)
+            listed = self._listed(root, reader, [run for run, _ in found])
+            matched = zip(listed, found, strict=True)
+            return {"runs": [{**run, "match": match or None} for run, (_, match) in matched], "more": more}
 
-async def search(root: Path | None, params: Mapping[str, Any], here: Here) -> dict[str, Any]:
-    """Return the newest runs of a project with some words, each with an excerpt as `match`.
+        return await read_runs(root, read)
 
-    :param params: `text`; also `workflow`, `file` that they changed, `since` in milliseconds since the epoch,
-        `limit`. Without a text all runs that match the rest.
-    :raises InvalidInput: there is no word in the text.
-    :raises StoreError: the store cannot be read.
-    """
-    limit, since = min(int(params.get("limit") or PAGE), MOST_RUNS), params.get("since")
-    name, file = (params.get(key) or None for key in ("workflow", "file"))
+    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a run with its steps; without `execution_id` the newest run."""
+        root, prefix = self._root(params), params.get("execution_id")
 
-    def read(reader: Reader) -> list[dict[str, Any]]:
-        text, start = str(params.get("text") or ""), None if since is None else int(since)
-        found = runs_with(reader, text, limit=limit, name=name, file=file, since=start)
-        listed = _listed(root, reader, [run for run, _ in found], here)
-        return [{**run, "match": excerpt} for run, (_, excerpt) in zip(listed, found, strict=True)]
+        def read(reader: Reader) -> dict[str, Any]:
+            details = read_details(reader, prefix or _newest(reader).id)
+            run, steps, items = details.run, details.ordered_steps, details.items
+            whole = _export_of(run.id)
+            return {
+                "run": self._listed(root, reader, [run])[0],
+                "steps": [_step(step, items.get(step.step, []), whole) for step in steps],
+                "lanes": {step: row._asdict() for step, row in details.lanes.items()},
+                "response": _text(details.response, whole) if run.ended else None,
+                "checkpoints": len(details.checkpoints),
+                "next": details.next_run,
+                "events": _reported(details),
+                "gist": _gist(details) if run.kind == "machine" else {},
+                "runs": [{**run_json(child), "parent_step": step} for step, child in details.children],
+            }
 
-    return {"ok": True, "runs": await read_runs(root, read)}
+        return await read_runs(root, read)
 
+    async def events(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the first `MOST_EVENTS` events of a run."""
 
-async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, Any]:
-    """Return a run with its steps, the newest without a prefix.
+        def read(reader: Reader) -> dict[str, Any]:
+            run = reader.run(str(params["execution_id"]))
+            found = reader.events(run.id, limit=MOST_EVENTS + 1)
+            shown = [_event(event) for event in found[:MOST_EVENTS]]
+            return {"events": shown, "more": len(found) > MOST_EVENTS}
 
-    :param here: as of `history`.
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
+        return await self._read(params, read)
 
-    def read(reader: Reader) -> dict[str, Any]:
-        details = read_details(reader, prefix or _newest(reader).id)
-        run, steps, items = details.run, details.ordered_steps, details.items
-        whole = _export_of(run.id)
-        return {
-            "run": _listed(root, reader, [run], here)[0],
-            "steps": [_step(step, items.get(step.step, []), whole) for step in steps],
-            "lanes": {step: row._asdict() for step, row in details.lanes.items()},
-            "response": _text(details.response, whole) if run.ended else None,
-            "checkpoints": len(details.checkpoints),
-            "next": details.next_run,
-            "events": _reported(details),
-            "gist": _gist(details) if run.kind == "machine" else {},
-            "runs": [{**run_json(child), "parent_step": step} for step, child in details.children],
-        }
+    async def said(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the conversation of a step of a run; long texts are cut.
 
-    return {"ok": True, **await read_runs(root, read)}
+        `continued` tells whether a later run continues this conversation.
+        """
 
+        def read(reader: Reader) -> dict[str, Any]:
+            prefix, step = str(params["execution_id"]), str(params["step"])
+            found = read_step_thread(reader, prefix, step)
+            run = reader.run(prefix)
+            continued = run.ended and is_continued_from(reader, run.id, step)
+            texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
+            return {"said": texts, "continued": continued}
 
-async def events(root: Path | None, prefix: str) -> dict[str, Any]:
-    """Return the events of a run, the first `MOST_EVENTS` of them.
+        return await self._read(params, read)
 
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
+    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments and the result of a tool call that its events recorded.
 
-    def read(reader: Reader) -> dict[str, Any]:
-        run = reader.run(prefix)
-        found = reader.events(run.id, limit=MOST_EVENTS + 1)
-        return {
-            "events": [_event(event) for event in found[:MOST_EVENTS]],
-            "more": len(found) > MOST_EVENTS,
-        }
+        :param params: `sequence`: the number of the event that ended the call.
+        :raises InvalidInput: no call ended at this event.
+        """
+        sequence = int(params["sequence"])
 
-    return {"ok": True, **await read_runs(root, read)}
+        def read(reader: Reader) -> dict[str, Any]:
+            run = reader.run(str(params["execution_id"]))
+            found = reader.events(run.id, after=sequence - 1, limit=1)
+            if not found or found[0].name != TOOL_COMPLETED:
+                raise InvalidInput(f"run {run.id[:8]} has no tool call that ended at its event {sequence}")
+            data = found[0].data
+            began = (
+                event.data.get("arguments")
+                for event in reversed(reader.events(run.id, limit=sequence))
+                if event.name == TOOL_CALLED
+                and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
+            )
+            return {"data": data, "arguments": next(began, None)}
 
+        return await self._read(params, read)
 
-async def said(root: Path | None, prefix: str, step: str) -> dict[str, Any]:
-    """Return what was said in a step of a run, as `read_step_thread` does, with long texts cut.
+    async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the differences between the runs `execution_id` and `other`; long texts are cut."""
+        one, other = str(params["execution_id"]), str(params["other"])
 
-    As `continued` whether a run that goes on with this one has that conversation.
+        def read(reader: Reader) -> dict[str, Any]:
+            shape = compare_runs(reader, project_state(self._root(params)), one, other)
+            whole = f"tideate diff {one[:8]} {other[:8]}"
+            for part in (*shape["steps"], *shape["edits"]):
+                part["diff"] = _text(part["diff"], whole)
+            for given in shape["inputs"]:
+                values = given["values"]
+                given["values"] = [None if value is None else _text(value, whole) for value in values]
+            return {**shape, "response": _text(shape["response"], whole)}
 
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
+        return await self._read(params, read)
 
-    def read(reader: Reader) -> dict[str, Any]:
-        found = read_step_thread(reader, prefix, step)
-        run = reader.run(prefix)
-        continued = run.ended and is_continued_from(reader, run.id, step)
-        texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
-        return {"said": texts, "continued": continued}
+    async def diff_texts(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the uncut `texts` of two runs: of the file `path`, the results of `step`, or the answers.
 
-    return {"ok": True, **await read_runs(root, read)}
+        :raises InvalidInput: neither run has this text, or it is too long for a window.
+        """
+        one, other = str(params["execution_id"]), str(params["other"])
+        path, step = params.get("path"), params.get("step")
 
+        def read(reader: Reader) -> dict[str, Any]:
+            private = project_state(self._root(params))
+            texts = compared_texts(reader, private, one, other, path=path, step=step)
+            if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
+                raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
+            return {"texts": [{"text": text} for text in texts]}
 
-async def call(root: Path | None, prefix: str, sequence: int) -> dict[str, Any]:
-    """Return the arguments and the result of a tool call, as far as events have them.
+        return await self._read(params, read)
 
-    :param sequence: the place of the call's end among the run's events.
-    :raises InvalidInput: no call ended there.
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
+    async def export(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the runs `execution_ids` as one `text` in a `format`.
 
-    def read(reader: Reader) -> dict[str, Any]:
-        run = reader.run(prefix)
-        found = reader.events(run.id, after=sequence - 1, limit=1)
-        if not found or found[0].name != TOOL_COMPLETED:
-            raise InvalidInput(f"run {run.id[:8]} has no tool call that ended at its event {sequence}")
-        data = found[0].data
-        began = (
-            event.data.get("arguments")
-            for event in reversed(reader.events(run.id, limit=sequence))
-            if event.name == TOOL_CALLED
-            and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
-        )
-        return {"data": data, "arguments": next(began, None)}
+        :raises InvalidInput: the format is unknown, or the text is too long for a buffer.
+        """
+        chosen = [str(one) for one in params["execution_ids"]]
+        form = str(params.get("format") or "markdown")
+        if form not in ("markdown", "json"):
+            raise InvalidInput(f"there is no format {form!r}; there are markdown and json")
 
-    return {"ok": True, **await read_runs(root, read)}
+        def read(reader: Reader) -> dict[str, Any]:
+            text = export_runs(reader, chosen, cast("ExportFormat", form), self._root(params))
+            if len(text) > LONGEST_TEXTS:
+                words = "that is too long for a buffer; `tideate export -o FILE` in a shell writes it"
+                raise InvalidInput(words)
+            return {"text": text}
 
+        return await self._read(params, read)
 
-async def diff(root: Path | None, one: str, other: str) -> dict[str, Any]:
-    """Return how two runs differ, as `compare_runs` does, with long differences cut.
+    def _root(self, params: dict[str, Any]) -> Path | None:
+        return self._projects.root(params.get("folder"))
 
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
+    async def _read(self, params: dict[str, Any], read: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
+        return await read_runs(self._root(params), read)
 
-    def read(reader: Reader) -> dict[str, Any]:
-        shape = compare_runs(reader, project_state(root), one, other)
-        whole = f"tideate diff {one[:8]} {other[:8]}"
-        for part in (*shape["steps"], *shape["edits"]):
-            part["diff"] = _text(part["diff"], whole)
-        for given in shape["inputs"]:
-            given["values"] = [None if value is None else _text(value, whole) for value in given["values"]]
-        return {**shape, "response": _text(shape["response"], whole)}
-
-    return {"ok": True, **await read_runs(root, read)}
-
-
-async def diff_texts(
-    root: Path | None, one: str, other: str, *, path: str | None, step: str | None
-) -> dict[str, Any]:
-    """Return as `texts` two texts of two runs whole, as `compared_texts` does.
-
-    :raises InvalidInput: neither run has it, or it is longer than a window shows.
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
-
-    def read(reader: Reader) -> dict[str, Any]:
-        texts = compared_texts(reader, project_state(root), one, other, path=path, step=step)
-        if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
-            raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
-        return {"texts": [{"text": text} for text in texts]}
-
-    return {"ok": True, **await read_runs(root, read)}
-
-
-async def export(root: Path | None, wanted: list[str], form: str) -> dict[str, Any]:
-    """Return runs as one `text`, as `export_runs` does.
-
-    :raises InvalidInput: there is no such format, or it is longer than a buffer should be.
-    :raises RunNotFound: there is no such run.
-    :raises StoreError: the store cannot be read.
-    """
-    if form not in ("markdown", "json"):
-        raise InvalidInput(f"there is no format {form!r}; there are markdown and json")
-
-    def read(reader: Reader) -> dict[str, Any]:
-        text = export_runs(reader, wanted, cast("ExportFormat", form), root)
-        if len(text) > LONGEST_TEXTS:
-            raise InvalidInput("that is too long for a buffer; `tideate export -o FILE` in a shell writes it")
-        return {"text": text}
-
-    return {"ok": True, **await read_runs(root, read)}
+    def _listed(self, root: Path | None, reader: Reader, runs: list[RunRow]) -> list[dict[str, Any]]:
+        """Return runs as a list shows them; the status of a run under way here is newer than its row."""
+        if not runs:
+            return []
+        here = self._projects.under_way
+        changed, back = rollback_states(root, reader, runs)
+        now = [replace(run, status=here[run.id]) if run.id in here and not run.ended else run for run in runs]
+        return [
+            {**run_json(run), "can": actions(run, changed), "rolled_back": run.ended and run.id in back}
+            for run in now
+        ]
 
 
 async def interrupted(root: Path | None) -> list[dict[str, Any]]:
-    """Return the runs whose process ended before they did, the newest first.
-
-    Each with what it waits for, `waits`: kinds of questions that the person has not answered.
-
-    :raises StoreError: the store cannot be read.
-    """
+    """Return the runs of dead processes, newest first, with the kinds of their open questions as `waits`."""
 
     def read(reader: Reader) -> list[dict[str, Any]]:
         found = [(run, sorted(waits_for(reader, run))) for run in resumable_runs(reader)]
@@ -294,17 +256,6 @@ def _newest(reader: Reader) -> RunRow:
     return newest[0]
 
 
-def _listed(root: Path | None, reader: Reader, runs: list[RunRow], here: Here) -> list[dict[str, Any]]:
-    if not runs:
-        return []
-    changed, back = rollback_states(root, reader, runs)
-    now = [replace(run, status=here[run.id]) if run.id in here and not run.ended else run for run in runs]
-    return [
-        {**run_json(run), "can": actions(run, changed), "rolled_back": run.ended and run.id in back}
-        for run in now
-    ]
-
-
 def _reported(details: RunDetails) -> list[dict[str, Any]]:
     names = SHOWN_EVENTS | (TASK_EVENTS if details.run.kind == "machine" else frozenset())
     found = [event for event in details.events if event.name in names][:MOST_EVENTS]
@@ -312,12 +263,12 @@ def _reported(details: RunDetails) -> list[dict[str, Any]]:
 
 
 def _short(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is long and not shown in the page."""
+    """Drop long values that the run page does not show."""
     return {**{key: value for key, value in data.items() if key != "result"}, "entries": []}
 
 
 def _gist(details: RunDetails) -> dict[str, str]:
-    """Return what a gated task was to reach, and what its audit said; other machines have neither."""
+    """Return the objective and the audit of a gated task; empty for other machines."""
     plan, audit = details.plan, details.audit
     gist = {
         "plan": plan.get("objective") if plan else None,
@@ -347,9 +298,9 @@ def _event(event: EventRow) -> dict[str, Any]:
 
 
 def _text(value: Any, whole: str) -> str:
-    """Return a text to be read, cut where it is too long.
+    """Return a value as text, cut at `LONGEST_RESULT`.
 
-    :param whole: the command that gives all of it.
+    :param whole: the command that shows the whole text.
     """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) <= LONGEST_RESULT:

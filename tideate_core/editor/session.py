@@ -1,4 +1,4 @@
-"""Requests of one Neovim, answered by id from one table of methods; lives on the engine's thread."""
+"""Requests of one Neovim process, answered on the engine's thread from a table of methods."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.builtin import register_builtin
-from tideate_core.editor import definitions, inputs, language
+from tideate_core.editor import inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.commands_named import name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
-from tideate_core.editor.login_requests import LoginRequests
-from tideate_core.editor.model_requests import ModelRequests
+from tideate_core.editor.model_requests import LoginRequests, ModelRequests
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
+from tideate_core.editor.run_views import RunViews
 from tideate_core.editor.snapshots import Snapshots
 from tideate_core.engine import RunRequest, record_refused_run
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
@@ -26,24 +26,23 @@ from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     from tideate_core.workflows import Registration
 
     Method = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
-__all__ = ["Session"]
-
 log = logging.getLogger(__name__)
 
 NO_PROMPT: Final = "…"
-"""In a preview, in place of a prompt that is still empty."""
+"""Placeholder for an empty prompt in a preview."""
 
 
 class Session:
-    """Table of the methods that Lua calls, with the tasks that answer them.
+    """Table of the methods callable from Lua, with the tasks of open requests.
 
-    :param start: what Lua sent with `TideateStart`.
+    A method returns its part of the answer; an error becomes the answer with `ok` false.
+
+    :param start: the payload of `TideateStart`.
     :param post: queues a message for Lua.
     """
 
@@ -66,11 +65,11 @@ class Session:
             front=front,
             buffers=EditorBuffers(self._asker),
             notify=self._notify,
-            opened=self._opened,
+            opened=InterruptedRunNotices(post).look,
         )
-        self._interrupted_runs = InterruptedRunNotices(post)
         snapshots = Snapshots(self._projects)
-        runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
+        runs, views = StoredRuns(self._projects), RunViews(self._projects)
+        checkpoints = Checkpoints(self._projects)
         mentions, models = MentionRequests(self._projects), ModelRequests(self._projects)
         logins = LoginRequests()
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
@@ -85,12 +84,11 @@ class Session:
             "resume": self._resume,
             "rollback": runs.rollback,
             "rollback_preview": runs.rollback_preview,
-            "history": runs.history,
-            "search": runs.search,
-            "show": runs.show,
-            "run_events": runs.events,
-            "run_said": runs.said,
-            "run_call": runs.call,
+            "history": views.history,
+            "show": views.show,
+            "run_events": views.events,
+            "run_said": views.said,
+            "run_call": views.call,
             "to_resume": runs.to_resume,
             "review_again": runs.review_again,
             "to_review": runs.to_review,
@@ -98,9 +96,9 @@ class Session:
             "retry": runs.retry,
             "fork": runs.fork,
             "fork_plan": runs.fork_plan,
-            "export": runs.export,
-            "diff": runs.diff,
-            "diff_texts": runs.diff_texts,
+            "export": views.export,
+            "diff": views.diff,
+            "diff_texts": views.diff_texts,
             "cancel_stored": runs.cancel,
             "pause_stored": runs.pause,
             "say": runs.say,
@@ -141,13 +139,13 @@ class Session:
 
     async def _review_names(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the branches, tags and snapshots of a folder's project."""
-        # here, because the host is to be ready before git and snapshots are loaded
+        # imported here: the host has to be ready before git and snapshots are loaded
         from tideate_core.app import review_names
 
-        return {"ok": True, "names": await review_names(self._projects.workspace(params.get("folder")).root)}
+        return {"names": await review_names(self._projects.workspace(params.get("folder")).root)}
 
     def announce(self) -> None:
-        """Tell Lua the configuration, and what a person should know about it."""
+        """Send Lua the configuration, or the error in it, and the notices about packages."""
         try:
             loaded = self._projects.load()
         except TideateError as error:
@@ -159,15 +157,11 @@ class Session:
         if self._registry.notices:
             self._notify(self._registry.notices)
 
-    def _opened(self, root: Path | None) -> None:
-        """Look at a project that is worked in for the first time."""
-        self._interrupted_runs.look(root)
-
     def _notify(self, notices: list[str]) -> None:
         self._post({"type": "notices", "notices": [name_editor_commands(notice) for notice in notices]})
 
     def take(self, message: dict[str, Any]) -> None:
-        """Start on a request; returns at once."""
+        """Start the task of a request; return at once."""
         method, params, key = message["method"], message.get("params") or {}, str(message["id"])
         if method == "answer":
             self._asker.answer(params)
@@ -177,13 +171,13 @@ class Session:
         else:
             task = asyncio.create_task(self._call(method, params), name=f"{method} {key}")
             self._tasks[key] = task
-            # not in the task itself: one that is cancelled before its first step has no `finally`
+            # a callback, as a task cancelled before its first step runs no `finally`
             task.add_done_callback(partial(self._reply, key))
 
     async def leave(self) -> None:
-        """Cancel all that is asked for; when this returns, the ends of the runs are in the store.
+        """Cancel all requests and wait until the store has the ends of their runs.
 
-        A run that waits for an answer has none when Neovim ends: it is left as it is, to be resumed.
+        A run with an open question stays as it is and can be resumed.
         """
         for run in self._asker.waiting_runs:
             self._projects.runner_of(run).leave(run)
@@ -200,65 +194,61 @@ class Session:
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method not in self._methods:
             raise InvalidInput(f"the host knows no request {method!r}; restart Neovim after an update")
-        return await self._methods[method](params)
+        return {"ok": True, **await self._methods[method](params)}
 
     async def _run(self, params: dict[str, Any]) -> dict[str, Any]:
         return (await self._projects.run(_run_request(params))).as_json()
 
     async def _compare(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Run the models `adapters` at one request, until one answer is taken; see `Comparison`."""
+        """Run one request with each of the models `adapters`."""
         adapters = [str(name) for name in params.pop("adapters", ())]
         return (await self._projects.compare(_run_request(params), adapters)).as_json()
 
     async def _preview(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Show the first prompt of a run; an empty prompt is what the person still writes."""
+        """Return the first prompt of a run, with a placeholder for an empty prompt."""
         request = _run_request({**params, "prompt": params.get("prompt") or NO_PROMPT})
-        return {"ok": True, "preview": (await self._projects.preview(request)).as_json()}
+        return {"preview": (await self._projects.preview(request)).as_json()}
 
     async def _cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         execution_id = params.get("execution_id")
         if execution_id:
             self._projects.runner_of(execution_id).cancel(execution_id)
-            return {"ok": True, "cancelled": [execution_id]}
-        return {"ok": True, "cancelled": [i for runner in self._projects.runners for i in runner.cancel()]}
+            return {"cancelled": [execution_id]}
+        return {"cancelled": [i for runner in self._projects.runners for i in runner.cancel()]}
 
     async def _leave_run(self, params: dict[str, Any]) -> dict[str, Any]:
         execution_id = str(params["execution_id"])
         runner = self._projects.runner_of(execution_id)
         left = runner.leave(execution_id)
         await runner.wait_until_over(left)
-        return {"ok": True, "left": left}
+        return {"left": left}
 
     async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
         self._projects.runner_of(params["execution_id"]).pause(params["execution_id"])
-        return {"ok": True}
+        return {}
 
     async def _resume(self, params: dict[str, Any]) -> dict[str, Any]:
         self._projects.runner_of(params["execution_id"]).resume(params["execution_id"])
-        return {"ok": True}
+        return {}
 
     async def _list(self, params: dict[str, Any]) -> dict[str, Any]:
         catalog = self._projects.catalog(params.get("folder"))
-        return {
-            "ok": True,
-            "workflows": [_listed(known) for known in catalog.list()],
-            "notices": catalog.notices,
-        }
+        return {"workflows": [_listed(known) for known in catalog.list()], "notices": catalog.notices}
 
     async def _definition_check(self, params: dict[str, Any]) -> dict[str, Any]:
-        return await definitions.check(params, lambda: self._projects.catalog(params.get("folder")))
+        return await language.check_definition(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _graph(self, params: dict[str, Any]) -> dict[str, Any]:
         return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _inputs(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Look at what a run that the person wants is given; one of a broken file is in the history."""
+        """Return the inputs of a planned run; record a refused run if the workflow's file is broken."""
         try:
             return await inputs.look(params, lambda: self._projects.catalog(params.get("folder")))
         except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
             request = RunRequest(name=str(params["name"]), prompt=str(params.get("words") or ""))
             runner = self._projects.runner(params.get("folder"))
-            await record_refused_run(request, error, runner.store, lambda _event: None)  # it is raised here
+            await record_refused_run(request, error, runner.store, lambda _event: None)
             raise
 
     async def _input_check(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -272,7 +262,7 @@ class Session:
         definition = WorkflowDefinition.chain(name, list(params.get("steps") or []), **rest)
         handlers = {step: lua_handler(self._asker, name, step) for step in params.get("handlers") or []}
         self._registry.register(definition, handlers, source="editor")
-        return {"ok": True}
+        return {}
 
     async def _ask(self, params: dict[str, Any]) -> dict[str, Any]:
         execution_id = params["execution_id"]
@@ -280,10 +270,10 @@ class Session:
             execution_id, params["step"], params["prompt"], params.get("system") or ""
         )
         usage = {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens}
-        return {"ok": True, "text": reply.text, "model": reply.model, "usage": usage}
+        return {"text": reply.text, "model": reply.model, "usage": usage}
 
     async def _health(self, _params: dict[str, Any]) -> dict[str, Any]:
-        return {"ok": True, "checks": await self._projects.health()}
+        return {"checks": await self._projects.health()}
 
 
 def _run_request(params: dict[str, Any]) -> RunRequest:

@@ -1,4 +1,4 @@
-"""Snapshot requests of the editor: list, create, compare, restore, delete."""
+"""Requests about snapshots: list, create, compare, restore, delete."""
 
 from __future__ import annotations
 
@@ -12,47 +12,37 @@ if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
     from tideate_core.snapshots import Snapshot, SnapshotManager
 
-__all__ = ["Snapshots"]
-
 MOST: Final = 2_000
-"""Files of one answer."""
+"""Files in one answer."""
 LONGEST: Final = 2_000_000
-"""Characters of all changes of one answer."""
+"""Characters of all changes in one answer."""
 
 
 class Snapshots:
-    """Requests about the snapshots of a folder's project; ids may be the beginnings of them."""
+    """Requests about the snapshots of a folder's project; the start of an id is enough."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the snapshots, the newest first, and why some cannot be read.
-
-        :raises ConfigError: the folder is in no project.
-        """
+        """Return the snapshots, newest first, and the reasons for unreadable snapshots."""
         manager = self._manager(params)
         found, damaged = (await manager.list())[::-1], await manager.damaged()
-        return {"ok": True, "snapshots": [_shape(one) for one in found], "damaged": damaged}
+        return {"snapshots": [_shape(one) for one in found], "damaged": damaged}
 
     async def create(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Make a snapshot; `skipped` is what was left out, and why.
-
-        :raises WorkspaceError: it cannot be made.
-        """
+        """Create a snapshot; `skipped` has the files left out, with the reasons."""
         manager = self._manager(params)
         made = await manager.get(await manager.create(str(params.get("name") or "by hand")))
         await asyncio.to_thread(note_project, manager.root)
         skipped = dict(list(made.skipped.items())[:MOST])
-        return {"ok": True, "snapshot": _shape(made), "skipped": skipped}
+        return {"snapshot": _shape(made), "skipped": skipped}
 
     async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what differs from a snapshot; with `changes` also the lines that differ.
+        """Return the files that differ from a snapshot.
 
-        With `recover`, for a restore that the person asked for, an interrupted one is rolled back before.
-
-        :raises SnapshotNotFound: there is none.
-        :raises WorkspaceError: it is damaged.
+        :param params: `changes`: include the different lines; `recover`: first roll back an interrupted
+            restore, as the person asked for a restore.
         """
         manager = self._manager(params)
         chosen = await _chosen(manager, params)
@@ -64,30 +54,26 @@ class Snapshots:
             room -= len(one.changes)
             changes = one.changes if room >= 0 else "too much to show; `tideate snapshot diff --changes` does"
             files.append({"path": one.path, "status": one.status, "changes": changes})
-        return {"ok": True, "files": files, "more": max(0, len(found) - MOST)}
+        return {"files": files, "more": max(0, len(found) - MOST)}
 
     async def restore(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Bring a snapshot back, all of it or nothing; see `SnapshotManager.restore`.
+        """Restore a whole snapshot or nothing.
 
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
-        :raises WorkspaceError: it cannot be restored; everything was rolled back.
+        :raises WorkspaceError: the restore failed; everything was rolled back.
         """
         manager = self._manager(params)
         chosen = await _chosen(manager, params)
         await self._projects.recover(params.get("folder"))
         done = await manager.restore(chosen, delete_added=bool(params.get("delete_added")))
-        return {"ok": True, **asdict(done)}
+        return {**asdict(done)}
 
     async def delete(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Delete a snapshot, also a damaged one by its whole id.
-
-        :raises SnapshotNotFound: there is none.
-        :raises WorkspaceError: it cannot be deleted.
-        """
+        """Delete a snapshot; a damaged one needs its whole id."""
         manager = self._manager(params)
         chosen = await _chosen(manager, params)
         await manager.delete(chosen)
-        return {"ok": True, "snapshot_id": chosen}
+        return {"snapshot_id": chosen}
 
     def _manager(self, params: dict[str, Any]) -> SnapshotManager:
         return self._projects.snapshots(self._projects.root(params.get("folder")))
