@@ -113,7 +113,7 @@ function parts.output_keys()
 end
 
 function parts.runs_keys()
-  return key_lines(require('tideate.ui.run_page').keys())
+  return key_lines(require('tideate.ui.pages.run_page').keys())
 end
 
 function parts.panel_keys()
@@ -121,7 +121,7 @@ function parts.panel_keys()
 end
 
 function parts.comparison_keys()
-  return key_lines(require('tideate.ui.comparison').keys())
+  return key_lines(require('tideate.ui.pages.comparison').keys())
 end
 
 function parts.graph_keys()
@@ -140,7 +140,7 @@ end
 
 function parts.comment_keys()
   local question = { execution_id = '', step = '', payload = { revisable = true } }
-  local comments = require('tideate.ui.place_comments').new(question, 'line', {})
+  local comments = require('tideate.ui.questions.place_comments').new(question, 'line', {})
   return key_lines(vim.list_slice(comments:add_keys({ {} }, function() end), 1, 4))
 end
 

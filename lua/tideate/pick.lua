@@ -15,7 +15,7 @@ end
 ---@param text string
 ---@return string[]
 local function lines_of(text)
-  return require('tideate.ui.readable_text').lines(text)
+  return require('tideate.ui.text.readable').lines(text)
 end
 
 ---@param run tideate.StoredRun
@@ -67,7 +67,7 @@ local function pick_runs()
   end, function()
     return false
   end, function(run)
-    require('tideate.ui.run_page').show(run.execution_id)
+    require('tideate.ui.pages.run_page').show(run.execution_id)
   end)
 end
 

@@ -99,7 +99,7 @@ local function finish(id, result)
     ui.fail(result.error)
   end
   -- only now the store knows the end
-  require('tideate.ui.run_page').refresh()
+  require('tideate.ui.pages.run_page').refresh()
   require('tideate.ui.panel').refresh()
   leaving[id] = nil
   call_waiting()

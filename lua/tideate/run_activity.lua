@@ -167,7 +167,7 @@ end
 ---@return fun(activity: tideate.Activity, data: table<string, any>)
 local function decision(name)
   return function(activity, data)
-    for _, line in ipairs(require('tideate.ui.checks').plain({ name = name, data = data })) do
+    for _, line in ipairs(require('tideate.ui.transcript.checks').plain({ name = name, data = data })) do
       note(activity, data, vim.startswith(line, '✗') and 'failed' or 'passed', line)
     end
   end

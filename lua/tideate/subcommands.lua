@@ -17,7 +17,7 @@ local function show_list()
   local folder = require('tideate.context').folder()
   require('tideate.client').request_or_tell('list', { folder = folder }, function(result)
     require('tideate.registry').set_host_workflows(result.workflows)
-    require('tideate.ui.workflows').show(require('tideate.registry').list(), result.notices or {})
+    require('tideate.ui.pages.workflows').show(require('tideate.registry').list(), result.notices or {})
   end)
 end
 
@@ -38,7 +38,7 @@ local function checkpoint(prefix)
   end
   require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
     ui.notify(require('tideate.ui.run_actions').made(result))
-    require('tideate.ui.run_page').refresh()
+    require('tideate.ui.pages.run_page').refresh()
     require('tideate.ui.panel').refresh()
   end)
 end
@@ -181,7 +181,7 @@ return {
     help = 'Show a run with its steps, their results and its events',
     complete = run_choice.stored_ids(run_choice.any, run_choice.any),
     run = function(prefix)
-      require('tideate.ui.run_page').show(prefix ~= '' and prefix or nil)
+      require('tideate.ui.pages.run_page').show(prefix ~= '' and prefix or nil)
     end,
   },
   {

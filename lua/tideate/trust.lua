@@ -95,7 +95,7 @@ local function ask(plan, expecting)
   if #items == 0 then
     return ui.notify('everything here is trusted as it is now')
   end
-  require('tideate.ui.confirm_action').yes({
+  require('tideate.ui.questions.confirm_action').yes({
     about = 'trust',
     doing = vim.fs.basename(plan.root),
     message = M.question(plan),

@@ -12,5 +12,5 @@ os.date = function(format, ...) -- luacheck: ignore 122
   return format == '%H:%M' and '12:00' or date(format, ...)
 end
 -- nobody types here but the script, which waits for what it answers
-require('tideate.ui.key_guard').limits.settle = 0
+require('tideate.ui.questions.key_guard').limits.settle = 0
 require('tideate.ui.typing').limits.quiet = 0

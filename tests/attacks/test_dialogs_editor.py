@@ -241,7 +241,7 @@ def test_a_modeline_is_a_line(editor: Editor, surface: str, line: str) -> None:
     elif surface == "details":
         put(editor, "gate", details=line)
     elif surface == "preview":
-        editor.lua("require('tideate.ui.preview').open('x', ..., 'markdown')", line)
+        editor.lua("require('tideate.ui.questions.preview').open('x', ..., 'markdown')", line)
     else:
         put(editor, "document", payload={"text": line})
         editor.feed("e" if surface == "edit" else "")
@@ -437,7 +437,7 @@ def test_keys_typed_before_a_question_answer_nothing(editor: Editor) -> None:
 
 @pytest.mark.parametrize("key", ["y", "<CR>", "n", "q", "<Esc>"])
 def test_keys_that_were_on_their_way_answer_nothing(editor: Editor, key: str) -> None:
-    editor.lua("require('tideate.ui.key_guard').limits = { settle = 60000 }")
+    editor.lua("require('tideate.ui.questions.key_guard').limits = { settle = 60000 }")
     ask(editor, "gate")
     editor.wait("require('tideate.ui').pending()[1].focused")
     editor.feed(key)
@@ -445,7 +445,7 @@ def test_keys_that_were_on_their_way_answer_nothing(editor: Editor, key: str) ->
 
 
 def test_the_second_question_waits_for_the_first_and_takes_none_of_its_keys(editor: Editor) -> None:
-    editor.lua("require('tideate.ui.key_guard').limits = { settle = 60000 }")
+    editor.lua("require('tideate.ui.questions.key_guard').limits = { settle = 60000 }")
     for message in ("first", "second"):
         ask(editor, "gate", message=message)
     assert "second" not in editor.lua(SHOWN)
@@ -461,7 +461,7 @@ def test_the_second_question_waits_for_the_first_and_takes_none_of_its_keys(edit
 def test_a_question_that_takes_the_place_of_another_takes_no_key_of_it(editor: Editor, kind: str) -> None:
     first = ask(editor, "gate", message="first")
     wait_focused(editor)
-    editor.lua("require('tideate.ui.key_guard').limits = { settle = 60000 }")
+    editor.lua("require('tideate.ui.questions.key_guard').limits = { settle = 60000 }")
     payload = {"text": "t", "files": [{"path": "a", "action": "create", "why": ""}]}
     ask(editor, kind, message="second", payload=payload)
     editor.lua("require('tideate.ui').withdraw(...)", first)

@@ -162,7 +162,7 @@ def test_the_question_of_trust_has_a_line_for_each_thing(nvim: Editor, name: str
 @pytest.mark.parametrize("name", NAMES)
 def test_a_restore_names_each_file_on_a_line(nvim: Editor, name: str, status: str) -> None:
     result = {"files": [{"path": NAMES[name], "status": status, "changes": ""}], "more": 0}
-    words = "return { require('tideate.ui.snapshots.text').restore_words(..., true) }"
+    words = "return { require('tideate.ui.pages.snapshots.text').restore_words(..., true) }"
     details = nvim.lua(words, result)[1]
     assert len(details.split("\n")) == 1
     assert not unseen(details)
@@ -171,7 +171,7 @@ def test_a_restore_names_each_file_on_a_line(nvim: Editor, name: str, status: st
 
 def test_the_name_of_a_snapshot_takes_no_second_line(nvim: Editor) -> None:
     one = {"id": "a" * 32, "name": "x”?\nNothing is lost.\x1b[2J"}
-    name = nvim.lua("return require('tideate.ui.snapshots.text').name(...)", one)
+    name = nvim.lua("return require('tideate.ui.pages.snapshots.text').name(...)", one)
     assert name == r"aaaaaaaa “x”?\nNothing is lost.\x1b[2J”"
 
 
@@ -190,7 +190,7 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
             merged = {}, changed_since = {}, reasons = vim.empty_dict(),
           })
         end
-        local confirm = require('tideate.ui.confirm_action')
+        local confirm = require('tideate.ui.questions.confirm_action')
         local yes = confirm.yes
         confirm.yes = function(question, on_yes)
           _G.details = question.details
@@ -246,7 +246,7 @@ def test_the_choices_of_an_input_take_a_line_each(nvim: Editor) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_warning_names_its_file_on_one_line(nvim: Editor, name: str) -> None:
     found = {"path": NAMES[name], "reason": "direnv runs it"}
-    words = nvim.lua("return require('tideate.ui.executed_files').words(...)", found)
+    words = nvim.lua("return require('tideate.ui.questions.executed_files').words(...)", found)
     assert "\n" not in words
     assert not unseen(words)
     assert original(words) == f"! other tools run {NAMES[name]}: direnv runs it"

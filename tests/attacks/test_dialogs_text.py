@@ -55,7 +55,7 @@ LOOKED_AT = [
 ]
 """Whole where the tables have something, with gaps elsewhere."""
 LUA = """
-local visible = require('tideate.ui.escaping')
+local visible = require('tideate.ui.text.escaping')
 return vim.tbl_map(function(text) return { visible.text(text), visible.name(text) } end, ...)
 """
 

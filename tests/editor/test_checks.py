@@ -60,7 +60,7 @@ def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(start_editor
 def test_a_check_that_says_nothing_stays_shown(editor: Editor) -> None:
     """The first line arrives while the text before it is still being written."""
     editor.lua("""
-      _G.stream = require('tideate.ui.stream').new('tideate://checks')
+      _G.stream = require('tideate.ui.transcript.stream').new('tideate://checks')
       stream:write('verifying')
       stream:set_tail({ 'a check' })
       vim.defer_fn(function() _G.later = true end, 50)
@@ -279,7 +279,7 @@ def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
     end(run, "build", **{**off, "required": True})
     assert "> · **lint** off\n" in run.text()
     assert '> ✗ **build** not configured: verify.lint is "off"' in run.text()
-    marks = """return require('tideate.ui.run_page.task').facts({ gist = {}, events = {
+    marks = """return require('tideate.ui.pages.run_page.task').facts({ gist = {}, events = {
       { name = 'SD_EVENT_CHECK_ENDED', data = { check = 'tests', status = 'passed' } },
       { name = 'SD_EVENT_CHECK_ENDED',
         data = { check = 'lint', status = 'not_configured', required = ... } } } })[3]"""

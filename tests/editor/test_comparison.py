@@ -68,7 +68,7 @@ def compared(start_editor: EditorFactory) -> Editor:
     editor = start_editor(ui=(80, 24))
     texts = {"texts": [{"text": f"one\n{HOSTILE}"}, {}]}
     editor.lua(ASKED, {"diff": COMPARED, "diff_texts": texts})
-    editor.lua("require('tideate.ui.comparison').open('a', 'b', { folder = '/there' })")
+    editor.lua("require('tideate.ui.pages.comparison').open('a', 'b', { folder = '/there' })")
     editor.wait(PAGE)
     return editor
 
@@ -146,10 +146,10 @@ def test_a_long_difference_is_folded_and_a_step_alone_is_shown(compared: Editor)
     patch = "@@ -1,99 +1,99 @@\n" + "".join(f"+line {number}\n" for number in range(99))
     long = {**COMPARED, "edits": [{"path": "a.py", "written": [True, True], "diff": patch}]}
     compared.lua(ASKED, {"diff": long})
-    compared.lua("require('tideate.ui.comparison').open('a', 'b')")
+    compared.lua("require('tideate.ui.pages.comparison').open('a', 'b')")
     compared.wait("vim.fn.search('line 50', 'nw') > 0")
     assert compared.lua("return vim.fn.foldclosed(vim.fn.search('line 50', 'nw'))") > 0
-    compared.lua("require('tideate.ui.comparison').open('a', 'b', { step = 'two' })")
+    compared.lua("require('tideate.ui.pages.comparison').open('a', 'b', { step = 'two' })")
     compared.wait("vim.fn.search('line 50', 'nw') == 0")
     text = "\n".join(compared.lines())
     assert re.search("^ result of two$", text, re.MULTILINE)

@@ -142,7 +142,7 @@ def test_an_edit_that_the_editor_refuses_is_an_edit_conflict(faked: Editor, fake
 def test_a_question_that_cannot_be_shown_is_not_answered_for_the_person(
     faked: Editor, fake_host: FakeHost
 ) -> None:
-    faked.lua("require('tideate.ui.confirm').open = function() error('no room') end")
+    faked.lua("require('tideate.ui.questions.confirm').open = function() error('no room') end")
     question = {"execution_id": "a" * 32, "workflow": "w", "step": "s", "kind": "gate", "message": "Sure?"}
     ask_back(faked, "confirm", **question)
     answer = last_answer(fake_host)

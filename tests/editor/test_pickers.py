@@ -65,7 +65,7 @@ def pick(editor: Editor, picker: str, index: int, arguments: str = "runs") -> di
 
 @pytest.mark.parametrize("picker", PICKERS)
 def test_a_picker_shows_runs_with_a_preview_and_opens_the_chosen_one(picking: Editor, picker: str) -> None:
-    picking.lua("require('tideate.ui.run_page').show = function(id) _G.shown = id end")
+    picking.lua("require('tideate.ui.pages.run_page').show = function(id) _G.shown = id end")
     given = pick(picking, picker, 2)
     assert (given["name"], given["title"]) == (picker, "Runs")
     assert given["texts"][0].startswith("aaaaaaaa  1970-01-0")
@@ -82,7 +82,7 @@ def test_a_picker_shows_runs_with_a_preview_and_opens_the_chosen_one(picking: Ed
 
 @pytest.mark.parametrize("picker", PICKERS)
 def test_nothing_happens_without_a_choice(picking: Editor, picker: str) -> None:
-    picking.lua("require('tideate.ui.run_page').show = function(id) _G.shown = id end")
+    picking.lua("require('tideate.ui.pages.run_page').show = function(id) _G.shown = id end")
     pick(picking, picker, 9)
     picking.lua("vim.schedule(function() _G.later = true end)")
     picking.wait("_G.later")

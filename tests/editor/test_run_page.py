@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
 
 SHOW = """
-local page = require('tideate.ui.run_page.text').show(...)
+local page = require('tideate.ui.pages.run_page.text').show(...)
 return vim.tbl_map(function(line)
   return table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line))
 end, page.lines)

@@ -160,7 +160,7 @@ local run = { execution_id = ('a'):rep(32), workflow = 'w', state = 'completed',
   kind = 'graph' }
 local step = { step = 'write', agent = '', status = 'completed', attempts = 1, usage = none, files = {} }
 local all = { run = run, steps = { step }, checkpoints = 0, events = events, gist = {} }
-local page = require('tideate.ui.run_page.text').show(all)
+local page = require('tideate.ui.pages.run_page.text').show(all)
 local lines = vim.tbl_map(function(chunks)
   return table.concat(vim.tbl_map(function(chunk) return chunk[1] end, chunks))
 end, page.lines)

@@ -81,7 +81,7 @@ def look_twice(editor: Editor) -> None:
 
 def settle(editor: Editor, milliseconds: int) -> None:
     """Have keys count so long after a question has got the focus, or after one that came before."""
-    editor.lua("require('tideate.ui.key_guard').limits = { settle = ... }", milliseconds)
+    editor.lua("require('tideate.ui.questions.key_guard').limits = { settle = ... }", milliseconds)
 
 
 def quiet(editor: Editor) -> None:
@@ -430,7 +430,7 @@ def test_control_characters_of_names_are_shown_as_such(screen_editor: Editor) ->
 def test_a_question_that_cannot_be_shown_does_not_hold_up_the_next(editor: Editor) -> None:
     editor.lua("""
     _G.failed = {}
-    package.loaded['tideate.ui.plan'] = { open = function() error('no room') end }
+    package.loaded['tideate.ui.questions.plan'] = { open = function() error('no room') end }
     require('tideate.ui').confirm('x', { kind = 'plan' }, function() table.insert(_G.failed, 'answer') end,
       function(err) table.insert(_G.failed, err) end)""")
     gate(editor)
@@ -593,7 +593,7 @@ def test_an_error_in_the_text_is_shown_whole(start_editor: EditorFactory) -> Non
 )
 def test_every_dash_between_blanks_begins_the_reason(editor: Editor, line: str, path: str, why: str) -> None:
     files, errors, _ = editor.lua(
-        "local t = require('tideate.ui.plan.text') return {t.parse({...})}",
+        "local t = require('tideate.ui.questions.plan.text') return {t.parse({...})}",
         line,
     )
     assert errors == []
@@ -602,12 +602,12 @@ def test_every_dash_between_blanks_begins_the_reason(editor: Editor, line: str, 
 
 @pytest.mark.parametrize("line", ['modify "a.py', 'modify "a.py" b.py'])
 def test_quotes_that_do_not_end_well_are_an_error(editor: Editor, line: str) -> None:
-    _, errors, _ = editor.lua("return {require('tideate.ui.plan.text').parse({...})}", line)
+    _, errors, _ = editor.lua("return {require('tideate.ui.questions.plan.text').parse({...})}", line)
     assert len(errors) == 1
 
 
 def round_trip(editor: Editor, files: list[dict[str, Any]]) -> Any:
-    code = "local t = require('tideate.ui.plan.text') local f, e = t.parse(t.format(...)) return {f, e}"
+    code = "local t = require('tideate.ui.questions.plan.text') local f, e = t.parse(t.format(...)) return {f, e}"
     return editor.lua(code, files)
 
 

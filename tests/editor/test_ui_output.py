@@ -442,7 +442,7 @@ def test_a_float_draws_no_ruler_over_the_command_line(screen_editor: Editor) -> 
 
 
 def test_the_ruler_comes_back_where_a_float_is_closed_without_autocommands(screen_editor: Editor) -> None:
-    screen_editor.lua("vim.o.ruler = true; require('tideate.ui.preview').open('x', 'text', 'text')")
+    screen_editor.lua("vim.o.ruler = true; require('tideate.ui.questions.preview').open('x', 'text', 'text')")
     assert screen_editor.lua("return vim.o.ruler") is False
     screen_editor.command("noautocmd close")
     screen_editor.feed("ithere<Esc>")  # the cursor moves

@@ -24,13 +24,13 @@ __all__ = [
 ]
 
 HURRY = """
-local idle, guard = require('tideate.ui.typing'), require('tideate.ui.key_guard')
+local idle, guard = require('tideate.ui.typing'), require('tideate.ui.questions.key_guard')
 _G.patience = _G.patience or { idle.limits, guard.limits }
 idle.limits, guard.limits = { quiet = 0, look = 10 }, { settle = 0 }
 return true
 """
 
-CALM = "require('tideate.ui.typing').limits, require('tideate.ui.key_guard').limits = unpack(_G.patience)"
+CALM = "require('tideate.ui.typing').limits, require('tideate.ui.questions.key_guard').limits = unpack(_G.patience)"
 
 ASK = """
 local kind, message, details, payload, executed, draft, run = ...

@@ -16,13 +16,13 @@ local stop_watching
 
 ---@type table<string, string> kind → module
 local KINDS = {
-  gate = 'tideate.ui.confirm',
-  override = 'tideate.ui.confirm',
-  document = 'tideate.ui.document',
-  plan = 'tideate.ui.plan',
+  gate = 'tideate.ui.questions.confirm',
+  override = 'tideate.ui.questions.confirm',
+  document = 'tideate.ui.questions.document',
+  plan = 'tideate.ui.questions.plan',
   review = 'tideate.ui.review',
-  tool = 'tideate.ui.confirm',
-  compare = 'tideate.ui.choice',
+  tool = 'tideate.ui.questions.confirm',
+  compare = 'tideate.ui.questions.choice',
 }
 
 ---@type table<string, true> questions that can be opened again after a no
@@ -44,19 +44,17 @@ local FIRST = {
   'tideate.ui.ranges',
   'tideate.ui.typing',
   'tideate.ui.text',
-  'tideate.ui.escaping_tables',
-  'tideate.ui.escaping',
+  'tideate.ui.text.escaping_tables',
+  'tideate.ui.text.escaping',
   'tideate.ui.notify',
   'tideate.ui.progress',
-  'tideate.ui.stream',
+  'tideate.ui.transcript.stream',
   'tideate.ui.transcript',
-  'tideate.ui.markdown',
-  'tideate.ui.reasoning',
-  'tideate.ui.run_page',
-  'tideate.ui.dialog',
-  'tideate.ui.dialog_layout',
+  'tideate.ui.text.markdown',
+  'tideate.ui.transcript.reasoning',
+  'tideate.ui.pages.run_page',
+  'tideate.ui.questions.dialog',
   'tideate.ui.panel',
-  'tideate.ui.panel.window',
   'tideate.ui.graph.window',
   'tideate.ui.graph.drawing',
   'tideate.ui.graph',
@@ -330,7 +328,7 @@ end
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
 local ENDINGS = {
   SD_EVENT_WORKFLOW_COMPLETED = function(run, data)
-    local executed = require('tideate.ui.executed_files')
+    local executed = require('tideate.ui.questions.executed_files')
     local lines = vim.tbl_map(executed.words, data.executed or {})
     local modified_buffers = require('tideate.modified_buffers')
     local unsaved = modified_buffers.of_run(run)
@@ -412,7 +410,7 @@ function M.on_event(event)
     return
   end
   require('tideate.ui.graph').on_event(event)
-  require('tideate.ui.run_page').on_event(event)
+  require('tideate.ui.pages.run_page').on_event(event)
   watch_keys()
   local run = require('tideate.state').get_status(event.execution_id)
   if run and not run.parent then
@@ -438,11 +436,11 @@ function M.close()
   end
   require('tideate.ui.output').close()
   require('tideate.ui.graph').close()
-  require('tideate.ui.run_page').close()
-  require('tideate.ui.comparison').close()
+  require('tideate.ui.pages.run_page').close()
+  require('tideate.ui.pages.comparison').close()
   require('tideate.ui.panel').close()
-  require('tideate.ui.workflows').close()
-  require('tideate.ui.snapshots').close()
+  require('tideate.ui.pages.workflows').close()
+  require('tideate.ui.pages.snapshots').close()
   require('tideate.ui.notify').close()
   if stop_watching then
     stop_watching()

@@ -92,6 +92,23 @@ function M.key(lhs, word, desc, run)
   return { lhs = type(lhs) == 'table' and lhs or { lhs }, word = word, desc = desc, run = run }
 end
 
+--- Create keys that call methods of an object, and the key of their help.
+---@param target table
+---@param title string of the help
+---@param rows { [1]: string|string[], [2]: string?, [3]: string, [4]: string }[] keys, word, description, method
+---@return tideate.Key[]
+function M.of_methods(target, title, rows)
+  local keys = vim.tbl_map(function(row)
+    return M.key(row[1], row[2], row[3], function()
+      target[row[4]](target)
+    end)
+  end, rows)
+  table.insert(keys, M.help_key(title, function()
+    return keys
+  end))
+  return keys
+end
+
 --- Create the key of a help.
 ---@param title string
 ---@param keys fun(): tideate.Key[]

@@ -81,7 +81,7 @@ end
 function M.make_room()
   if toast and require('tideate.ui.window').visible(toast.win) then
     local config = api.nvim_win_get_config(toast.win)
-    local row = require('tideate.ui.float_layout').notice_row(config.height + 2)
+    local row = require('tideate.ui.window.float_layout').notice_row(config.height + 2)
     api.nvim_win_set_config(toast.win, { relative = 'editor', row = row, col = config.col })
   end
 end
@@ -105,7 +105,7 @@ local function show_toast(message, level, options)
   local win = window.float(buf, false, {
     width = width,
     height = height,
-    row = require('tideate.ui.float_layout').notice_row(height + 2),
+    row = require('tideate.ui.window.float_layout').notice_row(height + 2),
     col = columns - width - 2,
     title = { { ' tideate ', 'TideateTitle' } },
     focusable = false,

@@ -88,7 +88,7 @@ end
 ---@param on_yes fun()
 local function ask_first(run, doing, question, expecting, on_yes)
   local own = vim.tbl_extend('error', { about = run.workflow, doing = doing }, question)
-  require('tideate.ui.confirm_action').yes(own, on_yes, expecting)
+  require('tideate.ui.questions.confirm_action').yes(own, on_yes, expecting)
 end
 
 --- Preview a rollback and confirm it.
@@ -169,7 +169,7 @@ function M.cancel_all(runs, cancel)
   local lines = vim.tbl_map(function(run)
     return '- ' .. named({ execution_id = run.execution_id, workflow = run.name, prompt = run.prompt })
   end, runs)
-  require('tideate.ui.confirm_action').yes({
+  require('tideate.ui.questions.confirm_action').yes({
     about = 'runs',
     doing = 'cancel',
     message = ('Cancel all %d runs? `:Workflow cancel id` cancels one.'):format(#runs),
@@ -182,7 +182,7 @@ M.doings = {
   resume = {
     run = function(run, folder)
       M.resume(run, function()
-        require('tideate.ui.run_page').close()
+        require('tideate.ui.pages.run_page').close()
         require('tideate').resume(run.execution_id, { folder = folder })
       end)
     end,

@@ -6,6 +6,242 @@ local ui = require('tideate.ui')
 
 local drawing = require('tideate.ui.graph.drawing')
 
+local WAIT = 200 -- milliseconds without a change before a redraw
+
+local ns = api.nvim_create_namespace('tideate.graph_state')
+local WIDEST = 76
+
+---@class tideate.GraphDefinition
+---@field states {name: string, guidance: string}[]
+---@field transitions {source: string, target: string, when: string}[]
+
+---@param line string
+---@return string[] characters
+local function characters(line)
+  return vim.fn.split(line, '\\zs')
+end
+
+--- Return the end of the upper border of a box.
+---@param chars string[]
+---@param from integer
+---@return integer? to
+local function border_end(chars, from)
+  if not vim.list_contains({ '╭', '┌', '╔' }, chars[from]) then
+    return nil
+  end
+  for at = from + 1, #chars do
+    if vim.list_contains({ '╮', '┐', '╗' }, chars[at]) then
+      return at
+    elseif not vim.list_contains({ '─', '═', '┬', '┴', '╧', '╤', '▼' }, chars[at]) then
+      return nil
+    end
+  end
+end
+
+--- Return the title of the box with its upper border in a row, at a column.
+---@param lines string[]
+---@param row integer
+---@param column integer in characters
+---@return string? title, integer? bottom row
+local function box_in(lines, row, column)
+  local chars = characters(lines[row])
+  for from = 1, math.min(column, #chars) do
+    local to = border_end(chars, from)
+    if to and to >= column and lines[row + 1] then
+      local title = vim.list_slice(characters(lines[row + 1]), from + 1, to - 1)
+      for below = row + 1, #lines do
+        if vim.list_contains({ '╰', '└', '╚' }, characters(lines[below])[from]) then
+          return vim.trim(table.concat(title)), below
+        end
+      end
+    end
+  end
+end
+
+---@param title string
+---@param names string[]
+---@return string? name
+local function named(title, names)
+  for _, name in ipairs(names) do
+    local start = title:match('^(.-)…$')
+    if title == name or vim.endswith(title, ' ' .. name) or start and vim.startswith(name, (start:gsub('^%S+ ', ''))) then
+      return name
+    end
+  end
+  return title:find('●', 1, true) and '*' or nil
+end
+
+--- Return the state drawn at a position; `*` is the entry.
+---@param lines string[]
+---@param row integer 1-based
+---@param byte integer 0-based
+---@param names string[]
+---@return string?
+local function state_at(lines, row, byte, names)
+  local column = vim.fn.charidx((lines[row] or '') .. ' ', byte) + 1
+  for top = row, 1, -1 do
+    local title, bottom = box_in(lines, top, column)
+    if title and bottom >= row then
+      local name = named(title, names)
+      if name then
+        return name
+      end
+    end
+  end
+end
+
+---@param definition tideate.GraphDefinition
+---@param name string
+---@param width integer
+---@return tideate.Chunk[][]
+local function words(definition, name, width)
+  local text = require('tideate.ui.text')
+  local lines = {} ---@type tideate.Chunk[][]
+  local function add(prefix, body, group)
+    for index, line in ipairs(text.wrap(body, width - vim.fn.strdisplaywidth(prefix) - 1)) do
+      local lead = index == 1 and prefix or (' '):rep(vim.fn.strdisplaywidth(prefix))
+      table.insert(lines, { { lead, 'TideateHint' }, { line, group } })
+    end
+  end
+  for _, state in ipairs(definition.states) do
+    if state.name == name and state.guidance ~= '' then
+      add(' ', state.guidance)
+      table.insert(lines, {})
+    end
+  end
+  for _, move in ipairs(definition.transitions) do
+    if move.source == name then
+      add(' → ', move.target == '*' and 'end' or move.target, 'TideateKey')
+      if move.when ~= '' then
+        add('   ', move.when)
+      end
+    end
+  end
+  return #lines > 0 and lines or { { { ' nothing is said of it', 'TideateHint' } } }
+end
+
+--- Show a state's guidance and transitions in a float.
+---@param definition tideate.GraphDefinition
+---@param name string
+local function open_state(definition, name)
+  local window = require('tideate.ui.window')
+  local columns = window.room()
+  local width = math.min(WIDEST, columns - 4)
+  local lines = words(definition, name, width)
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
+  require('tideate.ui.text').render(buf, ns, lines)
+  local title = (' %s '):format(name == '*' and 'entry' or name)
+  window.popup(buf, window.centered(width, #lines, { title = title, zindex = 110 }), { 'q', '<Esc>', '<CR>', 'K' })
+end
+
+---@class tideate.ui.GraphActions
+---@field draw fun() redraw
+---@field leave fun() close the drawing
+---@field keys fun(): tideate.Key[]
+
+---@param it tideate.ui.Graph
+---@param draw fun()
+local function draw_soon(it, draw)
+  it.timer:start(WAIT, 0, vim.schedule_wrap(function()
+    if not it.left then
+      draw()
+    end
+  end))
+end
+
+--- Watch changes of the text, in any window and by anyone.
+---@param it tideate.ui.Graph
+---@param draw fun()
+local function listen(it, draw)
+  if it.followed then
+    return
+  end
+  local function changed()
+    if it.left then
+      return true -- stop watching
+    end
+    draw_soon(it, draw)
+  end
+  it.followed = api.nvim_buf_attach(it.source.buf, false, {
+    on_lines = changed,
+    on_reload = changed,
+    on_detach = function()
+      it.followed = false
+    end,
+  })
+end
+
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+local function follow_text(it, actions)
+  it.timer = assert(vim.uv.new_timer())
+  listen(it, actions.draw)
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
+    group = it.group,
+    buffer = it.source.buf,
+    desc = 'Let the drawing follow a text that is opened again',
+    callback = function()
+      listen(it, actions.draw)
+      draw_soon(it, actions.draw)
+    end,
+  })
+  api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = it.group,
+    buffer = it.source.buf,
+    desc = 'Say that the drawn text is closed',
+    -- later: rereading a file unloads it first
+    callback = vim.schedule_wrap(function()
+      if not it.left and drawing.showing(it) then
+        drawing.head(it, actions.keys())
+      end
+    end),
+  })
+end
+
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+local function follow_window(it, actions)
+  api.nvim_create_autocmd('WinClosed', {
+    group = it.group,
+    pattern = tostring(it.win),
+    callback = vim.schedule_wrap(function()
+      if not it.left then
+        actions.leave()
+      end
+    end),
+  })
+  api.nvim_create_autocmd({ 'BufEnter', 'BufWinEnter' }, {
+    group = it.group,
+    desc = 'Leave the window to another buffer that is shown in it',
+    callback = vim.schedule_wrap(function()
+      if not it.left and not drawing.showing(it) then
+        actions.leave()
+      end
+    end),
+  })
+  local width = api.nvim_win_get_width(it.win)
+  api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
+    group = it.group,
+    callback = vim.schedule_wrap(function()
+      if not it.left and drawing.showing(it) and api.nvim_win_get_width(it.win) ~= width then
+        width = api.nvim_win_get_width(it.win)
+        actions.draw()
+      end
+    end),
+  })
+end
+
+--- Follow text and window until the drawing is closed.
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+local function follow(it, actions)
+  it.group = api.nvim_create_augroup('tideate.graph', { clear = true })
+  follow_window(it, actions)
+  if it.source.buf then
+    follow_text(it, actions)
+  end
+end
+
 ---@class tideate.GraphSource either `buf` or `name`
 ---@field buf? integer a workflow buffer with its current text
 ---@field name? string workflow name or file path
@@ -134,12 +370,12 @@ local function explain()
   else
     local cursor = api.nvim_win_get_cursor(it.win)
     local lines = api.nvim_buf_get_lines(it.buf, 0, -1, true)
-    name = require('tideate.ui.graph.state').at(lines, cursor[1], cursor[2], names)
+    name = state_at(lines, cursor[1], cursor[2], names)
   end
   if not name then
     return ui.notify('there is no state under the cursor')
   end
-  require('tideate.ui.graph.state').open(it.definition, name)
+  open_state(it.definition, name)
 end
 
 local function yank()
@@ -179,7 +415,7 @@ local function show(source, result, back)
   shown.win = require('tideate.ui.graph.window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
   api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
-  require('tideate.ui.graph.updates').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
+  follow(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
   require('tideate.ui.output').arrange()
 end

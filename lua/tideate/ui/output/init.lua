@@ -76,10 +76,10 @@ end
 local function open_line()
   local entry = shown.id and runs.get(shown.id)
   local row = api.nvim_win_get_cursor(0)[1]
-  local calls = require('tideate.ui.tool_calls')
+  local calls = require('tideate.ui.transcript.tool_calls')
   local call = entry and calls.at(entry, api.nvim_buf_get_lines(0, 0, row, true))
   if call then
-    require('tideate.ui.preview').open('tool call', calls.details(call), 'markdown')
+    require('tideate.ui.questions.preview').open('tool call', calls.details(call), 'markdown')
   elseif vim.fn.foldlevel(row) > 0 then
     vim.cmd.normal({ 'za', bang = true })
   end
@@ -158,7 +158,7 @@ function M.arrange()
   end
   draw()
   animate()
-  require('tideate.ui.dialog').arrange()
+  require('tideate.ui.questions.dialog').arrange()
 end
 
 --- Handle the close of the window.
@@ -170,7 +170,7 @@ function M.closed()
     shown.stop()
   end
   shown = { id = shown.id, later = shown.later }
-  require('tideate.ui.dialog').arrange()
+  require('tideate.ui.questions.dialog').arrange()
 end
 
 --- Show a run.
@@ -207,7 +207,7 @@ function M.show(id, enter)
   end, shown.later or {})
   draw()
   animate()
-  require('tideate.ui.dialog').arrange()
+  require('tideate.ui.questions.dialog').arrange()
 end
 
 --- Hide the window; the run continues.

@@ -35,7 +35,7 @@ end
 function M.add(id, keys)
   local run = require('tideate.state').get_status(id)
   local name = ('tideate://%s/%s'):format(run and run.name or 'run', id:sub(1, 8))
-  local stream = require('tideate.ui.stream').new(name, function(buf)
+  local stream = require('tideate.ui.transcript.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
   local entry = { stream = stream, step_began = 0, wrote = false, calls = {}, running_calls = {}, reasoning = {}, notices = {} }

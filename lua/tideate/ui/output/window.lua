@@ -21,7 +21,7 @@ function M.float_config()
   else
     width = columns - 2
     height = math.max(5, math.floor(lines * 0.45))
-    if require('tideate.ui.dialog').shows_code() then
+    if require('tideate.ui.questions.dialog').shows_code() then
       height = math.max(LOWEST, math.min(height, lines - 2 - FOR_CODE))
     end
     row, col = lines - height - 2, 0
@@ -81,7 +81,7 @@ end
 --- Set the window options of a text for reading.
 ---@param win integer
 function M.set_reading_options(win)
-  local reasoning = require('tideate.ui.reasoning')
+  local reasoning = require('tideate.ui.transcript.reasoning')
   local options = vim.tbl_extend('force', reasoning.options, {
     wrap = true,
     linebreak = true,

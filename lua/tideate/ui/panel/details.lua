@@ -127,7 +127,7 @@ end
 ---@param folder string
 ---@param take fun(call: tideate.ui.Call)
 local function read_call(call, node, folder, take)
-  local line = require('tideate.ui.tool_calls').line(call.data)
+  local line = require('tideate.ui.transcript.tool_calls').line(call.data)
   if call.arguments ~= nil or not call.sequence then
     return take({ line = line, data = call.data, arguments = call.arguments })
   end
@@ -202,7 +202,7 @@ end
 ---@param text string
 ---@param filetype? string
 local function show(title, text, filetype)
-  require('tideate.ui.preview').open(require('tideate.ui.text').plain(title), text, filetype or 'markdown')
+  require('tideate.ui.questions.preview').open(require('tideate.ui.text').plain(title), text, filetype or 'markdown')
 end
 
 ---@param node tideate.ui.Node
@@ -247,7 +247,7 @@ end
 ---@type table<string, fun(node: tideate.ui.Node, folder: string)>
 local OPEN = {
   run = function(node, folder)
-    require('tideate.ui.run_page').show(node.run.id, folder)
+    require('tideate.ui.pages.run_page').show(node.run.id, folder)
   end,
   step = open_step,
   item = open_step,
@@ -258,7 +258,7 @@ local OPEN = {
   end,
   call = function(node, folder)
     read_call(node.about, node, folder, function(call)
-      show('tool call', require('tideate.ui.tool_calls').details(call))
+      show('tool call', require('tideate.ui.transcript.tool_calls').details(call))
     end)
   end,
   note = function(node)

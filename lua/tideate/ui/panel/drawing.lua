@@ -60,7 +60,7 @@ end
 ---@param node tideate.ui.Node
 ---@return string time, string tokens, string cost
 local function figures(node)
-  local text = require('tideate.ui.run_page.text')
+  local text = require('tideate.ui.pages.run_page.text')
   return time_of(node), node.tokens and text.count(node.tokens) or '', node.cost and text.cost(node.cost) or ''
 end
 

@@ -128,7 +128,7 @@ end
 ---@param lines? string[] earlier edits
 local function open(plan, folder, lines)
   local parts = parts_of(plan)
-  local edits, form = require('tideate.ui.text_edit'), nil ---@type table, tideate.TextEdit
+  local edits, form = require('tideate.ui.questions.text_edit'), nil ---@type table, tideate.TextEdit
   local buf = edits.buffer('fork', plan.run.execution_id, function()
     local written = form:lines()
     local texts, err = M.read(written, parts)

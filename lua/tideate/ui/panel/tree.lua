@@ -1,6 +1,173 @@
 --- The tree of runs as plain tables: workflow, step, turn, tool call; from the state and the store.
 local M = {}
 
+---@param usage tideate.Usage?
+---@return integer? tokens, number? cost
+local function spent(usage)
+  local tokens = usage and (usage.input_tokens or 0) + (usage.output_tokens or 0) or 0
+  local cost = usage and usage.cost
+  return tokens > 0 and tokens or nil, type(cost) == 'number' and cost or nil
+end
+
+---@param text string
+---@return string
+local function one_line(text)
+  return (text:sub(1, 400):gsub('^[\128-\191]+', ''):gsub('%s+', ' '))
+end
+
+---@param call tideate.CallActivity
+---@param parent tideate.ui.Node
+---@param index integer
+---@return tideate.ui.Node
+local function call_node(call, parent, index)
+  local data, calls = call.data, require('tideate.ui.transcript.tool_calls')
+  local hint = type(data.error) == 'string' and one_line(data.error) or data.size and calls.size_words(data.size)
+  local node = {
+    key = ('%s/c%d'):format(parent.key, index),
+    kind = 'call',
+    label = calls.name(data),
+    hint = hint,
+    state = call.state,
+    began = call.state == 'running' and call.began or nil,
+    took = data.duration_ms,
+    run = parent.run,
+    step = parent.step,
+    about = call,
+  }
+  if call.state == 'running' then
+    node.renew = function()
+      node.hint = call.progress and calls.progress_words(call.progress):match('  (.*)$') or hint or nil
+    end
+    node:renew()
+  end
+  return node
+end
+
+---@param turn tideate.TurnActivity
+---@return string
+local function turn_hint(turn)
+  if turn.state == 'running' then
+    local thinking = #turn.text == 0 and #turn.reasoning > 0
+    return (thinking and 'thinks: ' or '') .. one_line(turn.tail)
+  end
+  local parts = { turn.model and one_line(turn.model) }
+  if #turn.calls > 0 then
+    table.insert(parts, require('tideate.ui.text').counted(#turn.calls, 'tool call'))
+  end
+  -- texts of a stored run are read when it is opened
+  table.insert(parts, turn.text[1] and one_line(table.concat(turn.text, '', 1, math.min(#turn.text, 40))))
+  return table.concat(parts, '  ')
+end
+
+---@param turn tideate.TurnActivity
+---@param parent tideate.ui.Node
+---@param turns integer of its step
+---@return tideate.ui.Node
+local function turn_node(turn, parent, turns)
+  local tokens, cost = spent(turn.usage)
+  local node = {
+    key = ('%s/t%d'):format(parent.key, turn.number),
+    kind = 'turn',
+    label = 'turn ' .. turn.number,
+    hint = turn.state ~= 'running' and turn_hint(turn) or nil,
+    flows = turn.state == 'running',
+    state = turn.state,
+    began = turn.state == 'running' and turn.began or nil,
+    took = turn.duration_ms,
+    tokens = tokens,
+    cost = cost,
+    run = parent.run,
+    step = parent.step,
+    about = turn,
+    turns = turns,
+  }
+  if turn.state == 'running' then
+    node.renew = function()
+      node.hint, node.tokens = turn_hint(turn), math.ceil(turn.bytes / 4)
+    end
+    node:renew()
+  end
+  if #turn.calls > 0 then
+    node.opens = true
+    node.children = function()
+      local nodes = {}
+      for index, call in ipairs(turn.calls) do
+        table.insert(nodes, call_node(call, node, index))
+      end
+      return nodes
+    end
+  end
+  return node
+end
+
+---@param parent tideate.ui.Node
+---@param kind 'note'|'error'
+---@param state string
+---@param text string
+---@param number integer|string
+---@return tideate.ui.Node
+local function text_node(parent, kind, state, text, number)
+  return {
+    key = ('%s/%s%s'):format(parent.key, kind, number),
+    kind = kind,
+    label = one_line(text),
+    state = state,
+    run = parent.run,
+    step = parent.step,
+    about = text,
+  }
+end
+
+---@param step tideate.StepActivity?
+---@param parent tideate.ui.Node
+---@param nodes tideate.ui.Node[]
+---@param err? string reason of its failure
+local function add_entries(step, parent, nodes, err)
+  for index, entry in ipairs(step and step.entries or {}) do
+    if entry.kind == 'turn' then
+      table.insert(nodes, turn_node(entry, parent, step.turns))
+    elseif entry.kind == 'call' then
+      table.insert(nodes, call_node(entry, parent, index))
+    else
+      table.insert(nodes, text_node(parent, 'note', entry.state, entry.text, index))
+    end
+  end
+  if err then
+    table.insert(nodes, text_node(parent, 'error', 'failed', err, ''))
+  end
+end
+
+---@param item tideate.ItemActivity
+---@param parent tideate.ui.Node
+---@return tideate.ui.Node
+local function item_node(item, parent)
+  local step = item.step
+  local tokens, cost = spent(step.usage)
+  local over = not parent.began
+  local state = step.ended or over and 'stopped' or 'running'
+  local node = {
+    key = ('%s/i%d'):format(parent.key, item.index),
+    kind = 'item',
+    label = item.name,
+    state = state,
+    opens = state == 'running',
+    took = step.duration_ms,
+    tokens = tokens,
+    cost = cost,
+    run = parent.run,
+    step = item.name,
+    about = step,
+  }
+  if #step.entries > 0 or step.error then
+    node.children = function()
+      local nodes = {}
+      add_entries(step, node, nodes, step.error)
+      return nodes
+    end
+  end
+  return node
+end
+
 ---@class tideate.ui.PanelRun a run of this Neovim, the store, or both
 ---@field id string
 ---@field name string
@@ -48,7 +215,6 @@ local M = {}
 
 local INDENT = '  '
 
-local entries = require('tideate.ui.panel.entries')
 
 ---@type table<string, true>
 local ENDED = { completed = true, failed = true, cancelled = true, declined = true }
@@ -231,7 +397,7 @@ end
 ---@return tideate.ui.Node
 local function step_node(step, parent, items, within, sources)
   local run = parent.run ---@type tideate.ui.PanelRun
-  local tokens, cost = entries.spent(step.usage)
+  local tokens, cost = spent(step.usage)
   local at_work = step.state == 'running' or step.state == 'retrying'
   local node = {
     key = ('%s/%s'):format(parent.key, step.name),
@@ -254,12 +420,12 @@ local function step_node(step, parent, items, within, sources)
     node.children = function()
       local nodes = {}
       for _, item in ipairs(items) do
-        table.insert(nodes, entries.item(item, node))
+        table.insert(nodes, item_node(item, node))
       end
       for _, inner in ipairs(within) do
         table.insert(nodes, M.run_node(inner, sources))
       end
-      entries.add(step.activity, node, nodes, step.error)
+      add_entries(step.activity, node, nodes, step.error)
       return nodes
     end
   end
@@ -279,7 +445,7 @@ local function run_children(node, sources)
     told = told or step.error ~= nil
   end
   local err = run.live and run.live.error or run.stored and run.stored.error
-  entries.add(activity.steps[''], node, nodes, err and not told and vim.trim(err) or nil)
+  add_entries(activity.steps[''], node, nodes, err and not told and vim.trim(err) or nil)
   for _, path in ipairs(run.live and run.live.files or run.stored and run.stored.files or {}) do
     local name = require('tideate.ui.text').name(path)
     table.insert(nodes, { key = node.key .. '/f' .. path, kind = 'file', label = name, state = 'file', run = run, about = path })
@@ -297,7 +463,7 @@ end
 ---@param run tideate.ui.PanelRun
 ---@return integer? tokens, number? cost
 local function spent_by(run, sources)
-  local stored_tokens, stored_cost = entries.spent(run.stored and run.stored.usage)
+  local stored_tokens, stored_cost = spent(run.stored and run.stored.usage)
   if not run.live then
     return stored_tokens, stored_cost
   end

@@ -83,7 +83,7 @@ function Prompt:row_beside_lines(row, rows)
   if last < row or first >= row + rows then
     return row
   end
-  local place = require('tideate.ui.float_layout').whole()
+  local place = require('tideate.ui.window.float_layout').whole()
   local bottom = place.row + place.rows
   return bottom - last > first - place.row and bottom - rows or place.row
 end
@@ -211,7 +211,7 @@ function M.show_preview()
       return
     elseif preview then
       local text = require('tideate.ui.prompt.preview').text(preview)
-      require('tideate.ui.preview').open('what is sent', text, 'markdown')
+      require('tideate.ui.questions.preview').open('what is sent', text, 'markdown')
     elseif err then
       require('tideate.ui').fail(err)
     end

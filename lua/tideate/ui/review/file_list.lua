@@ -63,7 +63,7 @@ local function line(entry)
   local more = entry.danger and '!' or kind ~= sign[1] and kind or ' '
   local chunks = {
     { ' ' .. sign[1], sign[2] },
-    { more .. ' ', entry.danger and require('tideate.ui.executed_files').GROUP or 'TideateChangeSign' },
+    { more .. ' ', entry.danger and require('tideate.ui.questions.executed_files').GROUP or 'TideateChangeSign' },
   }
   local numbers = counts(entry)
   local room = WIDTH - text.width(chunks) - text.width(numbers) - 1

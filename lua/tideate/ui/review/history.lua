@@ -23,7 +23,7 @@ History.__index = History
 ---@param model tideate.ReviewModel
 ---@return tideate.ReviewHistory
 function M.new(question, model)
-  local draft = require('tideate.ui.draft_file').new(question)
+  local draft = require('tideate.ui.questions.draft_file').new(question)
   return setmetatable({ model = model, past = {}, future = {}, draft = draft }, History)
 end
 

@@ -7,7 +7,7 @@ local api = vim.api
 local ui = require('tideate.ui')
 
 local MOST_HIDDEN = 20 -- hidden scratch buffers
-local to_comment = require('tideate.ui.comment_texts').comment
+local to_comment = require('tideate.ui.questions.comment_texts').comment
 
 ---@class tideate.ReviewComment
 ---@field text string
@@ -818,7 +818,7 @@ end
 --- Decline the change after a confirmation.
 function Review:ask_to_decline()
   local question = { about = self.model:summary(), back = 'back to the review', decline = self.model:words().decline }
-  require('tideate.ui.confirm_action').decline(question, function()
+  require('tideate.ui.questions.confirm_action').decline(question, function()
     return not self.closed
   end, function(reason)
     self:decline(reason)
@@ -1092,10 +1092,10 @@ function M.open(question, respond, on_left)
     closed = false,
   }, Review)
   self.history = require('tideate.ui.review.history').new(question, self.model)
-  self.texts = require('tideate.ui.comment_texts').new(question, function(kind, about)
+  self.texts = require('tideate.ui.questions.comment_texts').new(question, function(kind, about)
     return self:identity(kind, about)
   end)
-  self.guard = require('tideate.ui.key_guard').new(function()
+  self.guard = require('tideate.ui.questions.key_guard').new(function()
     self:draw_bars()
   end)
   self.files = require('tideate.ui.review.file_list').new(self)

@@ -161,7 +161,7 @@ local function place(review, index, win, width)
     table.insert(rest, { wide and '· demonstration model ' or '· demo ', 'TideateWarning' })
   end
   if entry.danger then
-    local executed = require('tideate.ui.executed_files')
+    local executed = require('tideate.ui.questions.executed_files')
     table.insert(rest, 1, { ' ' .. executed.MARK, executed.GROUP })
   end
   local name = M.name(file)
@@ -200,7 +200,7 @@ function M.bar(review, index, win)
   local room = math.max(10, total - text.width(least) - text.width(help))
   local chunks = text.fit_chunks(place(review, index, win, total >= WIDE and total or room), room)
   if not review.guard:ready() then
-    return text.bar(chunks) .. '%=' .. text.bar({ require('tideate.ui.key_guard').HINT }), true
+    return text.bar(chunks) .. '%=' .. text.bar({ require('tideate.ui.questions.key_guard').HINT }), true
   end
   local shown = text.keys(words, total - text.width(chunks) - text.width(help))
   return text.bar(chunks) .. '%=' .. text.bar(vim.list_extend(shown, help)), true

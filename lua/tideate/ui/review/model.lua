@@ -149,7 +149,7 @@ local function sign_of(file)
   if kind then
     return { kind, 'TideateChangeSign' }
   end
-  return require('tideate.ui.plan').SIGNS[file.action]
+  return require('tideate.ui.questions.plan').SIGNS[file.action]
 end
 
 ---@param question tideate.Question
@@ -182,7 +182,7 @@ local function entry_of(question, file, index)
     written = question.payload.written == true,
     count = zero(),
     sign = sign_of(file),
-    danger = require('tideate.ui.executed_files').reason(question, file),
+    danger = require('tideate.ui.questions.executed_files').reason(question, file),
   }
   entry.count.total = #units
   for number, one in ipairs(units) do

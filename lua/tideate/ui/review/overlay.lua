@@ -389,7 +389,7 @@ end
 function Overlay:height(unit)
   local first, last = self:range(unit)
   local hunk = unit.hunks[1]
-  local virtual = #require('tideate.ui.comment_texts').lines(unit.comment, self.width)
+  local virtual = #require('tideate.ui.questions.comment_texts').lines(unit.comment, self.width)
   if self.has_side then
     virtual = 0
   elseif hunk and not self.creates and unit.state ~= 'rejected' then
@@ -507,7 +507,7 @@ end
 
 --- Draw the comment on a whole file below its first line.
 function Overlay:draw_comment_of_file()
-  local lines = require('tideate.ui.comment_texts').lines(self.entry.units[1].comment, self.width)
+  local lines = require('tideate.ui.questions.comment_texts').lines(self.entry.units[1].comment, self.width)
   if #lines > 0 then
     self:mark(0, { virt_lines = lines })
   end
@@ -580,7 +580,7 @@ function Overlay:draw_hunk(hunk, state, width, height, comment)
     table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
   end
   local looks = require('tideate.ui.review.hunk_highlights')
-  vim.list_extend(lines, looks.with_sign(require('tideate.ui.comment_texts').lines(comment, width), ' ', self.left))
+  vim.list_extend(lines, looks.with_sign(require('tideate.ui.questions.comment_texts').lines(comment, width), ' ', self.left))
   if #lines > 0 then
     self:draw_added(hunk, row, lines)
   end
@@ -590,7 +590,7 @@ end
 ---@return tideate.Chunk[][]
 function Overlay:warning_lines(width)
   local reason = self.entry.danger
-  return reason and require('tideate.ui.executed_files').above(reason, width) or {}
+  return reason and require('tideate.ui.questions.executed_files').above(reason, width) or {}
 end
 
 --- Return the number of virtual lines above the first line of the buffer.

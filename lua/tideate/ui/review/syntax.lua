@@ -27,7 +27,7 @@ local function captures(lines, language)
   return found
 end
 
-local CONTINUES = require('tideate.ui.readable_text').CONTINUES
+local CONTINUES = require('tideate.ui.text.readable').CONTINUES
 
 --- Cut a line into chunks of the same highlight.
 ---@param line string
@@ -66,7 +66,7 @@ end
 local function printable(line, width)
   local column = 0
   local rest ---@type string
-  line, rest = require('tideate.ui.readable_text').cut(require('tideate.ui.text').plain(line), LONGEST)
+  line, rest = require('tideate.ui.text.readable').cut(require('tideate.ui.text').plain(line), LONGEST)
   local expanded = line:gsub('[^\t]*\t?', function(part)
     local text = part:gsub('\t$', '')
     column = column + vim.fn.strdisplaywidth(text)
@@ -143,7 +143,7 @@ function M.virtual(lines, options)
       or { { line, options.base } }
     vim.list_extend(virtual, broken(chunks, math.max(options.width, 8), options.base))
     if left_out[index] > 0 then
-      local notice = ('… %s more characters: gp shows all'):format(require('tideate.ui.readable_text').count(left_out[index]))
+      local notice = ('… %s more characters: gp shows all'):format(require('tideate.ui.text.readable').count(left_out[index]))
       table.insert(virtual, { { notice, 'TideateWarning' } })
     end
   end
