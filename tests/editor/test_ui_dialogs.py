@@ -607,7 +607,8 @@ def test_quotes_that_do_not_end_well_are_an_error(editor: Editor, line: str) -> 
 
 
 def round_trip(editor: Editor, files: list[dict[str, Any]]) -> Any:
-    code = "local t = require('tideate.ui.questions.plan.text') local f, e = t.parse(t.format(...)) return {f, e}"
+    code = """local text = require('tideate.ui.questions.plan.text')
+      local files, problem = text.parse(text.format(...)) return { files, problem }"""
     return editor.lua(code, files)
 
 

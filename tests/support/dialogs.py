@@ -30,7 +30,8 @@ idle.limits, guard.limits = { quiet = 0, look = 10 }, { settle = 0 }
 return true
 """
 
-CALM = "require('tideate.ui.typing').limits, require('tideate.ui.questions.key_guard').limits = unpack(_G.patience)"
+CALM = """require('tideate.ui.typing').limits, require('tideate.ui.questions.key_guard').limits =
+  unpack(_G.patience)"""
 
 ASK = """
 local kind, message, details, payload, executed, draft, run = ...
