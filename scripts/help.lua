@@ -35,10 +35,37 @@ end
 ---@param tag string
 ---@param text string
 local function entry(out, left, tag, text)
-  vim.list_extend(out, { tagged(left, tag) })
+  out[#out + 1] = tagged(left, tag)
   vim.list_extend(out, wrap(text, 4))
   out[#out + 1] = ''
 end
+
+---@type table<string, string> highlight group → subject
+local HIGHLIGHTS = {
+  TideateNormal = 'text of floats',
+  TideateBorder = 'borders',
+  TideateTitle = 'titles',
+  TideateKey = 'keys in footers and helps',
+  TideateHint = 'hints and details',
+  TideateAdd = 'added lines',
+  TideateDelete = 'deleted lines',
+  TideateAddText = 'added words',
+  TideateDeleteText = 'deleted words',
+  TideateAddSign = 'sign of an addition',
+  TideateDeleteSign = 'sign of a deletion',
+  TideateChangeSign = 'sign of a change',
+  TideateMoveSign = 'sign of a move',
+  TideatePath = 'names of files',
+  TideateComment = 'comments in a review',
+  TideateOut = 'rejected or inactive parts',
+  TideateDone = 'success',
+  TideateRunning = 'running parts',
+  TideateFailed = 'failures',
+  TideateWarning = 'warnings',
+  TideateDanger = 'dangers, as executed files',
+  TideateWaiting = 'waiting parts',
+  TideateCurrent = 'current state in a graph',
+}
 
 local parts = {}
 
@@ -89,7 +116,9 @@ function parts.mappings()
     if vim.startswith(mapping.lhs, '<Plug>(tideate-') then
       local command = (mapping.rhs or ''):gsub('<CR>$', ''):gsub('%s+$', '')
       local does = vim.startswith(command, ':') and command or mapping.desc:gsub('^tideate: ', '')
-      names[#names + 1] = ('    %-34s %s'):format(mapping.lhs, does)
+      local wrapped = wrap(does, 39)
+      wrapped[1] = ('    %-34s %s'):format(mapping.lhs, vim.trim(wrapped[1]))
+      names[#names + 1] = table.concat(wrapped, '\n')
     end
   end
   table.sort(names)
@@ -99,9 +128,21 @@ end
 ---@param keys tideate.Key[]
 ---@return string[]
 local function key_lines(keys)
-  return vim.tbl_map(function(line)
-    return ('    %-16s %s'):format(line[1], line[2])
-  end, require('tideate.ui.keys').described(keys))
+  local out = {}
+  for _, line in ipairs(require('tideate.ui.keys').described(keys)) do
+    local wrapped = wrap(line[2], 21)
+    wrapped[1] = ('    %-16s %s'):format(line[1], vim.trim(wrapped[1]))
+    vim.list_extend(out, wrapped)
+  end
+  return out
+end
+
+function parts.highlights()
+  local out = {}
+  for group, target in vim.spairs(require('tideate.ui.highlights').links) do
+    out[#out + 1] = ('    %-23s %-16s %s'):format('*hl-' .. group .. '*', target, assert(HIGHLIGHTS[group]))
+  end
+  return out
 end
 
 function parts.prompt_keys()

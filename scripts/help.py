@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "scripts" / "help.txt"
 HELP = ROOT / "doc" / "tideate.txt"
 PLACE = re.compile(r"^@@(\w+)@@$", re.MULTILINE)
+LONG_HEADING = re.compile(r"^(?=.{80})(\S+) (\*\S+\*)$", re.MULTILINE)
 
 
 def generated() -> dict[str, list[str]]:
@@ -35,7 +36,9 @@ def render() -> str:
     :raises KeyError: the template names a part that there is none of.
     """
     parts = generated()
-    return PLACE.sub(lambda place: "\n".join(parts[place[1]]).rstrip(), TEMPLATE.read_text(encoding="utf-8"))
+    template = TEMPLATE.read_text(encoding="utf-8")
+    text = PLACE.sub(lambda place: "\n".join(parts[place[1]]).rstrip(), template)
+    return LONG_HEADING.sub(lambda heading: f"{heading[2]:>78}\n{heading[1]}", text)
 
 
 def main() -> int:
